@@ -10,7 +10,7 @@ use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
 use mangrove_txn::BulkLoad;
 use smol_str::SmolStr;
 
-use crate::database::Inner;
+use crate::state::Inner;
 
 /// Loads files into the empty graph.
 pub(crate) fn load(

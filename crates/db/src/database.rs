@@ -1,130 +1,29 @@
-//! The database: a handle to one graph.
+//! The public methods of a database: opening it, running queries, loading and exporting, reports.
+//!
+//! The state behind them is in `state`; management, schema, scripts and durability have methods in modules of their own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use mangrove_durable::recovery::RecoveryProgress;
-use mangrove_flow::QueryLimits;
-use mangrove_flow::clock::{Clock, MonotonicClock};
-use mangrove_flow::executor::{ExecutorLoad, Executors};
-use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, MemoryBudget, Result, Value};
+use mangrove_flow::executor::ExecutorLoad;
+use mangrove_graph::{Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_load::UpsertKeys;
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
-use mangrove_store::{Store, StoreOptions, StoreSizes};
-use mangrove_txn::{Hold, Holds, Isolation, TransactionCounters, TransactionManager, TransactionOptions};
-use parking_lot::Mutex;
+use mangrove_store::{Store, StoreOptions};
+use mangrove_txn::{TransactionCounters, TransactionManager, TransactionOptions};
 
 use crate::bulk::{self, LoadOptions, LoadReport, Progress};
-use crate::durability::{Directory, DurabilityOptions, Home};
 use crate::files::FileAccess;
-use crate::prepared::{PlanCache, PlanCacheReport, Prepared};
-use crate::services::ServiceDesk;
-use crate::stream::{Materialize, ResultStream};
+use crate::home::{Directory, Home};
+use crate::options::{DatabaseOptions, QueryOptions};
+use crate::query::prepared::{PlanCacheReport, Prepared};
+use crate::query::stream::ResultStream;
+use crate::state::Database;
 use crate::transaction::Transaction;
 use crate::upsert::UpsertSink;
-
-/// How a database is opened.
-#[derive(Clone, Debug)]
-pub struct DatabaseOptions {
-    /// Tablets a new graph is spread over; one in a directory keeps the number it was made with.
-    pub tablet_count: u16,
-    /// The database refuses writes while the graph uses this much memory; reads go on.
-    pub memory_limit_bytes: u64,
-    /// The process's budget of memory, in which the graph, its queries and its loads count. By default nothing is counted.
-    pub memory_budget: MemoryBudget,
-    /// At what sizes structures of the store take another form: tests choose small ones.
-    #[doc(hidden)]
-    pub sizes: StoreSizes,
-    /// Threads that queries share when they do not run on their caller's; 0: as many as there are cores.
-    pub executor_count: usize,
-    /// How a graph in a directory is kept there.
-    pub durability: DurabilityOptions,
-}
-
-impl Default for DatabaseOptions {
-    fn default() -> Self {
-        let store = StoreOptions::default();
-        DatabaseOptions {
-            tablet_count: store.tablet_count,
-            memory_limit_bytes: store.memory_limit_bytes,
-            memory_budget: store.memory_budget,
-            sizes: store.sizes,
-            executor_count: 0,
-            durability: DurabilityOptions::default(),
-        }
-    }
-}
-
-/// How a query is run.
-#[derive(Clone, Debug)]
-pub struct QueryOptions {
-    /// Limits of time and memory. A time limit that the traversal names (`with("evaluationTimeout", ms)`)
-    /// counts too: the shorter one holds, and 0 names none.
-    pub limits: QueryLimits,
-    /// What elements in the results carry.
-    pub materialize: Materialize,
-    /// Setting it ends the query at its next message.
-    pub cancel: Arc<AtomicBool>,
-    /// How many messages a query that goes to the executors ([`Database::run_shared`]) is first run for on its
-    /// caller's thread. Waking an executor costs more than a light query: one that ends within these never
-    /// leaves its thread, and a heavy one takes its turn with the others.
-    pub inline_messages: usize,
-    /// What a query that runs in a transaction of its own is protected from.
-    pub isolation: Isolation,
-    /// How many times a query that writes, in a transaction of its own, is run again after a conflict.
-    pub retries: u32,
-    /// Who answers `call()` instead of the database itself: a server adds services of its own, and decides who may
-    /// call which.
-    pub services: Option<ServiceDesk>,
-}
-
-/// As often as a server retries.
-const RETRIES_DEFAULT: u32 = 10;
-
-impl Default for QueryOptions {
-    fn default() -> Self {
-        QueryOptions {
-            limits: QueryLimits::default(),
-            materialize: Materialize::default(),
-            cancel: Arc::default(),
-            inline_messages: INLINE_MESSAGES,
-            isolation: Isolation::default(),
-            retries: RETRIES_DEFAULT,
-            services: None,
-        }
-    }
-}
-
-/// Two turns of an executor: at most some hundred microseconds.
-const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
-
-/// Fields go in this order: first those who may still run queries, last the directory that they are about.
-pub(crate) struct Inner {
-    executors: Mutex<Option<Arc<Executors>>>,
-    executor_count: usize,
-    pub manager: TransactionManager,
-    pub clock: Arc<dyn Clock>,
-    pub plans: PlanCache,
-    pub retries: AtomicU64,
-    /// Whether strings that spell integers name them: [`IdRule::Numbers`].
-    numeric_ids: AtomicBool,
-    /// Where `io()` reads and writes, if anywhere.
-    files: Mutex<Arc<FileAccess>>,
-    /// How a query is run of which nothing is said. Nobody ever cancels it.
-    options: QueryOptions,
-    /// The process's budget of memory.
-    pub budget: MemoryBudget,
-    pub home: Home,
-}
-
-impl Inner {
-    /// The files of `io()`.
-    pub fn files(&self) -> Arc<FileAccess> {
-        self.files.lock().clone()
-    }
-}
 
 /// The directory that a location names.
 fn directory_of(location: &str) -> Result<&Path> {
@@ -135,14 +34,6 @@ fn directory_of(location: &str) -> Result<&Path> {
         ))),
         directory => Ok(Path::new(directory)),
     }
-}
-
-/// A graph database in this process. Cloning gives another handle to the same graph.
-#[derive(Clone)]
-pub struct Database {
-    pub(crate) inner: Arc<Inner>,
-    /// The handles that transactions hold. They are without this: otherwise the last one would never go.
-    of_transactions: Option<Holds<Database>>,
 }
 
 impl Database {
@@ -160,34 +51,6 @@ impl Database {
             sizes: options.sizes,
         });
         Self::assemble(options, TransactionManager::new(Arc::new(store)), Home::Memory)
-    }
-
-    /// A handle to a graph that is there.
-    pub(crate) fn assemble(options: &DatabaseOptions, manager: TransactionManager, home: Home) -> Self {
-        let inner = Inner {
-            executors: Mutex::new(None),
-            executor_count: options.executor_count,
-            manager,
-            clock: Arc::new(MonotonicClock::default()),
-            plans: PlanCache::default(),
-            retries: AtomicU64::new(0),
-            numeric_ids: AtomicBool::new(false),
-            files: Mutex::default(),
-            options: QueryOptions::default(),
-            budget: options.memory_budget.clone(),
-            home,
-        };
-        let database = Database { inner: Arc::new(inner), of_transactions: None };
-        Database { of_transactions: Some(Holds::on(&Arc::new(database.clone()))), ..database }
-    }
-
-    /// The handle of a transaction.
-    fn hold(&self) -> Hold<Database> {
-        match &self.of_transactions {
-            Some(holds) => holds.hold(),
-            // Begun by the handle of another transaction.
-            None => Hold::on(Arc::new(self.clone())),
-        }
     }
 
     /// Opens the graph at a location.
@@ -252,11 +115,6 @@ impl Database {
         self.inner.numeric_ids.store(rule == IdRule::Numbers, Ordering::Relaxed);
     }
 
-    /// How ids are read.
-    pub fn id_rule(&self) -> IdRule {
-        if self.inner.numeric_ids.load(Ordering::Relaxed) { IdRule::Numbers } else { IdRule::Any }
-    }
-
     /// The directory below which `g.io(…)` reads and writes files; `None`, as in the beginning: `io()` is refused. Links
     /// below it are not followed. Every transaction that may write may use it.
     ///
@@ -267,11 +125,6 @@ impl Database {
         let files = directory.map(FileAccess::below).transpose()?.unwrap_or_default();
         *self.inner.files.lock() = Arc::new(files);
         Ok(())
-    }
-
-    /// The names of labels and keys.
-    pub fn catalog(&self) -> &Catalog {
-        self.inner.manager.store().catalog()
     }
 
     /// Begins a serializable transaction that may write.
@@ -373,7 +226,7 @@ impl Database {
     pub fn explain(&self, script: &str) -> Result<String> {
         let prepared = self.prepare(script)?;
         let transaction = self.begin_read()?;
-        prepared.explain(&transaction)
+        prepared.explain(&self.inner.identity, transaction.view())
     }
 
     /// Loads files into the empty graph. See [`LoadOptions`]; the graph stays empty if the load fails.
@@ -502,45 +355,4 @@ impl Database {
     pub fn is_empty(&self) -> bool {
         self.inner.manager.store().is_empty()
     }
-
-    /// The process's budget of memory that the database draws on.
-    pub fn memory_budget(&self) -> &MemoryBudget {
-        &self.inner.budget
-    }
-
-    /// The clock the database takes the time from.
-    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
-        &self.inner.clock
-    }
-
-    /// How a query is run of which nothing is said.
-    pub(crate) fn options(&self) -> &QueryOptions {
-        &self.inner.options
-    }
-
-    /// The executors; started when they are first needed.
-    pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
-        let mut executors = self.inner.executors.lock();
-        if let Some(running) = &*executors {
-            return Ok(running.clone());
-        }
-        let count = match self.inner.executor_count {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        };
-        let started = Executors::start(count)
-            .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
-        Ok(executors.insert(Arc::new(started)).clone())
-    }
-}
-
-/// What a query with these options may use, with the limit its traversal names.
-pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> QueryLimits {
-    // Zero names no limit of its own.
-    let named = prepared.timeout_millis().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
-    let time_nanos = match (options.limits.time_nanos, named) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    QueryLimits { time_nanos, ..options.limits }
 }

@@ -8,7 +8,7 @@ use mangrove_durable::log::record::Record;
 use mangrove_durable::manifest::{MANIFEST_DIR, Manifest};
 use mangrove_graph::{Error, ErrorKind, Result};
 
-use crate::durability::enter_to_read;
+use crate::home::enter_to_read;
 
 /// A record of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]

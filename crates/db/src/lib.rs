@@ -32,29 +32,27 @@
 mod bulk;
 mod database;
 mod durability;
-mod execution;
 mod files;
+mod home;
 mod inspect;
-mod instance;
 mod load_sink;
 mod management;
 #[cfg(feature = "virtual-nodes")]
 mod nodes;
-mod prepared;
-mod profile;
+mod options;
+mod query;
 mod retry;
 mod schema;
-mod script;
-mod services;
-mod shared;
-mod stream;
+pub mod script;
+pub mod services;
+mod state;
+mod trace;
 mod transaction;
 mod upsert;
 mod verify;
 
 pub use bulk::{LoadOptions, LoadReport, Progress};
-pub use database::{Database, DatabaseOptions, QueryOptions};
-pub use durability::{Durability, DurabilityOptions};
+pub use durability::Durability;
 pub use inspect::{LogEntry, newest_manifest, read_log};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
@@ -85,18 +83,19 @@ pub use mangrove_load::{
 };
 pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;
-pub use mangrove_steps::Services;
+pub use mangrove_steps::{ServiceCall, Services};
 #[doc(hidden)]
 pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
-pub use prepared::{PlanCacheReport, Prepared};
+pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServiceDesk};
+pub use query::prepared::{PlanCacheReport, Prepared};
+pub use query::stream::ResultStream;
 pub use retry::Retries;
 pub use schema::{RuleDefinition, RuleDescription};
 pub use script::Script;
-pub use services::{ServiceDesk, ServiceEffect};
-pub use stream::{Materialize, ResultStream};
+pub use state::Database;
 pub use transaction::Transaction;
 pub use verify::{CheckedIndex, VerifyReport, verify};
 

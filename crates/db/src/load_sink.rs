@@ -1,6 +1,7 @@
-//! Loaded elements into a transaction of the caller's: `g.io(…).read()` is that.
+//! A loader's sink that adds elements in a transaction of the caller: `Transaction::load` and `g.io(…).read()`.
 //!
-//! What replaces elements that are there already is in [`crate::upsert`], the fast way into an empty graph in [`crate::bulk`].
+//! An id that exists already is an error. Not here: replacing existing elements (`upsert`), and the fast way into an empty graph
+//! (`bulk`).
 
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value, VertexId};
 use mangrove_load::{Cardinality, Column, EdgeBatch, MultiProperty, Sink, VertexBatch};

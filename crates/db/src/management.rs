@@ -1,8 +1,8 @@
-//! Management of a database as it runs: indexes, settings, memory.
+//! Management of a database while it runs: indexes and settings.
 //!
-//! The same words go through three doors: these methods, the services of `call()` ([`crate::services`]), and the
-//! command line, which calls the services of a server. Nothing here is part of a transaction: what is changed is
-//! changed for everybody at once, and no rollback takes it back.
+//! The same operations are methods here, services of `call()` (`services`), and commands of the command line, which calls the
+//! services of a server. They act outside of transactions (DB-4): a change counts for all clients at once, and no rollback takes
+//! it back. Settings belong to the process and are not kept with the graph.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use mangrove_store::{IndexOptions, IndexReport};
 use mangrove_txn::GC_WORKERS_MAX;
 use smol_str::SmolStr;
 
-use crate::database::Database;
+use crate::state::Database;
 
 /// What an index answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

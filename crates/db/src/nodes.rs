@@ -10,9 +10,9 @@ use mangrove_steps::build;
 use mangrove_steps::{Detail, detach};
 use mangrove_virtual_nodes::{Nodes, OwnedView};
 
-use crate::execution::RunSettings;
-use crate::instance::{context, unit};
-use crate::stream::Materialize;
+use crate::options::Materialize;
+use crate::query::instance::{context, unit};
+use crate::query::settings::RunSettings;
 
 /// Runs a plan over `count` nodes. Each reads its own tablets only.
 pub(crate) fn run(

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
-use crate::database::{Database, QueryOptions};
+use crate::options::QueryOptions;
+use crate::state::Database;
 
 impl Database {
     /// How many times a transaction was run again after a conflict, by this database or by a server for it.

@@ -7,7 +7,7 @@ use mangrove_graph::{Catalog, ElementKind, LabelId, Result};
 use mangrove_store::schema::{Rule, RuleEntry, RuleId, ValueType};
 use smol_str::SmolStr;
 
-use crate::database::Database;
+use crate::state::Database;
 
 /// What a rule is to say. It is about vertices that have the label among theirs, or about edges of the label.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,15 +10,15 @@ use mangrove_store::WriteCardinality;
 use mangrove_txn::{CommitInfo, Hold};
 
 use crate::bulk::{LoadOptions, LoadReport};
-use crate::database::{Database, QueryOptions, limits};
-use crate::execution::{Execution, RunSettings};
 use crate::load_sink::TransactionSink;
-use crate::prepared::{Prepared, Question};
-use crate::shared;
-use crate::stream::ResultStream;
-
-/// The target of spans that are there for traces: nobody else pays for them.
-const TRACE_TARGET: &str = "mangrove_trace";
+use crate::options::QueryOptions;
+use crate::query::execution::Execution;
+use crate::query::prepared::{Prepared, Question};
+use crate::query::settings::{RunSettings, limits};
+use crate::query::shared;
+use crate::query::stream::ResultStream;
+use crate::state::Database;
+use crate::trace::TRACE_TARGET;
 
 /// A transaction. Dropping it rolls it back.
 ///
@@ -206,7 +206,7 @@ impl Transaction {
         count: u16,
         seed: Option<u64>,
     ) -> Result<Vec<(Value, u64)>> {
-        let planned = prepared.plan(self)?;
+        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
         if planned.plan.pinned || count <= 1 {
             return self.run_with(prepared, parameters, options)?.collect_bulked();
         }
@@ -228,7 +228,7 @@ impl Transaction {
     ) -> Result<Option<String>> {
         match prepared.question() {
             Question::Results => Ok(None),
-            Question::Explain => prepared.explain(self).map(Some),
+            Question::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
             Question::Profile => {
                 // It writes what it measures.
                 self.whole(|| {
@@ -269,7 +269,7 @@ impl Transaction {
         options: &QueryOptions,
         timed: bool,
     ) -> Result<Execution> {
-        let planned = prepared.plan(self)?;
+        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
         if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }

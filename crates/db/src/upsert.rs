@@ -28,8 +28,8 @@ use mangrove_store::WriteCardinality;
 use mangrove_txn::{Transaction, TransactionOptions};
 use smol_str::SmolStr;
 
-use crate::database::Database;
 use crate::load_sink::{check_memory, set_multi};
+use crate::state::Database;
 use crate::upsert::edges::upsert_edges;
 
 /// Writes batches as transactions, replacing what exists.

@@ -20,8 +20,9 @@ use mangrove_graph::{
 };
 use mangrove_txn::{RecentOptions, TransactionManager};
 
-use crate::database::{Database, DatabaseOptions};
-use crate::durability::{Home, enter_to_read};
+use crate::home::{Home, enter_to_read};
+use crate::options::DatabaseOptions;
+use crate::state::Database;
 
 /// Elements are looked at so many at a time.
 const PORTION: usize = 4096;

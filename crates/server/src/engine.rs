@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mangrove_graph::{Error, MemoryBudget, Result, Value};
+pub use mangrove::script::ResultSink;
+use mangrove_graph::{Error, MemoryBudget, Result};
 use mangrove_gremlin::Bytecode;
 use mangrove_gremlin::parameters::Parameters;
 use smol_str::SmolStr;
@@ -119,19 +120,4 @@ pub enum Materialize {
     All,
     /// Id and label.
     Tokens,
-}
-
-/// Takes the results of a query.
-pub trait ResultSink {
-    /// Takes some results, each with how many times it occurs. May block. An error means that nobody
-    /// wants more: the engine stops and returns it.
-    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()>;
-
-    /// Keeps results from now on, until the request is over.
-    fn hold(&mut self) {}
-
-    /// There are no more results. Does all with them that can fail, short of sending them.
-    fn seal(&mut self) -> Result<()> {
-        Ok(())
-    }
 }

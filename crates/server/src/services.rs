@@ -1,14 +1,18 @@
-//! The services of `call()` on a server: its own beside the database's, and who may call which.
+//! The services of `call()` on a server: its own beside those of the database, and who may call which.
 //!
-//! A query that calls services is given a [`Desk`]. It knows who asks and on which graph, answers for the server's own
-//! services, and hands on what is the database's. Every call that administers takes the role it needs and is noted in
-//! the audit log, refused or not.
+//! A query that calls services is given a [`Desk`], which knows the caller and the graph. The desk checks the right that the
+//! service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, also one that is refused.
 //!
-//! Whoever adds a service of the server adds a line to [`SERVICES`].
+//! To add a service of the server, add a row to [`SERVER_SERVICES`] and write its function.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, LazyLock};
 
-use mangrove::{Database, Isolation, ServiceEffect, Services};
+use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
+use mangrove::services::ServiceFunction::OnHost;
+use mangrove::services::ServiceRight::PerObject;
+use mangrove::services::{Arguments, Service, ServiceFunction, ServiceRegistry, ServiceRight, parameter, row, service};
+use mangrove::{Isolation, ServiceCall, Services};
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
@@ -36,89 +40,90 @@ pub struct Desk {
     pub caller: Caller,
 }
 
-/// The arguments of a call, by name; of two the later counts.
-type Given = [(SmolStr, Value)];
-
-struct Service {
-    name: &'static str,
-    summary: &'static str,
-    /// What it may be given, and what that means.
-    parameters: &'static [(&'static str, &'static str)],
-    run: fn(&Desk, &Given) -> Result<Vec<Value>>,
-}
-
 const KILL: &str = "mangrove.kill";
 
-const SERVICES: &[Service] = &[
-    Service {
-        name: "mangrove.graph.create",
-        summary: "create a graph, with the traversal sources NAME and NAMEsi or those given",
-        parameters: &[
-            ("name", "its name"),
-            ("memory", "in memory, and gone when the server ends; default false"),
-            ("memory_limit", "refuse writes while it uses so many bytes; default: the server's setting memory_limit"),
-            ("sources", "its traversal sources, a map of names to 'serializable' or 'snapshot'"),
+/// The services that a server adds to those of the database.
+const SERVER_SERVICES: &[Service] = &[
+    service(
+        "mangrove.graph.create",
+        "create a graph, with the traversal sources NAME and NAMEsi or those given",
+        PerObject,
+        &[
+            parameter("name", Text, "its name"),
+            parameter("memory", Flag, "in memory, and gone when the server ends; default false"),
+            parameter(
+                "memory_limit",
+                Integer,
+                "refuse writes while it uses so many bytes; default: the server's setting memory_limit",
+            ),
+            parameter("sources", Map, "its traversal sources, a map of names to 'serializable' or 'snapshot'"),
         ],
-        run: create,
-    },
-    Service {
-        name: "mangrove.graph.drop",
-        summary: "drop a graph that was created, with its files",
-        parameters: &[("name", "its name")],
-        run: drop_graph,
-    },
-    Service {
-        name: "mangrove.graph.list",
-        summary: "the graphs of the server that the caller may read, and their traversal sources",
-        parameters: &[],
-        run: list_graphs,
-    },
-    Service {
-        name: KILL,
-        summary: "stop a query: one's own, or any on a graph one administers",
-        parameters: &[("id", "its number, as mangrove.queries shows it")],
-        run: kill_query,
-    },
-    Service {
-        name: "mangrove.queries",
-        summary: "the queries that run: one's own, and all on graphs one administers",
-        parameters: &[],
-        run: list_queries,
-    },
+        OnHost(create),
+    ),
+    service(
+        "mangrove.graph.drop",
+        "drop a graph that was created, with its files",
+        PerObject,
+        &[parameter("name", Text, "its name")],
+        OnHost(drop_graph),
+    ),
+    service(
+        "mangrove.graph.list",
+        "the graphs of the server that the caller may read, and their traversal sources",
+        PerObject,
+        &[],
+        OnHost(list_graphs),
+    ),
+    service(
+        KILL,
+        "stop a query: one's own, or any on a graph one administers",
+        PerObject,
+        &[parameter("id", Integer, "its number, as mangrove.queries shows it")],
+        OnHost(kill_query),
+    ),
+    service(
+        "mangrove.queries",
+        "the queries that run: one's own, and all on graphs one administers",
+        PerObject,
+        &[],
+        OnHost(list_queries),
+    ),
 ];
 
-/// The database's service that lists services.
-const LIST: &str = "--list";
+/// All services that can be called on a server.
+static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::of_database().with(SERVER_SERVICES));
 
 impl Services for Desk {
-    fn call(&self, service: Option<&str>, given: &Given) -> Result<Vec<Value>> {
-        let name = service.unwrap_or(LIST);
-        if let Some(own) = SERVICES.iter().find(|own| own.name == name) {
-            own.check(given)?;
-            return (own.run)(self, given);
-        }
-        let database = self.graph.database();
-        let places = Places::told(&self.caller, &self.graph);
-        if name == LIST {
-            let mut rows = database.call(service, given)?;
-            rows.extend(listed(given)?);
-            rows.sort_by(|a, b| listed_name(a).cmp(listed_name(b)));
-            return Ok(rows);
-        }
-        let need = |level| self.caller.require(&self.graph.name, level, format_args!("the service {name}"));
-        let level = match Database::service_effect(service, given) {
-            ServiceEffect::Looks => Access::Read,
-            ServiceEffect::Writes => Access::Write,
-            ServiceEffect::Administers => {
-                return self.administering(name, &self.graph.name, || {
+    fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>> {
+        let service = REGISTRY.find(name)?;
+        let run = || REGISTRY.call(service, self.graph.database(), self, call);
+        let need = |access| self.caller.require(&self.graph.name, access, format_args!("the service {}", service.name));
+        match service.right_for(call.arguments) {
+            ServiceRight::PerObject => return run(),
+            ServiceRight::Admin | ServiceRight::AdminWithArguments => {
+                return self.administering(service.name, &self.graph.name, || {
                     need(Access::Admin)?;
-                    database.call(service, given)
+                    run()
                 });
             }
-        };
-        need(level)?;
-        Ok(database.call(service, given)?.into_iter().map(|row| places.value(row)).collect())
+            ServiceRight::Write => need(Access::Write)?,
+            ServiceRight::Read => need(Access::Read)?,
+        }
+        let rows = run()?;
+        match service.function {
+            // What such a service returns is data of the graph, not a report.
+            ServiceFunction::InTransaction { .. } => Ok(rows),
+            _ => {
+                let places = Places::told(&self.caller, &self.graph);
+                Ok(rows.into_iter().map(|row| places.value(row)).collect())
+            }
+        }
     }
+}
+
+/// The desk that a service of the server was called at.
+fn desk(host: &dyn Any) -> Result<&Desk> {
+    host.downcast_ref().ok_or_else(|| Error::bug("the services of a server are called at its desk"))
 }
 
 impl Desk {
@@ -130,44 +135,12 @@ impl Desk {
     }
 }
 
-impl Service {
-    /// Refuses names the service does not know: a misspelled one must not be ignored.
-    fn check(&self, given: &Given) -> Result<()> {
-        let names = || self.parameters.iter().map(|(name, _)| *name);
-        match given.iter().find(|(name, _)| !names().any(|known| known == name)) {
-            None => Ok(()),
-            Some((unknown, _)) => {
-                let takes: Vec<&str> = names().collect();
-                let takes = if takes.is_empty() { "nothing".to_owned() } else { takes.join(", ") };
-                Err(Error::invalid(format!("{} takes {takes}, not '{unknown}'", self.name)))
-            }
-        }
-    }
+fn graph_name<'a>(arguments: &Arguments<'a>) -> Result<&'a str> {
+    arguments.text("name")?.ok_or_else(|| arguments.missing("name", "the name of a graph, a string"))
 }
 
-fn get<'a>(given: &'a Given, name: &str) -> Option<&'a Value> {
-    given.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
-}
-
-fn graph_name<'a>(service: &str, given: &'a Given) -> Result<&'a str> {
-    match get(given, "name") {
-        Some(Value::String(name)) => Ok(name),
-        _ => Err(Error::invalid(format!("{service} needs with('name', …): the name of a graph, a string"))),
-    }
-}
-
-fn flag(service: &str, given: &Given, name: &str) -> Result<bool> {
-    match get(given, name) {
-        None => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => {
-            Err(Error::invalid(format!("{service}: '{name}' is true or false, not a {}", other.type_name())))
-        }
-    }
-}
-
-fn bytes(service: &str, given: &Given) -> Result<Option<u64>> {
-    let Some(value) = get(given, "memory_limit") else { return Ok(None) };
+fn bytes(arguments: &Arguments<'_>) -> Result<Option<u64>> {
+    let Some(value) = arguments.get("memory_limit") else { return Ok(None) };
     let bytes = match value {
         Value::I32(bytes) => u64::try_from(*bytes).ok(),
         Value::I64(bytes) => u64::try_from(*bytes).ok(),
@@ -175,13 +148,14 @@ fn bytes(service: &str, given: &Given) -> Result<Option<u64>> {
     };
     match bytes {
         Some(bytes) if bytes > 0 => Ok(Some(bytes)),
-        _ => Err(Error::invalid(format!("{service}: 'memory_limit' is a number of bytes, above 0"))),
+        _ => Err(Error::invalid(format!("{}: 'memory_limit' is a number of bytes, above 0", arguments.service()))),
     }
 }
 
-fn sources(service: &str, given: &Given) -> Result<Vec<(SmolStr, Isolation)>> {
+fn sources(arguments: &Arguments<'_>) -> Result<Vec<(SmolStr, Isolation)>> {
+    let service = arguments.service();
     let wrong = || Error::invalid(format!("{service}: 'sources' is a map, as in ['gbooks': 'serializable']"));
-    let Some(value) = get(given, "sources") else { return Ok(Vec::new()) };
+    let Some(value) = arguments.get("sources") else { return Ok(Vec::new()) };
     let Value::Map(entries) = value else { return Err(wrong()) };
     let source = |(name, level): &(Value, Value)| match (name, level) {
         (Value::String(name), Value::String(level)) => Ok((name.clone(), isolation_of(level)?)),
@@ -191,66 +165,30 @@ fn sources(service: &str, given: &Given) -> Result<Vec<(SmolStr, Isolation)>> {
     if sources.is_empty() { Err(wrong()) } else { Ok(sources) }
 }
 
-/// What the database's list of services lacks.
-fn listed(given: &Given) -> Result<Vec<Value>> {
-    let only = match get(given, "service") {
-        Some(Value::String(name)) => Some(name),
-        _ => None,
-    };
-    let verbose = flag(LIST, given, "verbose")?;
-    let wanted = SERVICES.iter().filter(|service| only.is_none_or(|name| service.name == name));
-    Ok(wanted.map(|service| if verbose { described(service) } else { service.name.into() }).collect())
-}
-
-/// The name in a row of the list: the row itself, or its entry.
-fn listed_name(row: &Value) -> &str {
-    let name = match row {
-        Value::Map(entries) => entries.iter().find(|(key, _)| *key == Value::from("name")).map(|(_, value)| value),
-        other => Some(other),
-    };
-    match name {
-        Some(Value::String(name)) => name,
-        _ => "",
-    }
-}
-
-fn described(service: &Service) -> Value {
-    row([
-        ("name", service.name.into()),
-        ("type", Value::list(vec!["Start".into(), "Streaming".into()])),
-        ("description", service.summary.into()),
-        ("params", row(service.parameters.iter().map(|&(name, meaning)| (name, meaning.into())))),
-    ])
-}
-
-fn row(entries: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
-    Value::map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
-}
-
-fn create(desk: &Desk, given: &Given) -> Result<Vec<Value>> {
-    let service = "mangrove.graph.create";
-    let (name, in_memory) = (graph_name(service, given)?, flag(service, given, "memory")?);
-    let options = GraphOptions { memory_limit_bytes: bytes(service, given)?, sources: sources(service, given)? };
-    desk.administering(service, name, || {
+fn create(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
+    let (name, in_memory) = (graph_name(arguments)?, arguments.flag("memory")?);
+    let options = GraphOptions { memory_limit_bytes: bytes(arguments)?, sources: sources(arguments)? };
+    desk.administering(arguments.service(), name, || {
         desk.caller.require_server_admin(format_args!("creating the graph `{name}`"))?;
         desk.hub.registry.create(name, in_memory, &options)
     })?;
     Ok(graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect())
 }
 
-fn drop_graph(desk: &Desk, given: &Given) -> Result<Vec<Value>> {
-    let service = "mangrove.graph.drop";
-    let name = graph_name(service, given)?;
+fn drop_graph(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
+    let name = graph_name(arguments)?;
     let shown = graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect();
-    desk.administering(service, name, || {
+    desk.administering(arguments.service(), name, || {
         desk.caller.require_server_admin(format_args!("dropping the graph `{name}`"))?;
         desk.hub.registry.drop_graph(name)
     })?;
     Ok(shown)
 }
 
-fn list_graphs(desk: &Desk, _: &Given) -> Result<Vec<Value>> {
-    Ok(graph_rows(desk).into_iter().map(|(_, row)| row).collect())
+fn list_graphs(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
+    Ok(graph_rows(desk(host)?).into_iter().map(|(_, row)| row).collect())
 }
 
 /// The graphs that the caller may know of, by name.
@@ -277,7 +215,8 @@ fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
     visible.collect()
 }
 
-fn list_queries(desk: &Desk, _: &Given) -> Result<Vec<Value>> {
+fn list_queries(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
     Ok(desk.hub.queries.seen_by(&desk.caller).iter().map(query_row).collect())
 }
 
@@ -289,11 +228,10 @@ pub fn kill(queries: &Queries, id: u64, caller: &Caller) -> Result<Running> {
     killed
 }
 
-fn kill_query(desk: &Desk, given: &Given) -> Result<Vec<Value>> {
-    let number = get(given, "id").and_then(mangrove_graph::numeric::integer).and_then(|n| u64::try_from(n).ok());
-    let Some(id) = number else {
-        return Err(Error::invalid(format!("{KILL} needs with('id', …): the number of a query")));
-    };
+fn kill_query(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
+    let number = arguments.get("id").and_then(mangrove_graph::numeric::integer).and_then(|n| u64::try_from(n).ok());
+    let Some(id) = number else { return Err(arguments.missing("id", "the number of a query")) };
     Ok(vec![query_row(&kill(&desk.hub.queries, id, &desk.caller)?)])
 }
 
@@ -307,4 +245,49 @@ fn query_row(query: &Running) -> Value {
         ("milliseconds", Value::I64(i64::try_from(query.since.elapsed().as_millis()).unwrap_or(i64::MAX))),
         ("query", audit::shortened(&query.bytecode.to_string()).into()),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/services.md`, as the registry says it.
+    fn page() -> String {
+        let mut page = String::from(
+            "# Services\n\n\
+             `g.call(NAME)` calls a service. Arguments come from a map, from `with(name, value)`, or from a traversal that yields a map.\n\
+             `g.call()` lists the services, `g.call('--list').with('verbose', true)` describes them.\n\n\
+             A service in the caller's transaction reads what the traversal sees. Every other service acts at once, outside of any\n\
+             transaction, and a rollback does not take it back. The right is the one that the caller needs on the graph; *by object*\n\
+             means that the service checks each object.\n\n\
+             This page is written by a test from the table of services. After a change, run\n\
+             `MANGROVE_UPDATE_FIXTURES=1 cargo test -p mangrove-server --lib services`.\n",
+        );
+        for service in REGISTRY.services() {
+            page += &format!("\n## {}\n\n", service.name);
+            page += &format!(
+                "{}. Right: {}. Scope: {}.\n",
+                service.summary,
+                service.right.name(),
+                service.function.scope()
+            );
+            if !service.parameters.is_empty() {
+                page += "\n| argument | type | meaning |\n|---|---|---|\n";
+            }
+            for parameter in service.parameters {
+                page +=
+                    &format!("| `{}` | {} | {} |\n", parameter.name, parameter.value_type.name(), parameter.summary);
+            }
+        }
+        page
+    }
+
+    #[test]
+    fn the_page_of_services_is_the_registry() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/services.md");
+        if std::env::var_os("MANGROVE_UPDATE_FIXTURES").is_some() {
+            std::fs::write(path, page()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), page(), "docs/services.md is stale: see its top");
+    }
 }

@@ -30,10 +30,10 @@ mod values;
 mod write;
 
 pub use build::{Built, build};
-pub use context::execution::{ExecutionContext, Files, Services, SideEffects};
+pub use context::execution::{ExecutionContext, Files, SideEffects};
 pub use detach::{Detail, detach};
 pub use limits::meter::Meter;
 pub use limits::nesting::check_results;
 pub use limits::sizes::Sizes;
 pub use rows::{Column, Rows, Tags};
-pub use services::{GRAPH_SERVICES, GraphService};
+pub use services::{ServiceCall, Services};

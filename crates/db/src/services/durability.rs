@@ -3,10 +3,10 @@
 use mangrove_durable::checkpoint::CheckpointReport;
 use mangrove_graph::{Result, Value};
 
-use super::{Arguments, row};
-use crate::database::Database;
+use super::registry::{Arguments, row};
 use crate::durability::Durability;
 use crate::management::count;
+use crate::state::Database;
 
 /// Takes a checkpoint; no row where nothing had changed.
 pub(super) fn checkpoint(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {

@@ -3,9 +3,9 @@
 use mangrove_graph::{Error, ErrorKind, IndexId, Result, Value};
 use smol_str::SmolStr;
 
-use super::{Arguments, row};
-use crate::database::Database;
+use super::registry::{Arguments, row};
 use crate::management::{IndexDefinition, IndexDescription, IndexKind, count};
+use crate::state::Database;
 
 pub(super) fn create(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let definition = IndexDefinition {
@@ -65,10 +65,7 @@ fn keys(arguments: &Arguments<'_>) -> Result<Vec<SmolStr>> {
         other => Err(arguments.misfit("key", "the name of a property, or a list of names", other)),
     };
     match arguments.get("key") {
-        None => Err(Error::invalid(format!(
-            "{} needs with('key', …): the name of a property, or a list of names",
-            arguments.service.name
-        ))),
+        None => Err(arguments.missing("key", "the name of a property, or a list of names")),
         Some(Value::List(keys)) => keys.iter().map(one).collect(),
         Some(key) => Ok(vec![one(key)?]),
     }

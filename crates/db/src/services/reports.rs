@@ -3,9 +3,10 @@
 use mangrove_graph::{KeyId, LabelId, MemoryBudget, Purpose, Result, Value};
 use mangrove_txn::AbortCause;
 
-use super::{Arguments, durability, row};
-use crate::database::Database;
+use super::durability;
+use super::registry::{Arguments, row};
 use crate::management::count;
+use crate::state::Database;
 
 /// The settings, after those given were changed.
 pub(super) fn config(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {

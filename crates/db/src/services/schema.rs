@@ -4,10 +4,10 @@ use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_store::schema::RuleId;
 use smol_str::SmolStr;
 
-use super::{Arguments, row};
-use crate::database::Database;
+use super::registry::{Arguments, row};
 use crate::management::count;
 use crate::schema::{RuleDefinition, RuleDescription};
+use crate::state::Database;
 
 pub(super) fn require(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let (edges, label, key) = (edges(arguments)?, name(arguments, "label")?, name(arguments, "key")?);
@@ -25,13 +25,13 @@ pub(super) fn ends(database: &Database, arguments: &Arguments<'_>) -> Result<Vec
         Some(Value::List(pairs)) if !pairs.is_empty() => {
             pairs.iter().map(|pair| ends_pair(arguments, pair)).collect::<Result<_>>()?
         }
-        _ => return Err(needs(arguments, "ends", ENDS)),
+        _ => return Err(arguments.missing("ends", ENDS)),
     };
     define(database, &RuleDefinition::Ends { label: name(arguments, "label")?, pairs })
 }
 
 pub(super) fn drop(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let Some(given) = arguments.get("id") else { return Err(needs(arguments, "id", "the number of a rule")) };
+    let Some(given) = arguments.get("id") else { return Err(arguments.missing("id", "the number of a rule")) };
     let number = mangrove_graph::numeric::integer(given).and_then(|n| u32::try_from(n).ok());
     let id = RuleId(number.ok_or_else(|| arguments.misfit("id", "the number of a rule", given))?);
     let dropped = database.rules().into_iter().find(|rule| rule.id == id);
@@ -64,20 +64,16 @@ fn edges(arguments: &Arguments<'_>) -> Result<bool> {
 }
 
 fn name(arguments: &Arguments<'_>, of: &str) -> Result<SmolStr> {
-    arguments.text(of)?.map(Into::into).ok_or_else(|| needs(arguments, of, "a name"))
-}
-
-fn needs(arguments: &Arguments<'_>, name: &str, what: &str) -> Error {
-    Error::invalid(format!("{} needs with('{name}', …): {what}", arguments.service.name))
+    arguments.text(of)?.map(Into::into).ok_or_else(|| arguments.missing(of, "a name"))
 }
 
 fn ends_pair(arguments: &Arguments<'_>, pair: &Value) -> Result<(SmolStr, SmolStr)> {
     match pair {
         Value::List(labels) => match labels.as_slice() {
             [Value::String(from), Value::String(to)] => Ok((from.clone(), to.clone())),
-            _ => Err(needs(arguments, "ends", ENDS)),
+            _ => Err(arguments.missing("ends", ENDS)),
         },
-        _ => Err(needs(arguments, "ends", ENDS)),
+        _ => Err(arguments.missing("ends", ENDS)),
     }
 }
 

@@ -4,22 +4,22 @@ use mangrove_graph::{Result, Value};
 use mangrove_load::Upserted;
 use mangrove_load::rows::{EdgeRows, VertexRows, find_from_arguments};
 
-use super::{Arguments, row};
-use crate::database::Database;
+use super::registry::{Arguments, row};
+use crate::state::Database;
 use crate::upsert::remote;
 
 pub(super) fn vertices(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let rows = VertexRows::from_arguments(|name| arguments.get(name)).map_err(|error| arguments.placed(error))?;
+    let rows = VertexRows::from_arguments(|name| arguments.get(name)).map_err(|error| arguments.located(error))?;
     Ok(vec![shown(remote::vertices(database, &rows)?)])
 }
 
 pub(super) fn edges(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let rows = EdgeRows::from_arguments(|name| arguments.get(name)).map_err(|error| arguments.placed(error))?;
+    let rows = EdgeRows::from_arguments(|name| arguments.get(name)).map_err(|error| arguments.located(error))?;
     Ok(vec![shown(remote::edges(database, &rows)?)])
 }
 
 pub(super) fn find(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let (identity, id) = find_from_arguments(|name| arguments.get(name)).map_err(|error| arguments.placed(error))?;
+    let (identity, id) = find_from_arguments(|name| arguments.get(name)).map_err(|error| arguments.located(error))?;
     Ok(vec![row([("id", remote::find(database, &identity, &id)?)])])
 }
 

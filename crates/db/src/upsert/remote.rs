@@ -9,7 +9,7 @@ use mangrove_txn::Transaction;
 
 use super::edges::upsert_edges;
 use super::{UpsertSink, upsert_vertices};
-use crate::database::Database;
+use crate::state::Database;
 
 /// What became of a row, with the id of its element; null where the row was refused.
 pub(crate) type Outcome = (Value, Upserted<()>);

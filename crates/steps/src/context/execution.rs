@@ -18,6 +18,7 @@ use mangrove_txn::Transaction;
 use parking_lot::Mutex;
 
 use crate::limits::nesting;
+use crate::services::Services;
 
 /// What the operators of one run share on one node.
 pub struct ExecutionContext {
@@ -41,13 +42,6 @@ pub struct ExecutionContext {
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` may name; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
-}
-
-/// The services of the database that `call()` reaches, beyond those of the graph.
-pub trait Services: Send + Sync {
-    /// Calls a service with its arguments and returns its results in order. `None` lists the services. An unknown service or
-    /// argument is an error that names the known ones.
-    fn call(&self, service: Option<&str>, arguments: &[(Name, Value)]) -> Result<Vec<Value>>;
 }
 
 /// The files that `io()` reaches: those that the operator of the database lets traversals read and write.

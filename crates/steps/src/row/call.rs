@@ -10,13 +10,11 @@ use mangrove_plan::physical::ComputedOperand;
 
 use crate::context::execution::ExecutionContext;
 use crate::rows::{Column, Remember, Rows};
-use crate::services::{Call, GraphService, graph_service};
+use crate::services::ServiceCall;
 
 /// Calls a service once for each row. Its results take the place of the row.
 pub(crate) struct CallService {
     service: Option<Name>,
-    /// The service, if it is one of the graph.
-    of_graph: Option<&'static GraphService>,
     operands: Vec<(Option<Name>, ComputedOperand)>,
     arguments: Vec<(Option<Name>, Given)>,
     remember: Remember,
@@ -31,8 +29,7 @@ enum Given {
 impl CallService {
     /// A call with these arguments.
     pub fn new(service: Option<Name>, operands: Vec<(Option<Name>, ComputedOperand)>, remember: Remember) -> Self {
-        let of_graph = service.as_deref().and_then(graph_service);
-        CallService { service, of_graph, operands, arguments: Vec::new(), remember }
+        CallService { service, operands, arguments: Vec::new(), remember }
     }
 
     /// Returns the arguments for a row. A traversal without a result gives none.
@@ -70,13 +67,11 @@ impl CallService {
 
     fn call(&self, rows: &Rows, row: usize, out: &Output<'_, Rows>) -> Result<Vec<Value>> {
         let (context, arguments) = (out.context(), self.arguments(rows, row)?);
-        if let Some(service) = self.of_graph {
-            let (view, control) = (&*context.view, out.control());
-            return service.run(&Call { view, control, object: &rows.object(row), arguments: &arguments });
-        }
         let services = context.services.as_ref();
         let services = services.ok_or_else(|| Error::bug("a query that calls services has them in its context"))?;
-        services.call(self.service.as_deref(), &arguments)
+        let (view, control) = (&*context.view, out.control());
+        let call = ServiceCall { view, control, object: &rows.object(row), arguments: &arguments };
+        services.call(self.service.as_deref(), &call)
     }
 }
 

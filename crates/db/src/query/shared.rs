@@ -18,8 +18,8 @@ use mangrove_flow::executor::{Executors, TURN_NANOS, Task, TaskStatus, Waker};
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::execution::{Execution, Remains, Turn, bytes};
-use crate::stream::Materialize;
+use super::execution::{Execution, Remains, Turn, bytes};
+use crate::options::Materialize;
 
 type Batch = Vec<(Value, u64)>;
 

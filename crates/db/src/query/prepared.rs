@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use mangrove_graph::{Catalog, DateTime, Error, IndexInfo, Result, Value};
+use mangrove_graph::{Catalog, DateTime, Error, GraphView, IndexInfo, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
 use mangrove_plan::logical::{Configuration, Traversal};
 use mangrove_plan::lower::UsableIndex;
@@ -13,8 +13,7 @@ use mangrove_plan::{GraphFacts, PlanOptions, literals};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use crate::instance::Planned;
-use crate::transaction::Transaction;
+use super::instance::{DatabaseIdentity, Planned};
 
 /// What is asked about a traversal instead of its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,25 +126,24 @@ impl Prepared {
         self.shape.configuration.timeout_millis
     }
 
-    /// The plan for a graph as a transaction sees it.
-    pub(crate) fn plan(&self, transaction: &Transaction) -> Result<Arc<Planned>> {
-        let database = &transaction.database().inner;
-        let indexes = transaction.view().vertex_indexes();
+    /// The plan for the graph of a database as a transaction sees it.
+    pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<Planned>> {
+        let indexes = view.vertex_indexes();
         let mut cached = self.shape.planned.lock();
         if let Some(planned) = &*cached
             && planned.is_for(database, &indexes)
         {
             return Ok(planned.clone());
         }
-        let facts = facts(&indexes, transaction.view().catalog());
+        let facts = facts(&indexes, view.catalog());
         let plan =
             mangrove_plan::lower_with(&self.shape.traversal, &self.shape.configuration, &facts, self.shape.options)?;
         Ok(cached.insert(Arc::new(Planned::new(database, indexes, plan))).clone())
     }
 
     /// The plan as text.
-    pub(crate) fn explain(&self, transaction: &Transaction) -> Result<String> {
-        let plan = &self.plan(transaction)?.plan;
+    pub(crate) fn explain(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<String> {
+        let plan = &self.plan(database, view)?.plan;
         let rules = [&self.shape.rules[..], &plan.rules].concat();
         let mut text = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
         text.push_str(&mangrove_plan::explain::explain(plan));

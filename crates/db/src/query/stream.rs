@@ -2,20 +2,8 @@
 
 use mangrove_graph::{Result, Value};
 
-use crate::execution::{Execution, Turn};
-
-/// What elements in results carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Materialize {
-    /// Id, label and properties: results stand on their own.
-    #[default]
-    Properties,
-    /// Id and label.
-    Tokens,
-    /// Nothing: elements are [`Value::Vertex`] and [`Value::Edge`], to be read through the transaction that
-    /// found them.
-    References,
-}
+use super::execution::{Execution, Turn};
+use crate::options::Materialize;
 
 enum State {
     Running(Execution),

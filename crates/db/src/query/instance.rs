@@ -20,8 +20,7 @@ use mangrove_steps::{ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use crate::database::Inner;
-use crate::execution::{RunSettings, bind_parameters};
+use super::settings::{RunSettings, bind_parameters};
 
 /// How many instances of a plan wait for work. More may run; those that come back too late are dropped.
 const IDLE_MAX: usize = 8;
@@ -29,11 +28,15 @@ const IDLE_MAX: usize = 8;
 /// More parameters than this are not worth keeping room for.
 const KEPT_PARAMETERS_MAX: usize = 64;
 
+/// Tells one open database from another.
+#[derive(Debug, Default)]
+pub(crate) struct DatabaseIdentity(Arc<()>);
+
 /// A physical plan, what it was made for, and the instances of it that are idle.
 pub(crate) struct Planned {
-    /// The database whose labels, keys and indexes it names. Weak, for the plan may be kept by that database; but it
-    /// keeps the address from being used again.
-    database: Weak<Inner>,
+    /// The database whose labels, keys and indexes the plan names. Weak, because that database may keep the plan; a weak reference
+    /// still keeps the address from being used again.
+    database: Weak<()>,
     indexes: Vec<IndexInfo>,
     pub plan: PhysicalPlan,
     requirements: Arc<Requirements>,
@@ -43,14 +46,14 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    pub fn new(database: &Arc<Inner>, indexes: Vec<IndexInfo>, plan: PhysicalPlan) -> Self {
+    pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, plan: PhysicalPlan) -> Self {
         let requirements = Arc::new(plan.requirements.clone());
-        Planned { database: Arc::downgrade(database), indexes, plan, requirements, idle: Mutex::default() }
+        Planned { database: Arc::downgrade(&database.0), indexes, plan, requirements, idle: Mutex::default() }
     }
 
     /// Whether it was made for this database with these indexes.
-    pub fn is_for(&self, database: &Arc<Inner>, indexes: &[IndexInfo]) -> bool {
-        std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(database)) && self.indexes == indexes
+    pub fn is_for(&self, database: &DatabaseIdentity, indexes: &[IndexInfo]) -> bool {
+        std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(&database.0)) && self.indexes == indexes
     }
 
     /// An instance that has begun a run: an idle one, or a new one where there is none.

@@ -6,9 +6,10 @@ use mangrove_graph::{
     Error, LabelFilter, PropertyOwner, PropertyRow, PropertyValue, Result, ScanCursor, Share, Value,
     VertexPropertyValue,
 };
+use mangrove_steps::ServiceCall;
 use smol_str::SmolStr;
 
-use super::{Call, misfit};
+use super::registry::Arguments;
 
 const NAME: &str = "tinker.search";
 
@@ -27,13 +28,13 @@ enum Owners {
     VertexProperties,
 }
 
-pub(super) fn run(call: &Call<'_>) -> Result<Vec<Value>> {
-    let text = match call.argument("search") {
+pub(super) fn run(call: &ServiceCall<'_>, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let text = match arguments.get("search") {
         Some(Value::String(text)) => text.clone(),
-        Some(other) => return Err(misfit(NAME, "search", "a string", other)),
+        Some(other) => return Err(arguments.misfit("search", "a string", other)),
         None => return Err(Error::invalid(format!("{NAME} needs to be given 'search', the text to look for"))),
     };
-    let owners = call.argument("type").map_or(Ok(Owners::All), owners)?;
+    let owners = arguments.get("type").map_or(Ok(Owners::All), |given| owners(arguments, given))?;
     let mut search = Search { call, text, found: Vec::new() };
     if owners != Owners::Edges {
         search.vertices(owners)?;
@@ -44,9 +45,9 @@ pub(super) fn run(call: &Call<'_>) -> Result<Vec<Value>> {
     Ok(search.found)
 }
 
-fn owners(given: &Value) -> Result<Owners> {
+fn owners(arguments: &Arguments<'_>, given: &Value) -> Result<Owners> {
     let Value::String(name) = given else {
-        return Err(misfit(NAME, "type", "'Vertex', 'Edge' or 'VertexProperty'", given));
+        return Err(arguments.misfit("type", "'Vertex', 'Edge' or 'VertexProperty'", given));
     };
     match name.as_str() {
         "Vertex" => Ok(Owners::Vertices),
@@ -57,7 +58,7 @@ fn owners(given: &Value) -> Result<Owners> {
 }
 
 struct Search<'a> {
-    call: &'a Call<'a>,
+    call: &'a ServiceCall<'a>,
     text: SmolStr,
     found: Vec<Value>,
 }

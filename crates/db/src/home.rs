@@ -1,0 +1,170 @@
+//! A database in a directory: opened, checkpointed, looked at.
+//!
+//! `open` takes the directory's lock, recovers the graph ([`mangrove_durable::recovery`]) and lets transactions begin. From
+//! then on a commit returns when it is durable, and a read-only transaction shows what is: it never waits for the disk,
+//! and never sees what a crash could take back. The last handle that goes closes the graph and gives the lock back; there
+//! is nothing to be saved then, since all that was acknowledged is in the log.
+//!
+//! Settings ([`Database::configure`]) are the process's and not kept: most are about the machine or for an experiment, and one
+//! that was a mistake is gone with a restart. What is to last is said at every start, by whoever opens the database.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mangrove_durable::disk::{Disk, DiskError, LocalDisk};
+use mangrove_durable::durable::{Durable, DurableOptions};
+use mangrove_durable::lock::DirectoryLock;
+use mangrove_durable::manifest::MANIFEST_DIR;
+use mangrove_durable::reading;
+use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
+use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_txn::TransactionManager;
+
+use crate::options::{DatabaseOptions, DurabilityOptions};
+
+/// What may be in a database's directory.
+const ENTRIES: [&str; 5] = ["LOCK", MANIFEST_DIR, "segment", "wal", "lost+found"];
+
+/// Where a graph is kept.
+pub(crate) enum Home {
+    /// In memory, and nowhere else.
+    Memory,
+    /// In a directory that commits are written to.
+    Directory(Directory),
+    /// In a directory that is read and not changed.
+    ReadOnly { recovery: RecoverySummary, _lock: DirectoryLock },
+}
+
+/// An open directory. Fields go in this order: the lock last.
+pub(crate) struct Directory {
+    pub durable: Durable,
+    pub directory: PathBuf,
+    /// None on a disk of the caller's.
+    _lock: Option<DirectoryLock>,
+}
+
+impl Directory {
+    /// Opens or makes the database in a directory.
+    pub(crate) fn open(
+        directory: &Path,
+        options: &DatabaseOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
+        let (disk, lock) = enter(directory, options.durability.create)?;
+        let durable = Durable::open(Arc::new(disk), &durable_options(options), progress)?;
+        Ok(Directory { durable, directory: directory.to_owned(), _lock: Some(lock) })
+    }
+
+    /// Opens or makes the database on a disk that the caller keeps others away from.
+    pub(crate) fn on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
+        let directory = disk.describe("").into();
+        let durable = Durable::open(disk, &durable_options(options), &|_| {})?;
+        Ok(Directory { durable, directory, _lock: None })
+    }
+
+    pub(crate) fn manager(&self) -> &TransactionManager {
+        self.durable.manager()
+    }
+}
+
+impl Home {
+    /// Reads the database in a directory: its transactions, and what keeps other processes away.
+    pub(crate) fn open_to_read(
+        directory: &Path,
+        options: &DatabaseOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<(TransactionManager, Self)> {
+        let (disk, lock) = enter_to_read(directory)?;
+        let (manager, recovery) = reading::open_to_read(&disk, &durable_options(options), progress)?;
+        Ok((manager, Home::ReadOnly { recovery, _lock: lock }))
+    }
+}
+
+fn durable_options(options: &DatabaseOptions) -> DurableOptions {
+    let DurabilityOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
+        options.durability.clone();
+    DurableOptions {
+        tablet_count: options.tablet_count,
+        memory_limit_bytes: options.memory_limit_bytes,
+        memory_budget: options.memory_budget.clone(),
+        sizes: options.sizes,
+        log,
+        checkpoint_log_bytes,
+        checkpoint_after,
+        recovery_threads,
+        new_database,
+        ..DurableOptions::default()
+    }
+}
+
+/// Takes possession of a directory, to look at it and change nothing.
+pub(crate) fn enter_to_read(directory: &Path) -> Result<(LocalDisk, DirectoryLock)> {
+    check(directory, false)?;
+    let disk = LocalDisk::new(directory)?;
+    let lock = DirectoryLock::acquire_to_read(directory)?;
+    Ok((disk, lock))
+}
+
+/// Takes possession of a directory.
+fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
+    let made = check(directory, create)?;
+    let disk = LocalDisk::new(directory)?;
+    made.iter().try_for_each(|path| sync_parent(path))?;
+    let lock = DirectoryLock::acquire(directory)?;
+    Ok((disk, lock))
+}
+
+/// Whether a directory is a database or may become one; the directories that are to be made for it, outermost last.
+fn check(directory: &Path, create: bool) -> Result<Vec<PathBuf>> {
+    let named = |error: io::Error| -> Error {
+        DiskError::new("open the database in", directory.display().to_string(), &error).into()
+    };
+    let none = || {
+        let message = format!(
+            "there is no database in {}; `mangrove serve --data` and `mangrove load --data` make one",
+            directory.display()
+        );
+        Err(Error::new(ErrorKind::NotFound, message))
+    };
+    match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => {
+            let message = format!("{} is a file; a database is kept in a directory of its own", directory.display());
+            return Err(Error::invalid(message));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let missing = directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+            return if create { Ok(missing.map(Path::to_owned).collect()) } else { none() };
+        }
+        Err(error) => return Err(named(error)),
+    }
+    let names = fs::read_dir(directory).and_then(|entries| {
+        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<io::Result<Vec<String>>>()
+    });
+    let names = names.map_err(named)?;
+    if names.iter().any(|name| name == MANIFEST_DIR) {
+        return Ok(Vec::new());
+    }
+    match names.iter().find(|name| !ENTRIES.contains(&name.as_str())) {
+        // Somebody's home directory must not become one by a slip.
+        Some(other) => Err(Error::invalid(format!(
+            "{} has no database, and other things in it ({other}); name a new or empty directory",
+            directory.display()
+        ))),
+        None if create => Ok(Vec::new()),
+        None => none(),
+    }
+}
+
+/// Makes the name of a new directory durable.
+fn sync_parent(path: &Path) -> Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(parent)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|error| Error::new(ErrorKind::Io, format!("cannot sync the directory {}: {error}", parent.display())))
+}

@@ -1,0 +1,88 @@
+//! What a query is run with: its transaction, parameters, limits, and what it can reach outside of the graph.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use mangrove_flow::QueryLimits;
+use mangrove_flow::clock::Clock;
+use mangrove_graph::{Error, GraphView, IdRule, MemoryBudget, Result, Value};
+use mangrove_gremlin::Parameters;
+use mangrove_steps::{Files, Services};
+use smol_str::SmolStr;
+
+use super::prepared::Prepared;
+use crate::options::QueryOptions;
+
+/// What a query is run with.
+pub(crate) struct RunSettings<'a> {
+    pub transaction: &'a Arc<mangrove_txn::Transaction>,
+    pub parameters: &'a Parameters,
+    /// The literals that were taken out of the traversal before it was planned.
+    pub lifted: &'a Arc<[Value]>,
+    pub ids: IdRule,
+    pub limits: QueryLimits,
+    pub budget: &'a MemoryBudget,
+    pub clock: &'a Arc<dyn Clock>,
+    pub cancel: &'a Arc<AtomicBool>,
+    /// What `call()` reaches, where the query calls anything.
+    pub services: Option<Arc<dyn Services>>,
+    /// What `io()` reaches, where the query reads or writes files.
+    pub files: Option<Arc<dyn Files>>,
+}
+
+/// What a query with these options may use, with the limit its traversal names.
+pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> QueryLimits {
+    // Zero names no limit of its own.
+    let named = prepared.timeout_millis().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
+    let time_nanos = match (options.limits.time_nanos, named) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    QueryLimits { time_nanos, ..options.limits }
+}
+
+/// Parameters as operators look them up. Elements among them become references to the elements.
+pub(super) fn bind_parameters(
+    parameters: &Parameters,
+    ids: IdRule,
+    view: &dyn GraphView,
+    into: &mut Vec<(SmolStr, Value)>,
+) -> Result<()> {
+    parameters.iter().try_for_each(|(name, value)| {
+        into.push((name.clone(), attach(value, ids, view)?));
+        Ok(())
+    })
+}
+
+/// A detached vertex or edge, also one in a list or a set, becomes the element of its id; what is no longer there matches
+/// nothing. A property stays as it is: its value can be compared with, and a variable that nobody uses may hold one.
+fn attach(value: &Value, ids: IdRule, view: &dyn GraphView) -> Result<Value> {
+    use mangrove_graph::Detached;
+    let is_detached = |item: &Value| matches!(item, Value::Detached(_));
+    let detached = match value {
+        Value::Detached(detached) => detached,
+        Value::List(items) if items.iter().any(is_detached) => {
+            return Ok(Value::list(items.iter().map(|item| attach(item, ids, view)).collect::<Result<_>>()?));
+        }
+        Value::Set(items) if items.iter().any(is_detached) => {
+            let items = items.iter().map(|item| attach(item, ids, view)).collect::<Result<Vec<_>>>()?;
+            return Ok(Value::list(items));
+        }
+        _ => return Ok(value.clone()),
+    };
+    let user_id =
+        |id: &Value| ids.read(id).ok_or_else(|| Error::invalid(format!("a {} is no id of an element", id.type_name())));
+    match &**detached {
+        Detached::Vertex { id, .. } => {
+            let mut found = Vec::new();
+            view.find_vertices(&[user_id(id)?], &mut found)?;
+            Ok(found.pop().flatten().map_or(Value::Null, Value::Vertex))
+        }
+        Detached::Edge { id, .. } => {
+            let mut found = Vec::new();
+            view.find_edges(&[user_id(id)?], &mut found)?;
+            Ok(found.pop().flatten().map_or(Value::Null, Value::Edge))
+        }
+        Detached::VertexProperty(_) | Detached::Property { .. } => Ok(value.clone()),
+    }
+}
