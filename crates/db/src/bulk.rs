@@ -1,4 +1,4 @@
-//! Loading files: the loader's batches into the store's bulk loader.
+//! The plain load: passes the loader's batches to the store's bulk loader. The graph must be empty, and stays empty if the load fails.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) fn load(
 
 struct BulkSink {
     load: BulkLoad,
-    /// What the loader holds beside the graph.
+    /// The loader's memory besides the graph, drawn on the budget.
     held: Draw,
 }
 
@@ -51,7 +51,7 @@ impl BulkSink {
     }
 }
 
-/// The values of a column in the tightest form the store takes.
+/// The values of a column in the most compact form that the store takes.
 fn column_data(values: Vec<Value>) -> ColumnData {
     fn all<T>(values: &[Value], one: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
         values.iter().map(one).collect()

@@ -82,7 +82,7 @@ impl Database {
         Self::open_with_progress(location, options, &|_| {})
     }
 
-    /// As [`Database::open`], and says how far recovery is. `progress` is called from several threads.
+    /// As [`Database::open`], with reports of the progress of recovery. `progress` is called from several threads.
     pub fn open_with_progress(
         location: &str,
         options: &DatabaseOptions,
@@ -108,19 +108,18 @@ impl Database {
         Ok(Self::assemble(options, manager, home))
     }
 
-    /// How the ids are read that queries which begin from now on name: in `V()` and `E()`, `hasId()`, as parameters, and
-    /// for new elements. It is not kept with the graph, and changes no id that is there: set it before the first
-    /// query, and the same every time.
+    /// Sets how queries read ids: in `V()`, `E()` and `hasId()`, in parameters, and for new elements. The rule is not stored with the
+    /// graph and changes no existing id, so set the same rule before the first query every time.
     pub fn set_id_rule(&self, rule: IdRule) {
         self.inner.numeric_ids.store(rule == IdRule::Numbers, Ordering::Relaxed);
     }
 
-    /// The directory below which `g.io(…)` reads and writes files; `None`, as in the beginning: `io()` is refused. Links
-    /// below it are not followed. Every transaction that may write may use it.
+    /// Sets the directory below which `g.io(…)` reads and writes files. With `None`, which is the default, `io()` is refused. Links
+    /// below the directory are not followed. Every transaction that may write may use it.
     ///
     /// # Errors
     ///
-    /// When it is no directory.
+    /// If the path is not a directory.
     pub fn set_io_directory(&self, directory: Option<&Path>) -> Result<()> {
         let files = directory.map(FileAccess::below).transpose()?.unwrap_or_default();
         *self.inner.files.lock() = Arc::new(files);
@@ -189,9 +188,9 @@ impl Database {
         Ok(ResultStream::finished(results))
     }
 
-    /// As [`Database::run_with`], but what is not over soon ([`QueryOptions::inline_messages`]) goes on on the
-    /// database's executors, where queries take turns. `accept` is
-    /// given batches of results as they come; while it does not return, the query waits. Results of a traversal that writes come after its commit.
+    /// As [`Database::run_with`], but a query that is not over soon ([`QueryOptions::inline_messages`]) continues on the executors of
+    /// the database, where queries take turns. `accept` gets batches of results as they are found; the query waits while `accept` runs. The
+    /// results of a traversal that writes come after its commit.
     ///
     /// # Errors
     ///
@@ -222,7 +221,7 @@ impl Database {
         })
     }
 
-    /// What a query would do: the plan as text.
+    /// Returns the plan of a query as text.
     pub fn explain(&self, script: &str) -> Result<String> {
         let prepared = self.prepare(script)?;
         let transaction = self.begin_read()?;
@@ -270,88 +269,86 @@ impl Database {
         self.inner.manager.bulk_load()
     }
 
-    /// How many transactions ended which way.
+    /// The numbers of transactions, by how they ended.
     pub fn transaction_counters(&self) -> TransactionCounters {
         self.inner.manager.counters()
     }
 
-    /// What can be changed while the database runs.
+    /// The settings of transactions that can be changed while the database runs.
     pub fn settings(&self) -> &mangrove_txn::Settings {
         self.inner.manager.settings()
     }
 
-    /// Collects everything that no running transaction can see, now and on this thread. Ordinarily a collector does so
-    /// in the background.
+    /// Collects all versions that no running transaction can see, on this thread. Usually the collector does that in the background.
     pub fn collect_garbage(&self) {
         self.inner.manager.collect_garbage();
     }
 
-    /// Collects, and packs the adjacency lists that every running transaction sees alike.
+    /// Collects, and packs the adjacency lists on which all running snapshots agree.
     pub fn compact(&self) {
         self.inner.manager.compact();
     }
 
-    /// What waits to be collected, and what was.
+    /// The backlog of garbage collection, and what it has collected.
     pub fn garbage(&self) -> mangrove_store::GarbageReport {
         self.inner.manager.garbage()
     }
 
-    /// What the graph's records use of memory.
+    /// The memory of the graph by kind of record.
     pub fn memory(&self) -> mangrove_store::MemoryReport {
         self.inner.manager.store().memory()
     }
 
-    /// How many vertices and edges there are, those of transactions that have not ended included: from counters, without a
-    /// scan.
+    /// The numbers of vertices and edges from counters, without a scan. Elements of transactions that have not ended count.
     pub fn element_counts(&self) -> (u64, u64) {
         self.inner.manager.store().live_counts()
     }
 
-    /// An error where the graph uses as much memory as it may, by its own limit or by the process's budget, so that writes are
-    /// refused until something is deleted.
+    /// Fails if the graph has reached its own memory limit or the budget of the process. Writes are then refused until something is
+    /// deleted.
     pub fn check_memory(&self) -> Result<()> {
         self.inner.manager.store().check_memory()
     }
 
-    /// How the adjacency lies in memory, by a walk over all of it.
+    /// How the adjacency lists lie in memory. Walks over all of them.
     pub fn adjacency_layout(&self) -> mangrove_store::AdjacencyLayout {
         self.inner.manager.store().adjacency_layout()
     }
 
-    /// How well plans are reused.
+    /// The size, hits and misses of the plan cache.
     pub fn plan_cache(&self) -> PlanCacheReport {
         self.inner.plans.report()
     }
 
-    /// What the executors are doing; nothing until a query needs them.
+    /// The load of the executors, which are started when a query first needs them.
     pub fn executor_load(&self) -> ExecutorLoad {
         self.inner.executors.lock().as_ref().map_or_else(ExecutorLoad::default, |executors| executors.load())
     }
 
-    /// How many commits the oldest running snapshot is behind: versions that old are still kept for it.
+    /// The number of commits since the oldest running snapshot, for which versions of that age are kept.
     pub fn snapshot_lag(&self) -> u64 {
         let manager = &self.inner.manager;
-        // The oldest first: it is never above a watermark that is asked later.
+        // The oldest first: it is never above a watermark that is read after it.
         let oldest = manager.oldest_snapshot();
         manager.watermark().saturating_sub(oldest)
     }
 
-    /// How many milliseconds ago the oldest running snapshot was taken that versions are kept for.
+    /// The age of the oldest running snapshot for which versions are kept, in milliseconds.
     pub fn snapshot_age_ms(&self) -> u64 {
         self.inner.manager.oldest_snapshot_age_ms()
     }
 
-    /// The memory for what recent commits wrote, which running serializable transactions are checked against.
+    /// The memory of the write sets of recent commits, in bytes. Running serializable transactions are validated against them.
     pub fn commit_history_bytes(&self) -> u64 {
         self.inner.manager.commit_history_bytes()
     }
 
-    /// Whether two handles are of the same graph.
+    /// Returns true if two handles are of the same graph.
     pub fn is_same(&self, other: &Database) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether nothing was ever written.
+    /// Returns true if the graph was never written to.
     pub fn is_empty(&self) -> bool {
         self.inner.manager.store().is_empty()
     }

@@ -14,30 +14,30 @@ use crate::home::{Directory, Home};
 use crate::options::DatabaseOptions;
 use crate::state::Database;
 
-/// What there is to know about the durability of a graph in a directory.
+/// The state of the durability of a graph in a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Durability {
     /// The directory.
     pub directory: PathBuf,
-    /// Which database it is: drawn when it was made.
+    /// The identity of the database, drawn when it was created.
     pub database: Uuid,
-    /// Which opening of the database this is.
+    /// The fencing epoch: counts the openings of the database.
     pub epoch: u64,
     /// The log.
     pub log: DurabilityStatus,
-    /// How many commits are visible to writers and not durable yet.
+    /// The number of commits that writers see and that are not durable yet.
     pub lag: u64,
     /// The checkpoints.
     pub checkpoint: CheckpointStatus,
 }
 
 impl Durability {
-    /// Where the files of checkpoints are.
+    /// The directory of the checkpoint files.
     pub fn checkpoint_directory(&self) -> PathBuf {
         self.directory.join(mangrove_durable::checkpoint::SEGMENT_DIR)
     }
 
-    /// Why the graph takes no writes, if it takes none.
+    /// The reason why the graph refuses writes, if it does.
     pub fn read_only_cause(&self) -> Option<&str> {
         match &self.log.state {
             LogState::Refusing { cause } | LogState::Failed { cause } => Some(cause),
@@ -47,8 +47,8 @@ impl Durability {
 }
 
 impl Database {
-    /// Opens the graph on a disk of the caller's, who sees to it that nobody else does: for tests, on a disk that fails when
-    /// it is told to ([`SimDisk`](crate::SimDisk)).
+    /// Opens the graph on a disk of the caller, who keeps other processes away from it. For tests, on a disk that fails on demand
+    /// ([`SimDisk`](crate::SimDisk)).
     #[doc(hidden)]
     pub fn open_on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
         let home = Directory::on(disk, options)?;
@@ -63,8 +63,8 @@ impl Database {
         }
     }
 
-    /// Takes a checkpoint now, on this thread: says what it wrote, `None` where nothing has changed since the last one.
-    /// Writers go on meanwhile.
+    /// Takes a checkpoint on this thread and reports what it wrote; `None` if nothing has changed since the last one. Writers continue
+    /// meanwhile.
     pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
         match self.home() {
             Some(home) => home.durable.checkpoint(),
@@ -75,10 +75,10 @@ impl Database {
         }
     }
 
-    /// Log and checkpoints of a graph in a directory; `None` of one in memory.
+    /// The state of log and checkpoints; `None` for a graph in memory.
     pub fn durability(&self) -> Option<Durability> {
         let home = self.home()?;
-        // The log first: a watermark that is asked later is not behind it.
+        // The log first: a watermark that is read after it is not below it.
         let log = home.durable.log_status();
         let lag = self.inner.manager.watermark().saturating_sub(log.durable_ts);
         Some(Durability {
@@ -91,7 +91,7 @@ impl Database {
         })
     }
 
-    /// What was found in the directory when the graph was opened; `None` of a graph in memory.
+    /// What recovery found when the graph was opened; `None` for a graph in memory.
     pub fn recovery(&self) -> Option<&RecoverySummary> {
         match &self.inner.home {
             Home::Memory => None,

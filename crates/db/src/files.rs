@@ -1,4 +1,4 @@
-//! The files of `io()`: below one directory that whoever runs the database names, and nowhere else.
+//! The files of `io()`: they lie below one directory, which the operator of the database names.
 //!
 //! A path that a traversal gives is taken apart into names. `..`, a root or a drive in it is refused before anything on
 //! disk is looked at; then every part that is there must be a directory, and the last one a plain file: a link is
@@ -25,17 +25,17 @@ use mangrove_txn::Transaction;
 
 use crate::load_sink::TransactionSink;
 
-/// How much is written at once.
+/// The size of a write, in bytes.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// The longest name: file systems take 255 bytes, and a file that is not whole has some more in its name.
+/// The longest name, in bytes. File systems take 255, and the name of a partial file has a suffix.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Where files may be, if anywhere.
+/// The directory of `io()`, if one is set.
 #[derive(Debug, Default)]
 pub(crate) struct FileAccess {
     directory: Option<PathBuf>,
-    /// Numbers the files that are not whole yet.
+    /// The number of the next partial file.
     partial: AtomicU64,
 }
 
@@ -51,7 +51,7 @@ impl FileAccess {
         Ok(FileAccess { directory: Some(real), partial: AtomicU64::new(0) })
     }
 
-    /// Where a file is that a traversal names. All but its name is there, and leads nowhere else.
+    /// The path of a file that a traversal names. All directories on the way exist and are no links.
     fn locate(&self, given: &str) -> Result<PathBuf> {
         let Some(directory) = &self.directory else {
             return Err(Error::unsupported(
@@ -87,19 +87,19 @@ impl FileAccess {
         Ok(path)
     }
 
-    /// A new file beside one, under a name that no other has.
+    /// A new partial file beside the given path, under a unique name.
     fn partial(&self, path: &Path) -> Result<Partial> {
         let number = self.partial.fetch_add(1, Ordering::Relaxed);
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}-{number}.partial", std::process::id()));
         let name = PathBuf::from(name);
-        // What is there already is not touched, be it a link.
+        // An existing file or link is not touched.
         let file = OpenOptions::new().write(true).create_new(true).open(&name)?;
         Ok(Partial { name, file: Some(file) })
     }
 }
 
-/// A file that is not whole; dropped so, it leaves nothing.
+/// A partial file. Dropping it removes it.
 struct Partial {
     name: PathBuf,
     file: Option<File>,
@@ -108,14 +108,14 @@ struct Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // Best effort: what stays behind is named as what it is.
+            // Best effort: the name of a file that stays says that it is partial.
             let _ = std::fs::remove_file(&self.name);
         }
     }
 }
 
 impl Partial {
-    /// Makes it durable under its own name.
+    /// Makes the file durable under its final name.
     fn finish(mut self, path: &Path) -> Result<()> {
         if let Some(file) = &self.file {
             file.sync_all()?;
@@ -136,7 +136,7 @@ impl Files for FileAccess {
                 FileFormat::GraphMl => Format::GraphMl,
                 FileFormat::GraphSon => Format::GraphSon,
             }),
-            // A traversal does all it says, or fails.
+            // A traversal does all of its work or fails.
             max_rejects: 0,
             ..LoadOptions::default()
         };
@@ -167,7 +167,7 @@ impl Files for FileAccess {
     }
 }
 
-/// Refuses names that no file system takes.
+/// Refuses names that file systems do not take.
 fn check_name(name: &[u8]) -> Result<(), String> {
     if name.contains(&0) {
         return Err("a name of a file has no character NUL".to_owned());
@@ -178,7 +178,7 @@ fn check_name(name: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses what is there and is no plain file.
+/// Refuses an existing path that is no plain file.
 fn check_file(path: &Path, given: &str, must_exist: bool) -> Result<()> {
     match path.symlink_metadata() {
         Ok(found) if found.is_file() => Ok(()),
@@ -192,7 +192,7 @@ fn check_file(path: &Path, given: &str, must_exist: bool) -> Result<()> {
     }
 }
 
-/// An error as a client may see it: with the path that it gave, and not with where that is.
+/// The error for a client: with the path as the client gave it, without the directory.
 fn unplaced(error: Error, path: &Path, given: &str) -> Error {
     let (real, shown) = (path.display().to_string(), format!("io('{given}')"));
     match error.message().contains(&real) {
@@ -201,11 +201,11 @@ fn unplaced(error: Error, path: &Path, given: &str) -> Error {
     }
 }
 
-/// Writes in the transaction, and within the limits of the query.
+/// A sink that writes in the transaction, within the limits of the query.
 struct ChargedSink<'t> {
     sink: TransactionSink<'t>,
     control: &'t QueryControl,
-    /// What the reader holds, as far as it said so.
+    /// The bytes that are charged to the query for the reader.
     charged: u64,
 }
 

@@ -1,12 +1,12 @@
-//! A database in a directory: opened, checkpointed, looked at.
+//! The directory of a database: its lock, and opening it to write or to read.
 //!
 //! `open` takes the directory's lock, recovers the graph ([`mangrove_durable::recovery`]) and lets transactions begin. From
 //! then on a commit returns when it is durable, and a read-only transaction shows what is: it never waits for the disk,
 //! and never sees what a crash could take back. The last handle that goes closes the graph and gives the lock back; there
 //! is nothing to be saved then, since all that was acknowledged is in the log.
 //!
-//! Settings ([`Database::configure`]) are the process's and not kept: most are about the machine or for an experiment, and one
-//! that was a mistake is gone with a restart. What is to last is said at every start, by whoever opens the database.
+//! Settings of the running database belong to the process and are not kept in the directory: most are about the machine or for an
+//! experiment, and a restart takes back a mistake.
 
 use std::fs::{self, File};
 use std::io;
@@ -99,7 +99,7 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
     }
 }
 
-/// Takes possession of a directory, to look at it and change nothing.
+/// Checks and locks a directory to read it.
 pub(crate) fn enter_to_read(directory: &Path) -> Result<(LocalDisk, DirectoryLock)> {
     check(directory, false)?;
     let disk = LocalDisk::new(directory)?;
@@ -107,7 +107,7 @@ pub(crate) fn enter_to_read(directory: &Path) -> Result<(LocalDisk, DirectoryLoc
     Ok((disk, lock))
 }
 
-/// Takes possession of a directory.
+/// Checks and locks a directory. With `create`, makes it if it does not exist.
 fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
     let made = check(directory, create)?;
     let disk = LocalDisk::new(directory)?;
@@ -116,7 +116,7 @@ fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
     Ok((disk, lock))
 }
 
-/// Whether a directory is a database or may become one; the directories that are to be made for it, outermost last.
+/// Checks that a directory has a database or may become one. Returns the directories that must be made for it, outermost last.
 fn check(directory: &Path, create: bool) -> Result<Vec<PathBuf>> {
     let named = |error: io::Error| -> Error {
         DiskError::new("open the database in", directory.display().to_string(), &error).into()
@@ -148,7 +148,7 @@ fn check(directory: &Path, create: bool) -> Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     match names.iter().find(|name| !ENTRIES.contains(&name.as_str())) {
-        // Somebody's home directory must not become one by a slip.
+        // A home directory must not become a database by a slip.
         Some(other) => Err(Error::invalid(format!(
             "{} has no database, and other things in it ({other}); name a new or empty directory",
             directory.display()

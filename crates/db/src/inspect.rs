@@ -15,18 +15,18 @@ use crate::home::enter_to_read;
 pub struct LogEntry {
     /// The segment's file.
     pub path: String,
-    /// The batch in which the record ends: its first byte in the file.
+    /// The offset in the file, in bytes, of the batch in which the record ends.
     pub offset: u64,
     /// `commit`, `names`, `index created`, `index dropped`.
     pub kind: &'static str,
-    /// Of a commit.
+    /// The timestamp of a commit.
     pub timestamp: Option<u64>,
-    /// What it is about, for people to read.
+    /// The content of the record, for people to read.
     pub detail: String,
 }
 
-/// The records of the log without the commits that the newest checkpoint has, and what the log is like at its end. Changes
-/// nothing; the directory is locked meanwhile.
+/// Reads the records of the log, without the commits that the newest checkpoint contains, and the state of the end of the log. Changes
+/// nothing. Holds the lock of the directory while it reads.
 pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;

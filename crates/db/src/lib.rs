@@ -16,15 +16,24 @@
 //! # }
 //! ```
 //!
-//! A [`Database`] is a handle that may be cloned and shared among threads. What it is asked runs in
-//! transactions: [`Database::query`] in one of its own, or several requests together in a [`Transaction`]. A [`Script`] of
-//! several statements, which may keep results in variables, is one transaction, too.
-//! A graph lives in memory ([`Database::in_memory`]) or in a directory ([`Database::open`]), where it outlives its process.
-//! A query runs on the thread that reads its [`ResultStream`]; [`Database::run_shared`] hands one that is not
-//! over soon to the database's executors, where many queries take turns.
+//! A [`Database`] is a handle that can be cloned and shared among threads. Every request runs in a transaction: in one of its own
+//! ([`Database::query`]), or together with others in a [`Transaction`]. A [`Script`] of several statements, which can keep results in
+//! variables, is one transaction, too.
+//! A graph lives in memory ([`Database::in_memory`]) or in a directory ([`Database::open`]), where it survives its process.
+//! A query runs on the thread that reads its [`ResultStream`]. [`Database::run_shared`] passes a query that is not over soon to the
+//! executors of the database, where many queries take turns.
 //!
-//! Below Gremlin lies the typed interface of [`Transaction`]: batches of ids in, columns out, no text, no
-//! plan.
+//! Below Gremlin lies the typed interface of [`Transaction`]: batches of ids in, columns out, no text, no plan.
+//!
+//! | public API | its module | stands on |
+//! |---|---|---|
+//! | [`Database`] | `state` (shared state), `database` (methods) | `home`, `options`, `query` |
+//! | [`Transaction`] | `transaction` | `state`, `query`, `load_sink` |
+//! | [`Prepared`], [`ResultStream`] | `query` | nothing of this crate but `options` |
+//! | scripts | [`script`] | `transaction`, `retry` |
+//! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
+//! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
+//! | directories | `home`, `durability`, `inspect`, `verify` | `options`, `state` |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

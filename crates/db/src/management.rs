@@ -45,27 +45,27 @@ impl std::str::FromStr for IndexKind {
     }
 }
 
-/// What an index is to be like.
+/// An index to be created.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IndexDefinition {
-    /// Of vertices with this label; `None`: of all.
+    /// The label of the indexed vertices; `None` means all vertices.
     pub label: Option<SmolStr>,
     /// The properties, most significant first.
     pub keys: Vec<SmolStr>,
     /// What it answers.
     pub kind: IndexKind,
-    /// Whether it refuses a second vertex with the same values.
+    /// If true, the index refuses a second vertex with the same values.
     pub unique: bool,
 }
 
-/// An index there is.
+/// An existing index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexDescription {
     /// Its number.
     pub id: IndexId,
     /// What it is like.
     pub definition: IndexDefinition,
-    /// Whether it is complete, so that transactions that begin now use it.
+    /// True if the index is complete, so that new transactions use it.
     pub online: bool,
     /// Entries: vertices times the values they have or recently had.
     pub entries: u64,
@@ -79,7 +79,7 @@ pub struct IndexDescription {
 pub(crate) const SETTINGS: &[(&str, &str)] = &[
     ("optimistic_pre_read", "serializable transactions read what writers about to commit wrote (boolean)"),
     ("optimistic_validation", "validators wait for one another instead of aborting (boolean)"),
-    ("garbage_collection", "versions that nobody sees are collected (boolean)"),
+    ("garbage_collection", "versions that no transaction can see are collected (boolean)"),
     ("gc_workers", "threads that collect them (integer)"),
     (
         "max_snapshot_age_ms",
@@ -93,14 +93,14 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
 ];
 
 impl Database {
-    /// Creates an index on the values of `key`, of all vertices or of those with `label`. Writers go on
-    /// meanwhile; transactions that began before do not use it.
+    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile. Transactions
+    /// that began before the index was complete do not use it.
     pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
         let kind = if ordered { IndexKind::Ordered } else { IndexKind::Hash };
         self.define_index(&IndexDefinition { label: label.map(Into::into), keys: vec![key.into()], kind, unique })
     }
 
-    /// Creates an index of any kind: see [`Database::create_index`].
+    /// Creates an index of any kind, under the terms of [`Database::create_index`].
     pub fn define_index(&self, definition: &IndexDefinition) -> Result<IndexId> {
         let catalog = self.catalog();
         let options = IndexOptions {
@@ -117,7 +117,7 @@ impl Database {
         self.inner.manager.drop_index(index)
     }
 
-    /// The indexes there are, those being built included.
+    /// All indexes, also those that are being built.
     pub fn indexes(&self) -> Vec<IndexDescription> {
         let catalog = self.catalog();
         let label = |id: LabelId| catalog.label_name(id);
@@ -159,7 +159,7 @@ impl Database {
             .collect()
     }
 
-    /// Changes a setting of [`Database::config`], from now on and for everybody.
+    /// Changes a setting of [`Database::config`] for all clients, at once.
     pub fn configure(&self, name: &str, value: &Value) -> Result<()> {
         let settings = self.settings();
         match name {
@@ -188,7 +188,7 @@ impl Database {
                 return Err(Error::new(ErrorKind::InvalidArgument, message));
             }
         }
-        // Those who collect may have something to do now, in a database where nothing is written too.
+        // The collector may have work now, also in a database that is not written to.
         self.inner.manager.wake_collector();
         Ok(())
     }

@@ -17,16 +17,16 @@ use uuid::Uuid;
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
-    /// Tablets a new graph is spread over; one in a directory keeps the number it was made with.
+    /// The number of tablets of a new graph. A graph in a directory keeps the number that it was created with.
     pub tablet_count: u16,
-    /// The database refuses writes while the graph uses this much memory; reads go on.
+    /// The database refuses writes while the graph uses this many bytes of memory. Reads continue.
     pub memory_limit_bytes: u64,
-    /// The process's budget of memory, in which the graph, its queries and its loads count. By default nothing is counted.
+    /// The memory budget of the process, which the graph, its queries and its loads draw on. The default is unlimited and counts nothing.
     pub memory_budget: MemoryBudget,
-    /// At what sizes structures of the store take another form: tests choose small ones.
+    /// The sizes at which structures of the store take another form. Tests choose small ones.
     #[doc(hidden)]
     pub sizes: StoreSizes,
-    /// Threads that queries share when they do not run on their caller's; 0: as many as there are cores.
+    /// The number of executor threads, which queries share when they do not run on the thread of their caller; 0 means one a core.
     pub executor_count: usize,
     /// How a graph in a directory is kept there.
     pub durability: DurabilityOptions,
@@ -46,21 +46,20 @@ impl Default for DatabaseOptions {
     }
 }
 
-/// How a graph is kept in a directory; one in memory has no use for it.
+/// How a graph is kept in a directory. A graph in memory ignores these options.
 #[derive(Clone, Debug)]
 pub struct DurabilityOptions {
-    /// Whether a directory that has no database yet, or is not there, becomes a new one.
+    /// If true, a directory that has no database or does not exist becomes a new database.
     pub create: bool,
     /// The log.
     pub log: LogOptions,
-    /// A checkpoint is taken in the background when so many bytes of log have been written since the last one; 0: never.
+    /// A checkpoint is taken in the background after this many bytes of log since the last one; 0 means never.
     pub checkpoint_log_bytes: u64,
-    /// A checkpoint is taken in the background, too, when so much time has passed since the last one and anything was
-    /// committed; `None`: however long that is.
+    /// A checkpoint is also taken in the background after this time since the last one, if anything was committed; `None` means never.
     pub checkpoint_after: Option<Duration>,
-    /// Threads for recovery; 0: one a core.
+    /// The number of threads of recovery; 0 means one a core.
     pub recovery_threads: usize,
-    /// The identity of a database that is made; `None`: a random one. A given one makes the files of a test repeatable.
+    /// The identity of a new database; `None` means a random one. A given identity makes the files of a test repeatable.
     pub new_database: Option<Uuid>,
 }
 
@@ -75,27 +74,25 @@ impl Default for DurabilityOptions {
 /// How a query is run.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
-    /// Limits of time and memory. A time limit that the traversal names (`with("evaluationTimeout", ms)`)
-    /// counts too: the shorter one holds, and 0 names none.
+    /// Limits of time and memory. If the traversal names a time limit, too (`with("evaluationTimeout", ms)`), the shorter one counts; 0
+    /// names none.
     pub limits: QueryLimits,
     /// What elements in the results carry.
     pub materialize: Materialize,
-    /// Setting it ends the query at its next message.
+    /// A flag that ends the query at its next message when it is set.
     pub cancel: Arc<AtomicBool>,
-    /// How many messages a query that goes to the executors ([`Database::run_shared`]) is first run for on its
-    /// caller's thread. Waking an executor costs more than a light query: one that ends within these never
-    /// leaves its thread, and a heavy one takes its turn with the others.
+    /// The number of messages for which a query of `Database::run_shared` first runs on the thread of its caller. Waking an executor costs
+    /// more than a light query, so a query that ends within these messages never leaves its thread.
     pub inline_messages: usize,
-    /// What a query that runs in a transaction of its own is protected from.
+    /// The isolation of a query that runs in a transaction of its own.
     pub isolation: Isolation,
-    /// How many times a query that writes, in a transaction of its own, is run again after a conflict.
+    /// The number of retries after a conflict, for a query that writes in a transaction of its own.
     pub retries: u32,
-    /// Who answers `call()` instead of the database itself: a server adds services of its own, and decides who may
-    /// call which.
+    /// The services that `call()` reaches, instead of those of the database. A server adds services of its own and checks rights.
     pub services: Option<ServiceDesk>,
 }
 
-/// As often as a server retries.
+/// The number of retries, by default the same as that of a server.
 const RETRIES_DEFAULT: u32 = 10;
 
 impl Default for QueryOptions {
@@ -112,7 +109,7 @@ impl Default for QueryOptions {
     }
 }
 
-/// Two turns of an executor: at most some hundred microseconds.
+/// The messages of two turns of an executor, which take at most some hundred microseconds.
 const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
 
 /// What elements in results carry.
@@ -128,7 +125,7 @@ pub enum Materialize {
     References,
 }
 
-/// Who answers the `call()`s of a query: [`QueryOptions::services`].
+/// The services that the `call()` steps of a query reach: [`QueryOptions::services`].
 #[derive(Clone)]
 pub struct ServiceDesk(pub Arc<dyn Services>);
 

@@ -1,8 +1,8 @@
 //! Running a transaction again after a conflict.
 //!
-//! Only where the whole transaction is known and nobody has seen anything of it: a request of its own whose
-//! results are held back until the commit. Bounded, and after a wait of random length that grows, so that those who
-//! met once do not meet again.
+//! A transaction is retried only if the whole of it is known and its client has seen none of its results (DB-3 for scripts). The number
+//! of retries is bounded. Before each retry the thread waits for a random time that grows, so that two transactions that met once do
+//! not meet again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
@@ -14,17 +14,17 @@ use crate::options::QueryOptions;
 use crate::state::Database;
 
 impl Database {
-    /// How many times a transaction was run again after a conflict, by this database or by a server for it.
+    /// The number of retries after conflicts, by this database or by a server for it.
     pub fn retry_count(&self) -> u64 {
         self.inner.retries.load(Ordering::Relaxed)
     }
 
-    /// Counts a retry that somebody else makes, as a server does.
+    /// Counts a retry that a server makes.
     pub fn note_retry(&self) {
         self.inner.retries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Runs a transaction until it ends otherwise than by a conflict, or has been run again as often as it may.
+    /// Runs a transaction until it ends otherwise than by a conflict, or its retries are used up.
     pub(crate) fn retrying<T>(&self, options: &QueryOptions, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let mut retries = Retries::up_to(options.retries);
         loop {
@@ -39,7 +39,7 @@ impl Database {
     }
 }
 
-/// How often a transaction was run again, and how often it may be.
+/// The retries of one transaction: those made, and their maximum.
 #[derive(Clone, Copy, Debug)]
 pub struct Retries {
     count: u32,
@@ -47,12 +47,12 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// None so far, and at most this many.
+    /// No retry so far, and at most this many.
     pub fn up_to(count_max: u32) -> Self {
         Retries { count: 0, count_max }
     }
 
-    /// Waits before the transaction that met this conflict is run again; the error when it was run often enough.
+    /// Waits before the transaction that met this conflict is run again. Fails with the conflict if its retries are used up.
     pub fn wait(&mut self, conflict: Error) -> Result<()> {
         if self.count == self.count_max {
             return Err(match self.count {
@@ -66,7 +66,7 @@ impl Retries {
     }
 }
 
-/// A random share of a time that doubles from one millisecond to 64.
+/// A random part of a time that doubles with each retry, from 1 to 64 milliseconds.
 fn backoff(retry: u32) -> Duration {
     let ceiling = 1_000_u64 << retry.saturating_sub(1).min(6);
     Duration::from_micros(RandomState::new().hash_one(retry) % ceiling)

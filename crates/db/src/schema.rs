@@ -1,7 +1,7 @@
-//! The optional schema of a running database, by names: rules are made, dropped and listed while transactions go on.
+//! The optional schema of a running database: rules are made, dropped and listed by names while transactions continue.
 //!
-//! Like indexes, rules are no part of a transaction: what is changed is changed for everybody at once. The same goes
-//! through `call('mangrove.schema.…')`. What rules promise, and when they are looked at, is in `docs/schema.md`.
+//! Like indexes, rules are not part of a transaction: a change counts for all clients at once. The services
+//! `mangrove.schema.…` do the same. `docs/schema.md` says what rules promise and when they are checked.
 
 use mangrove_graph::{Catalog, ElementKind, LabelId, Result};
 use mangrove_store::schema::{Rule, RuleEntry, RuleId, ValueType};
@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 
 use crate::state::Database;
 
-/// What a rule is to say. It is about vertices that have the label among theirs, or about edges of the label.
+/// A rule to be made. It is about the vertices that have a label among theirs, or about the edges of a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RuleDefinition {
     /// Each has the property, and it is not null.
@@ -41,7 +41,7 @@ pub enum RuleDefinition {
     },
 }
 
-/// A rule there is.
+/// An existing rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleDescription {
     /// Its number.
@@ -50,13 +50,13 @@ pub struct RuleDescription {
     pub definition: RuleDefinition,
     /// The same in words.
     pub text: String,
-    /// Whether it holds of everything. Before, what is there is being looked at.
+    /// True if the rule holds for the whole graph. While it is false, the existing elements are being checked.
     pub online: bool,
 }
 
 impl Database {
-    /// Makes a rule while transactions go on: from its begin on, no commit breaks it. Fails, naming an element, where
-    /// something that is there does; and where there is a rule about the same already.
+    /// Makes a rule while transactions continue. From then on, no commit breaks it. Fails, and names an element, if an existing element
+    /// breaks it; fails also if there is a rule about the same already.
     pub fn define_rule(&self, definition: &RuleDefinition) -> Result<RuleId> {
         self.inner.manager.create_rule(rule(definition, self.catalog())?)
     }
@@ -66,7 +66,7 @@ impl Database {
         self.inner.manager.drop_rule(rule)
     }
 
-    /// The rules there are, those that are being made included.
+    /// All rules, also those that are being made.
     pub fn rules(&self) -> Vec<RuleDescription> {
         let catalog = self.catalog();
         let described = |entry: &RuleEntry| RuleDescription {
@@ -91,7 +91,7 @@ fn rule(definition: &RuleDefinition, catalog: &Catalog) -> Result<Rule> {
             Rule::Required { kind: kind(*edges), label: label(of), key: catalog.intern_key(key) }
         }
         RuleDefinition::Typed { edges, label: of, key, value_type } => {
-            // The type first: a mistake in it leaves no names behind.
+            // The type first: a mistake in it interns no names.
             let value_type = ValueType::named(value_type)?;
             Rule::Typed { kind: kind(*edges), label: label(of), key: catalog.intern_key(key), value_type }
         }

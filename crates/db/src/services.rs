@@ -74,7 +74,7 @@ pub const DATABASE_SERVICES: &[Service] = &[
         "what garbage collection waits for and has done; asked to, collect first, on the caller's time",
         AdminWithArguments,
         &[
-            parameter("collect", Flag, "collect what nobody sees any more"),
+            parameter("collect", Flag, "collect the versions that no transaction can see"),
             parameter("compact", Flag, "collect, and pack the adjacency of what all running transactions see alike"),
         ],
         OnDatabase(reports::garbage),

@@ -1,7 +1,10 @@
 //! The state that all handles of one database share.
 //!
-//! Modules below the public API (`transaction`, `upsert`, `services` and so on) use this module and never `database`, which has
-//! the methods that begin transactions and run queries.
+//! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import `database`, whose
+//! methods begin transactions and run queries.
+//!
+//! - **DB-5.** A database is closed in the order of the fields of `Inner`: first the executors that may still run queries, last the
+//!   directory and its lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +21,7 @@ use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::instance::DatabaseIdentity;
 use crate::query::prepared::PlanCache;
 
-/// Fields go in this order: first those who may still run queries, last the directory that they are about.
+/// The shared state. DB-5: the order of the fields is the order in which they are dropped.
 pub(crate) struct Inner {
     pub executors: Mutex<Option<Arc<Executors>>>,
     executor_count: usize,
@@ -28,13 +31,13 @@ pub(crate) struct Inner {
     pub identity: DatabaseIdentity,
     pub plans: PlanCache,
     pub retries: AtomicU64,
-    /// Whether strings that spell integers name them: [`IdRule::Numbers`].
+    /// True if a string that spells an integer means that integer as an id: [`IdRule::Numbers`].
     pub numeric_ids: AtomicBool,
-    /// Where `io()` reads and writes, if anywhere.
+    /// The files that `io()` may use.
     pub files: Mutex<Arc<FileAccess>>,
-    /// How a query is run of which nothing is said. Nobody ever cancels it.
+    /// The options of a query that is run without options. Its cancel flag is never set.
     options: QueryOptions,
-    /// The process's budget of memory.
+    /// The memory budget of the process.
     pub budget: MemoryBudget,
     pub home: Home,
 }
@@ -50,12 +53,12 @@ impl Inner {
 #[derive(Clone)]
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
-    /// The handles that transactions hold. They are without this: otherwise the last one would never go.
+    /// Makes the handles that transactions hold. Those handles have `None` here; otherwise the state would keep itself alive.
     of_transactions: Option<Holds<Database>>,
 }
 
 impl Database {
-    /// A handle to a graph that is there.
+    /// A handle to an existing graph.
     pub(crate) fn assemble(options: &DatabaseOptions, manager: TransactionManager, home: Home) -> Self {
         let inner = Inner {
             executors: Mutex::new(None),
@@ -79,7 +82,7 @@ impl Database {
     pub(crate) fn hold(&self) -> Hold<Database> {
         match &self.of_transactions {
             Some(holds) => holds.hold(),
-            // Begun by the handle of another transaction.
+            // This handle belongs to a transaction.
             None => Hold::on(Arc::new(self.clone())),
         }
     }
@@ -94,7 +97,7 @@ impl Database {
         if self.inner.numeric_ids.load(Ordering::Relaxed) { IdRule::Numbers } else { IdRule::Any }
     }
 
-    /// The process's budget of memory that the database draws on.
+    /// The memory budget of the process, which the database draws on.
     pub fn memory_budget(&self) -> &MemoryBudget {
         &self.inner.budget
     }
@@ -104,12 +107,12 @@ impl Database {
         &self.inner.clock
     }
 
-    /// How a query is run of which nothing is said.
+    /// The options of a query that is run without options.
     pub(crate) fn options(&self) -> &QueryOptions {
         &self.inner.options
     }
 
-    /// The executors; started when they are first needed.
+    /// The executors. The first call starts them.
     pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
         let mut executors = self.inner.executors.lock();
         if let Some(running) = &*executors {

@@ -1,4 +1,7 @@
 //! A transaction: Gremlin and the typed interface over one snapshot.
+//!
+//! - **DB-7.** If a request fails or panics after it has begun to write, the whole transaction is rolled back before the request
+//!   returns. If it has written nothing, the transaction continues.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,8 +71,8 @@ impl Transaction {
         &self.database
     }
 
-    /// The moment that the transaction began at: its snapshot has the commits up to this timestamp, and no later ones. A
-    /// serializable transaction that may write can have read some that are later, before its own commit.
+    /// The read timestamp: the snapshot has the commits up to it, and no later ones. A serializable transaction that may write can have
+    /// read later commits before its own commit.
     pub fn begin_ts(&self) -> u64 {
         self.transaction.begin_ts()
     }
@@ -89,8 +92,7 @@ impl Transaction {
         self.run_with(prepared, parameters, self.database.options())
     }
 
-    /// Runs a request that may write. A failure after it has begun to write ends the transaction.
-    /// So does a panic.
+    /// Runs a request that may write, and keeps DB-7 for it.
     pub(crate) fn whole<T>(&self, request: impl FnOnce() -> Result<T>) -> Result<T> {
         let running = Running { transaction: &self.transaction, mark: self.write_mark() };
         request().inspect_err(|error| {
@@ -98,14 +100,13 @@ impl Transaction {
         })
     }
 
-    /// How much the transaction has written, for [`Transaction::fail_since`].
+    /// The number of writes so far, for [`Transaction::fail_since`].
     pub fn write_mark(&self) -> usize {
         self.transaction.write_mark()
     }
 
-    /// Says that a request failed which began when the transaction had written as much as the mark: for requests of the caller's own, that
-    /// consist of several calls. If anything was written since, the transaction is rolled back. Returns true if it is rolled
-    /// back for a failed request.
+    /// Reports that a request of several calls has failed. `mark` is the write mark at its beginning. If the transaction has written since, it
+    /// is rolled back. Returns true if it is rolled back for a failed request.
     pub fn fail_since(&self, mark: usize, error: &Error) -> bool {
         self.transaction.fail_since(mark, error)
     }
@@ -140,7 +141,7 @@ impl Transaction {
         if prepared.is_mutating() { self.whole(run) } else { run() }
     }
 
-    /// Runs a prepared traversal on the database's executors. When this returns, nothing of it runs any more.
+    /// Runs a prepared traversal on the executors of the database. When this returns, the query has ended (DB-6).
     pub fn run_shared(
         &self,
         prepared: &Prepared,
@@ -331,7 +332,7 @@ impl Transaction {
         self.write(|transaction| edges.iter().try_for_each(|e| transaction.delete_edge(*e)))
     }
 
-    /// Makes a typed write as one statement, so that the next read sees it.
+    /// Makes a typed write as one statement. The next read sees it.
     fn write<T>(&self, write: impl FnOnce(&mangrove_txn::Transaction) -> Result<T>) -> Result<T> {
         self.whole(|| {
             let value = write(&self.transaction)?;
@@ -345,7 +346,7 @@ impl Transaction {
         self.whole(|| mangrove_load::load(files, options, &mut TransactionSink::new(&self.transaction), &mut |_| {}))
     }
 
-    /// Makes everything written visible, all at once. Where results are still being read, the transaction is rolled back.
+    /// Makes all writes visible at once. If results are still being read, the transaction is rolled back instead.
     pub fn commit(self) -> Result<CommitInfo> {
         let transaction = Arc::try_unwrap(self.transaction).map_err(|held| {
             held.roll_back_now();
@@ -357,8 +358,7 @@ impl Transaction {
         transaction.commit()
     }
 
-    /// Takes everything written back, also where results of the transaction are still being read: if it has written anything,
-    /// their next batch fails.
+    /// Takes all writes back. If results are still being read and the transaction has written, their next batch fails.
     pub fn rollback(self) {
         self.transaction.roll_back_now();
     }
@@ -373,6 +373,7 @@ struct Running<'a> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            // DB-7.
             self.transaction.fail_since(self.mark, &Error::bug("it panicked"));
         }
     }

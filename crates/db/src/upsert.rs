@@ -1,4 +1,4 @@
-//! Loaded elements into a graph that need not be empty: what is there is replaced.
+//! Upsert: loads elements into a graph that need not be empty, and replaces existing values.
 //!
 //! Each batch is a transaction of its own and runs again after a conflict. The loader says how the elements of a batch are
 //! recognized ([`VertexIdentity`], [`EdgeIdentity`]):
@@ -37,7 +37,7 @@ pub(crate) struct UpsertSink<'d> {
     database: &'d Database,
     /// Edges that this load made or found without an id or a key: a second row cannot mean them.
     met: HashSet<EdgeId>,
-    /// What the load holds beside the graph.
+    /// The load's memory besides the graph, drawn on the budget.
     held: Draw,
 }
 
@@ -160,7 +160,7 @@ fn upsert_vertices(
     Ok(outcomes)
 }
 
-/// The element to be written to, unless it was refused or has the value already; notes that it changes.
+/// The element to be written to, and marks the row as updated; `None` if the row was refused or the element has the value already.
 fn changed<T: Copy>(outcome: &mut Upserted<T>, is_there: impl FnOnce() -> bool) -> Option<T> {
     let element = match *outcome {
         Upserted::Created(element) | Upserted::Updated(element) | Upserted::Unchanged(element) => element,

@@ -1,4 +1,4 @@
-//! Verification: everything a directory has is read, and the graph in it is looked at from every side.
+//! Verification: reads every file of a directory and checks the graph that they make.
 //!
 //! Files first ([`mangrove_durable::verify`]: every checksum). Then, of the graph that they make:
 //!
@@ -24,7 +24,7 @@ use crate::home::{Home, enter_to_read};
 use crate::options::DatabaseOptions;
 use crate::state::Database;
 
-/// Elements are looked at so many at a time.
+/// The number of elements that are checked at a time.
 const PORTION: usize = 4096;
 
 /// What was read, and found to be whole.

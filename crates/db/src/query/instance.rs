@@ -22,10 +22,10 @@ use smol_str::SmolStr;
 
 use super::settings::{RunSettings, bind_parameters};
 
-/// How many instances of a plan wait for work. More may run; those that come back too late are dropped.
+/// The maximum number of idle instances of a plan. More can run at a time; those that come back to a full list are dropped.
 const IDLE_MAX: usize = 8;
 
-/// More parameters than this are not worth keeping room for.
+/// Room for more parameters than this is not kept.
 const KEPT_PARAMETERS_MAX: usize = 64;
 
 /// Tells one open database from another.
@@ -51,7 +51,7 @@ impl Planned {
         Planned { database: Arc::downgrade(&database.0), indexes, plan, requirements, idle: Mutex::default() }
     }
 
-    /// Whether it was made for this database with these indexes.
+    /// Returns true if the plan was made for this database with these indexes.
     pub fn is_for(&self, database: &DatabaseIdentity, indexes: &[IndexInfo]) -> bool {
         std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(&database.0)) && self.indexes == indexes
     }

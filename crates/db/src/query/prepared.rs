@@ -1,4 +1,7 @@
-//! Traversals that are parsed and planned, and the cache of them.
+//! Prepared traversals, and the cache of them by their text.
+//!
+//! A [`Prepared`] is parsed and rewritten once. Its physical plan is made when it first runs, and again when it runs on another
+//! database or with other indexes. Traversals that differ in literals only share a plan. No lock is held while a text is parsed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use smol_str::SmolStr;
 
 use super::instance::{DatabaseIdentity, Planned};
 
-/// What is asked about a traversal instead of its results.
+/// What a run of a traversal returns: its results, or something about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     /// Its results.
@@ -93,17 +96,17 @@ impl Prepared {
         Ok(Prepared { shape: Arc::new(shape), lifted: Arc::default() })
     }
 
-    /// Whether it writes.
+    /// Returns true if the traversal writes.
     pub fn is_mutating(&self) -> bool {
         self.shape.question != Question::Explain && self.shape.traversal.is_mutating()
     }
 
-    /// Whether it calls services (`call()`).
+    /// Returns true if the traversal calls services (`call()`).
     pub fn calls_services(&self) -> bool {
         self.shape.calls_services
     }
 
-    /// Whether it reads or writes files (`io()`).
+    /// Returns true if the traversal reads or writes files (`io()`).
     pub(crate) fn uses_files(&self) -> bool {
         self.shape.uses_files
     }
@@ -151,7 +154,7 @@ impl Prepared {
     }
 }
 
-/// What the planner may know of a graph.
+/// The facts of a graph that the planner uses.
 fn facts(indexes: &[IndexInfo], catalog: &Catalog) -> GraphFacts {
     let named = |info: &IndexInfo| UsableIndex {
         label: info.label.map(|l| catalog.label_name(l)),
@@ -161,10 +164,10 @@ fn facts(indexes: &[IndexInfo], catalog: &Catalog) -> GraphFacts {
     GraphFacts { indexes: indexes.iter().map(named).collect() }
 }
 
-/// How many scripts the cache holds. The one that was added first goes first.
+/// The maximum number of scripts in the cache. The oldest entry is evicted first.
 const PLANS_MAX: usize = 1024;
 
-/// Scripts longer than this are not worth their place: they are data, not queries.
+/// Longer scripts, in bytes, are not cached: they are data, not queries.
 const CACHED_SCRIPT_BYTES_MAX: usize = 16 << 10;
 
 /// Prepared scripts by their text.
@@ -175,14 +178,14 @@ pub(crate) struct PlanCache {
     misses: AtomicU64,
 }
 
-/// How well plans are reused.
+/// The size of the plan cache, and how well it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanCacheReport {
-    /// Plans that are kept.
+    /// The number of plans in the cache.
     pub plans: u64,
-    /// Look-ups that found one.
+    /// The number of look-ups that found a plan.
     pub hits: u64,
-    /// Look-ups after which a text was parsed, or bytecode compiled.
+    /// The number of look-ups that had to parse a text or compile bytecode.
     pub misses: u64,
 }
 
@@ -193,7 +196,7 @@ struct Plans {
 }
 
 impl PlanCache {
-    /// How well it does.
+    /// Its size, hits and misses.
     pub fn report(&self) -> PlanCacheReport {
         PlanCacheReport {
             plans: self.plans.lock().by_text.len() as u64,
@@ -202,7 +205,7 @@ impl PlanCache {
         }
     }
 
-    /// The script, prepared now or before.
+    /// The prepared script, from the cache if it is there.
     pub fn script(&self, script: &str) -> Result<Prepared> {
         if let Some((None, prepared)) = self.plans.lock().by_text.get(script) {
             self.hits.fetch_add(1, Ordering::Relaxed);
@@ -260,7 +263,7 @@ impl PlanCache {
     }
 }
 
-/// Parses and plans one statement; says whether the text means something else each time.
+/// Prepares one statement. Returns true with it if the text means something else each time and must not be cached.
 fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
     match mangrove_gremlin::parse_one(script, &parse_options())? {
         Statement::Traversal { source, bytecode, terminal, volatile } => {

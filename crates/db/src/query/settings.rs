@@ -1,4 +1,4 @@
-//! What a query is run with: its transaction, parameters, limits, and what it can reach outside of the graph.
+//! The settings of one run of a query: its transaction, parameters and limits, and the services and files that it can reach.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,9 +24,9 @@ pub(crate) struct RunSettings<'a> {
     pub budget: &'a MemoryBudget,
     pub clock: &'a Arc<dyn Clock>,
     pub cancel: &'a Arc<AtomicBool>,
-    /// What `call()` reaches, where the query calls anything.
+    /// The services that `call()` reaches; `None` if the query calls none.
     pub services: Option<Arc<dyn Services>>,
-    /// What `io()` reaches, where the query reads or writes files.
+    /// The files that `io()` reaches; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
 }
 
@@ -54,8 +54,8 @@ pub(super) fn bind_parameters(
     })
 }
 
-/// A detached vertex or edge, also one in a list or a set, becomes the element of its id; what is no longer there matches
-/// nothing. A property stays as it is: its value can be compared with, and a variable that nobody uses may hold one.
+/// Replaces a detached vertex or edge, also one in a list or a set, by the element with its id. An element that does not exist becomes
+/// null and matches nothing. A property stays as it is, because its value can be compared with.
 fn attach(value: &Value, ids: IdRule, view: &dyn GraphView) -> Result<Value> {
     use mangrove_graph::Detached;
     let is_detached = |item: &Value| matches!(item, Value::Detached(_));

@@ -1,13 +1,20 @@
 //! Queries on the database's executors.
 //!
-//! The query is a task; its results go through a small queue to the thread that asked, which hands them on
-//! and, when it takes one from a full queue, wakes the task. So a slow reader holds back its query and
-//! nothing else. A reader that leaves early waits until the query has ended: after that nothing of it runs, writes, or
-//! holds its transaction.
+//! ```text
+//! executor: QueryTask ──batches──▶ queue (bounded) ──▶ reader: the thread that called `run`
+//!               ▲                                          │
+//!               └──────────── wakes the task ◀─────────────┘
+//! ```
 //!
-//! A query ends soon after it is to end, however many others there are. One that has a turn looks at its limits itself.
-//! One that waits for a turn is ended by its reader, who looks at its limits now and then. What a query held
-//! is freed after its reader knows of the end, by a thread of the executors.
+//! The reader passes the batches on. After it has taken a batch, it wakes the task, which waits while the queue is full. So a
+//! slow reader holds back its own query only.
+//!
+//! - **DB-6.** When `run` returns, nothing of the query runs, writes, or holds its transaction. A reader that leaves early waits for the
+//!   end of the query.
+//!
+//! A query ends soon after its limit has passed, however many queries there are. During a turn the executor checks the limits; between
+//! turns the reader checks them every [`LOOK_INTERVAL`]. After the reader knows of the end, an executor thread frees what
+//! the query held.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,16 +43,16 @@ const LOOK_MESSAGES: usize = 4;
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 struct Queue {
-    /// Each with how many bytes it takes.
+    /// Each batch with its size in bytes.
     batches: VecDeque<(Batch, u64)>,
     /// What they, and the one that the reader is at, draw on the memory budget. They do not count towards the query's own limit:
     /// texts of properties are most of them, and those the graph has anyway.
     draw: Draw,
     /// How the query ended.
     end: Option<Result<()>>,
-    /// What is to be freed after that.
+    /// What must be freed after the end.
     remains: Option<Remains>,
-    /// The reader wants no more.
+    /// True if the reader has left.
     closed: bool,
 }
 
@@ -62,7 +69,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether the query is to wait until the reader has taken a batch.
+    /// Returns true if the query must wait until the reader has taken a batch.
     fn is_full(&self) -> bool {
         let bytes: u64 = self.batches.iter().map(|(_, bytes)| bytes).sum();
         self.batches.len() >= QUEUED_BATCHES_MAX || bytes >= QUEUED_BYTES_MAX
@@ -71,7 +78,7 @@ impl Queue {
 
 /// A query that a task and its reader share.
 struct Query {
-    /// Who runs or ends it has the lock; `None` when it has ended.
+    /// The query; `None` after its end. The thread that runs or ends it holds the lock.
     execution: Mutex<Option<Execution>>,
     control: Arc<QueryControl>,
     materialize: Materialize,
@@ -145,8 +152,7 @@ impl Task for QueryTask {
     }
 }
 
-/// A task is dropped when it is done; if that comes without a word, it panicked or its executors were
-/// stopped.
+/// A task is dropped when it is done. If the query has not ended then, it has panicked or its executors were stopped.
 impl Drop for QueryTask {
     fn drop(&mut self) {
         let error = Error::bug("the query ended without a result; please report it with its text");
@@ -154,7 +160,7 @@ impl Drop for QueryTask {
     }
 }
 
-/// Closes the queue however the reader leaves, and waits for the end of the query.
+/// The reader's end of the queue. Dropping it closes the queue and waits for the end of the query (DB-6).
 struct Reader {
     query: Arc<Query>,
     waker: Waker,
@@ -227,7 +233,7 @@ pub(crate) fn run(
     });
     let reader = reader.ok_or_else(|| Error::bug("an executor makes its task before it returns"))?;
     let outcome = read(&reader, accept);
-    // This waits until the query has ended, if it has not.
+    // DB-6: waits until the query has ended.
     drop(reader);
     let remains = {
         let mut queue = query.queue.lock();

@@ -65,7 +65,7 @@ pub(super) fn transactions(database: &Database, _: &Arguments<'_>) -> Result<Vec
     ])])
 }
 
-/// One row with a list of each. Names are remembered although nothing has them any more.
+/// One row with a list of each. A name stays in the list after its last element is gone.
 pub(super) fn names(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let catalog = database.catalog();
     let sorted = |mut names: Vec<smol_str::SmolStr>| {
