@@ -95,7 +95,17 @@ static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::o
 
 impl Services for Desk {
     fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>> {
-        let service = REGISTRY.find(name)?;
+        let service = match REGISTRY.find(name) {
+            Ok(service) => service,
+            // An unknown service is refused like one that administers, and noted.
+            Err(unknown) => {
+                let name = name.unwrap_or_default();
+                return self.administering(name, &self.graph.name, || {
+                    self.caller.require(&self.graph.name, Access::Admin, format_args!("the service {name}"))?;
+                    Err(unknown)
+                });
+            }
+        };
         let run = || REGISTRY.call(service, self.graph.database(), self, call);
         let need = |access| self.caller.require(&self.graph.name, access, format_args!("the service {}", service.name));
         match service.right_for(call.arguments) {
