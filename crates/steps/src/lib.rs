@@ -1,15 +1,25 @@
-//! The experts: Gremlin's step families as dataflow operators, and what a plan becomes before it runs.
+//! Gremlin's steps as operators of the dataflow, and the building of a physical plan into a running one.
 //!
-//! [`build`] turns a physical plan into a numbered topology with its operators. What flows are [`Rows`]:
-//! columns of traversers. Operators come in three kinds, each with its folder:
+//! [`build()`] turns a physical plan into a numbered topology with its operators. Batches of [`Rows`], columns of traversers, flow
+//! between them. [`detach()`] makes results that a client can keep.
 //!
-//! - [`row`] operators look at a batch and give a batch ([`row::RowOperator`]); they have no state and may
-//!   run on any node;
-//! - [`barrier`] operators keep state by scope instance and speak when an instance has ended;
-//! - [`scope`] operators open scopes: an instance a row, an iteration, or a group key.
+//! | folder | holds |
+//! |---|---|
+//! | `limits` | what keeps a query within its memory and time |
+//! | `context` | the execution context: what the operators of a run share; random numbers |
+//! | `values` | collections, folding, predicates, the order of elements, names |
+//! | `rows` | batches of traversers, paths, the binary form, rows and states kept by group |
+//! | `computed` | the values that a `by()` takes |
+//! | `services` | what `call()` reaches: the interface of a service |
+//! | `row` | operators without state: a batch in, a batch out; they may run on any node |
+//! | `barrier` | operators with state by scope instance; most send when an instance has ended |
+//! | `write` | operators that write, one statement for each group |
+//! | `scope` | operators that open scopes, or split and merge a stream |
+//! | `build` | numbers operators, and decides where the rows of each must be |
 //!
-//! Whether a row's path, bulk or loop counters exist at all is the plan's decision: a column nobody reads
-//! is not there.
+//! Imports go from lower rows of this table to upper ones. The plan decides whether the path, bulk or loop counters of a row exist
+//! at all: a column that no operator reads is not there. The invariants STEPS-1 to STEPS-10 stand in the headers of the modules
+//! that keep them.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -35,5 +45,5 @@ pub use detach::{Detail, detach};
 pub use limits::meter::Meter;
 pub use limits::nesting::check_results;
 pub use limits::sizes::Sizes;
-pub use rows::{Column, Rows, Tags};
+pub use rows::{ObjectColumn, Rows};
 pub use services::{ServiceCall, Services};

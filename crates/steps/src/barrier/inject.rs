@@ -7,7 +7,7 @@ use mangrove_graph::{FastMap, Result, Value};
 use mangrove_plan::logical::Operand;
 
 use crate::context::execution::ExecutionContext;
-use crate::rows::{Column, Loops, Remember, Rows, Tags};
+use crate::rows::{Loops, ObjectColumn, Remember, Rows, Tags};
 
 /// Adds values to the stream of every instance.
 pub(crate) struct Inject {
@@ -29,7 +29,7 @@ impl Inject {
     fn serve(&self, group: GroupId, tags: &[u32], instances_known: bool, out: &mut Output<'_, Rows>) -> Result<()> {
         let count = tags.len() * self.values.len();
         let objects = tags.iter().flat_map(|_| self.values.iter().cloned()).collect();
-        let mut rows = Rows::of(Column::from_values(objects));
+        let mut rows = Rows::of(ObjectColumn::from_values(objects));
         if !instances_known || tags.iter().any(|t| *t > 0) {
             rows.tags = Tags::Many(tags.iter().flat_map(|t| self.values.iter().map(|_| *t)).collect());
         }

@@ -10,7 +10,7 @@ use mangrove_plan::physical::Requirements;
 
 use crate::limits::meter::Meter;
 use crate::limits::table::Table;
-use crate::rows::{Column, Loops, Rows};
+use crate::rows::{Loops, ObjectColumn, Rows};
 use crate::values::fold;
 
 #[derive(PartialEq, Eq, Hash)]
@@ -73,9 +73,9 @@ impl Merger {
         let mut joined: Vec<(usize, usize)> = Vec::new();
         for row in 0..rows.len() {
             let object = match &rows.objects {
-                Column::Vertices(v) => Object::Vertex(v[row].to_bits()),
-                Column::Edges(e) => Object::Edge(e[row].to_bits()),
-                Column::Values(v) => match &v[row] {
+                ObjectColumn::Vertices(v) => Object::Vertex(v[row].to_bits()),
+                ObjectColumn::Edges(e) => Object::Edge(e[row].to_bits()),
+                ObjectColumn::Values(v) => match &v[row] {
                     Value::Vertex(id) => Object::Vertex(id.to_bits()),
                     Value::Edge(id) => Object::Edge(id.to_bits()),
                     other => Object::Value(Equivalent(other.clone())),

@@ -9,11 +9,11 @@ use mangrove_plan::logical::Reduction;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, rows_by_instance};
-use crate::rows::{Column, Remember, Rows, Tags};
+use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 
 /// What is reduced, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ReduceKind {
     /// A reduction of Gremlin.
     Language(Reduction),
     /// The second half of a count in two parts: a sum of counts, 0 if there are none.
@@ -36,21 +36,21 @@ pub(crate) enum Partial {
 
 impl Partial {
     /// The state before any value.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: ReduceKind) -> Self {
         match kind {
-            Kind::Language(Reduction::Count) | Kind::Total => Partial::Count(0),
-            Kind::Language(Reduction::Sum) => Partial::Sum(None),
-            Kind::Language(Reduction::Min | Reduction::Max) => Partial::Extreme(None),
-            Kind::Language(Reduction::Mean) => Partial::Mean(None, 0),
-            Kind::Language(Reduction::Fold) => Partial::Fold(Vec::new()),
+            ReduceKind::Language(Reduction::Count) | ReduceKind::Total => Partial::Count(0),
+            ReduceKind::Language(Reduction::Sum) => Partial::Sum(None),
+            ReduceKind::Language(Reduction::Min | Reduction::Max) => Partial::Extreme(None),
+            ReduceKind::Language(Reduction::Mean) => Partial::Mean(None, 0),
+            ReduceKind::Language(Reduction::Fold) => Partial::Fold(Vec::new()),
         }
     }
 
     /// Adds a value that stands for `bulk` equal ones.
-    pub fn add(&mut self, kind: Kind, value: Value, bulk: u64) -> Result<()> {
+    pub fn add(&mut self, kind: ReduceKind, value: Value, bulk: u64) -> Result<()> {
         match self {
             Partial::Count(count) => {
-                let each = if kind == Kind::Total { counted(&value)? } else { 1 };
+                let each = if kind == ReduceKind::Total { counted(&value)? } else { 1 };
                 *count = each.checked_mul(bulk).and_then(|n| count.checked_add(n)).ok_or_else(too_many)?;
             }
             Partial::Sum(sum) => add(sum, &value, bulk)?,
@@ -65,7 +65,7 @@ impl Partial {
                 if value != Value::Null {
                     *best = Some(match best.take() {
                         None => value,
-                        Some(old) => extreme(old, value, kind == Kind::Language(Reduction::Max))?,
+                        Some(old) => extreme(old, value, kind == ReduceKind::Language(Reduction::Max))?,
                     });
                 }
             }
@@ -111,16 +111,16 @@ fn counted(value: &Value) -> Result<u64> {
 }
 
 /// Returns the number of traversers (or the sum of counts) that a batch of one instance stands for.
-fn count_batch(kind: Kind, batch: &Rows) -> Result<u64> {
+fn count_batch(kind: ReduceKind, batch: &Rows) -> Result<u64> {
     let mut total = 0_u64;
     match (&batch.bulk, &batch.objects) {
-        (None, _) if kind != Kind::Total => total = batch.len() as u64,
-        (Some(bulks), _) if kind != Kind::Total => {
+        (None, _) if kind != ReduceKind::Total => total = batch.len() as u64,
+        (Some(bulks), _) if kind != ReduceKind::Total => {
             for bulk in bulks {
                 total = total.checked_add(*bulk).ok_or_else(too_many)?;
             }
         }
-        (_, Column::Values(values)) => {
+        (_, ObjectColumn::Values(values)) => {
             for (row, value) in values.iter().enumerate() {
                 let count = counted(value)?.checked_mul(batch.bulk(row));
                 total = count.and_then(|n| total.checked_add(n)).ok_or_else(too_many)?;
@@ -163,13 +163,13 @@ fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
 
 /// A reducing barrier.
 pub(crate) struct Reduce {
-    kind: Kind,
+    kind: ReduceKind,
     remember: Remember,
     states: ByInstance<Partial>,
 }
 
 impl Reduce {
-    pub fn new(kind: Kind, remember: Remember) -> Self {
+    pub fn new(kind: ReduceKind, remember: Remember) -> Self {
         Reduce { kind, remember, states: ByInstance::default() }
     }
 
@@ -186,7 +186,7 @@ impl Operator<Rows> for Reduce {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let kind = self.kind;
-        if kind == Kind::Language(Reduction::Fold) {
+        if kind == ReduceKind::Language(Reduction::Fold) {
             let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
             let mut sizes = Sizes::default();
             let held: usize = batch.objects.values().iter().map(|value| sizes.pointed_to(value)).sum();
@@ -194,8 +194,8 @@ impl Operator<Rows> for Reduce {
             self.states.charge(group, bytes, out)?;
         }
         let states = self.states.group(group);
-        let counts = kind == Kind::Language(Reduction::Count);
-        if batch.tags == Tags::One && (counts || kind == Kind::Total) {
+        let counts = kind == ReduceKind::Language(Reduction::Count);
+        if batch.tags == Tags::One && (counts || kind == ReduceKind::Total) {
             let state = ByInstance::entry(states, 0, || Partial::new(kind));
             return state.count(count_batch(kind, &batch)?);
         }
@@ -210,7 +210,7 @@ impl Operator<Rows> for Reduce {
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         let has_results_without_input =
-            matches!(self.kind, Kind::Total | Kind::Language(Reduction::Count | Reduction::Fold));
+            matches!(self.kind, ReduceKind::Total | ReduceKind::Language(Reduction::Count | Reduction::Fold));
         let mut results = Vec::with_capacity(instances as usize);
         for state in self.states.take(group, instances, out) {
             let state = state.or_else(|| has_results_without_input.then(|| Partial::new(self.kind)));
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_mean_of_more_values_than_can_be_counted_is_an_error() {
-        let kind = Kind::Language(Reduction::Mean);
+        let kind = ReduceKind::Language(Reduction::Mean);
         let mut partial = Partial::new(kind);
         partial.add(kind, Value::F64(0.0), u64::MAX).unwrap();
         assert!(partial.add(kind, Value::F64(0.0), 1).unwrap_err().message().contains("mean()"));

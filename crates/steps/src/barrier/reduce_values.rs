@@ -9,12 +9,12 @@ use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
 use mangrove_plan::logical::{Name, Reduction};
 
-use crate::barrier::reduce::{Kind, Partial, Reduce};
+use crate::barrier::reduce::{Partial, Reduce, ReduceKind};
 use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::row::property::Values;
 use crate::rows::held::ByInstance;
-use crate::rows::{Column, Remember, Rows, Tags};
+use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 
 /// Reads the values of one key and reduces them.
 pub(crate) struct ReduceValues {
@@ -31,7 +31,7 @@ impl ReduceValues {
             reduction,
             values: Values::new(vec![key.clone()]),
             key,
-            reduce: Reduce::new(Kind::Language(reduction), remember),
+            reduce: Reduce::new(ReduceKind::Language(reduction), remember),
             numbers: Numbers::default(),
         }
     }
@@ -42,9 +42,9 @@ impl ReduceValues {
         let view = &context.view;
         let Some(key) = view.key_of(&self.key) else { return Ok(false) };
         match &batch.objects {
-            Column::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
-            Column::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
-            Column::Values(_) => Ok(false),
+            ObjectColumn::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
+            ObjectColumn::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
+            ObjectColumn::Values(_) => Ok(false),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Operator<Rows> for ReduceValues {
         if self.numbers.is_empty() {
             return Ok(());
         }
-        let (kind, numbers) = (Kind::Language(self.reduction), &self.numbers);
+        let (kind, numbers) = (ReduceKind::Language(self.reduction), &self.numbers);
         let states = self.reduce.states(group);
         if batch.tags == Tags::One && batch.bulk.is_none() {
             return fold(ByInstance::entry(states, 0, || Partial::new(kind)), kind, numbers);
@@ -81,7 +81,7 @@ impl Operator<Rows> for ReduceValues {
 }
 
 /// Adds numbers to the state of a reduction.
-fn fold(state: &mut Partial, kind: Kind, numbers: &Numbers) -> Result<()> {
+fn fold(state: &mut Partial, kind: ReduceKind, numbers: &Numbers) -> Result<()> {
     let done = match state {
         Partial::Sum(sum) => add_all(sum, numbers),
         Partial::Mean(sum, count) => {
@@ -91,7 +91,7 @@ fn fold(state: &mut Partial, kind: Kind, numbers: &Numbers) -> Result<()> {
             }
             done
         }
-        Partial::Extreme(_) => match extreme(numbers, kind == Kind::Language(Reduction::Max)) {
+        Partial::Extreme(_) => match extreme(numbers, kind == ReduceKind::Language(Reduction::Max)) {
             Some(value) => return state.add(kind, value, 1),
             None => false,
         },
@@ -104,7 +104,7 @@ fn fold(state: &mut Partial, kind: Kind, numbers: &Numbers) -> Result<()> {
 }
 
 /// Adds one number of an array to the state of a reduction.
-fn add_one(state: &mut Partial, kind: Kind, numbers: &Numbers, at: usize, bulk: u64) -> Result<()> {
+fn add_one(state: &mut Partial, kind: ReduceKind, numbers: &Numbers, at: usize, bulk: u64) -> Result<()> {
     // The common types, without making a `Value`.
     if let (Partial::Sum(Some(Value::I64(sum))), Some(NumberType::I64), 1) = (&mut *state, numbers.kind, bulk)
         && let Some(more) = numbers.integers.get(at).and_then(|n| sum.checked_add(*n))
@@ -204,7 +204,7 @@ mod tests {
         #[test]
         fn folding_arrays_is_folding_values(batches in prop::collection::vec(any_batch(), 1..5)) {
             for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Min, Reduction::Max] {
-                let kind = Kind::Language(reduction);
+                let kind = ReduceKind::Language(reduction);
                 let (mut by_value, mut by_array) = (Partial::new(kind), Partial::new(kind));
                 let one_by_one = batches.iter().flatten().try_for_each(|v| by_value.add(kind, v.clone(), 1));
                 let at_once = batches.iter().try_for_each(|batch| {

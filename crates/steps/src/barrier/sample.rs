@@ -16,7 +16,7 @@ use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
 use crate::limits::meter::Meter;
 use crate::rows::held::HeldRows;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::collection::{elements, size};
 
 /// The bytes of a key, and more bytes of keys than any limit allows.
@@ -318,7 +318,7 @@ impl Operator<Rows> for LocalSample {
         self.random.begin(out.context(), out.control());
         let sampled =
             (0..batch.len()).map(|row| self.sample(&batch.object(row), out.control())).collect::<Result<Vec<_>>>()?;
-        let mut rows = batch.with_objects(Column::from_values(sampled));
+        let mut rows = batch.with_objects(ObjectColumn::from_values(sampled));
         rows.remember(&self.remember);
         out.emit(0, group, rows)
     }

@@ -5,7 +5,7 @@ use mangrove_graph::{Value, VertexId};
 
 use crate::limits::sizes::Sizes;
 use crate::limits::table::Table;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 
 /// The compared value of a row that is no vertex.
 #[derive(PartialEq, Eq, Hash)]
@@ -37,8 +37,8 @@ impl Seen {
         let before = self.bytes();
         let mut sizes = Sizes::default();
         let mut first = match &batch.objects {
-            Column::Vertices(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
-                Column::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
+            ObjectColumn::Vertices(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
+                ObjectColumn::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
                 _ => false,
             }),
             _ => batch.filter(|rows, row| self.admit_any(rows, row, computed, &mut sizes)),

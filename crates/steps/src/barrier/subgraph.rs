@@ -11,7 +11,7 @@ use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
 use crate::rows::held::HeldRows;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 
 /// The bytes of an element of the graph, with its entry in the set of known ones.
 const ELEMENT_BYTES: u64 = size_of::<Value>() as u64 + 16;
@@ -66,7 +66,7 @@ fn edge(value: &Value) -> Option<EdgeId> {
 }
 
 /// Returns the edges that rows hold. Fails for any other object.
-fn edges_of(objects: &Column) -> Result<Vec<EdgeId>> {
+fn edges_of(objects: &ObjectColumn) -> Result<Vec<EdgeId>> {
     let refused = |kind: &str| {
         Error::evaluation(format!(
             "subgraph() gathers edges, and met a {kind}; the vertices at their ends come with them: use outE(), inE() \
@@ -74,10 +74,10 @@ fn edges_of(objects: &Column) -> Result<Vec<EdgeId>> {
         ))
     };
     match objects {
-        Column::Edges(ids) => Ok(ids.clone()),
-        Column::Vertices(ids) if ids.is_empty() => Ok(Vec::new()),
-        Column::Vertices(_) => Err(refused("vertex")),
-        Column::Values(values) => {
+        ObjectColumn::Edges(ids) => Ok(ids.clone()),
+        ObjectColumn::Vertices(ids) if ids.is_empty() => Ok(Vec::new()),
+        ObjectColumn::Vertices(_) => Err(refused("vertex")),
+        ObjectColumn::Values(values) => {
             values.iter().map(|value| edge(value).ok_or_else(|| refused(value.type_name()))).collect()
         }
     }

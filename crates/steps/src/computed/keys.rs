@@ -1,9 +1,9 @@
-//! What operators that sort and group take of their rows by themselves: the values of keys, as numbers where they are.
+//! Keys that operators read themselves, instead of from a computed column.
 //!
-//! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need a value a row and nothing of what a
-//! `Modulate` operator is for. Where rows and state are on one node, these operators read the
-//! key's column themselves ([`Taken::Keys`]), and a property that holds numbers of one type reaches them as an array
-//! ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without making values of those that fit a word.
+//! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows and state
+//! are on one node, these operators read the column of the key ([`Taken::Keys`]), and a property that holds numbers of one type
+//! reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without making values of keys that fit
+//! into a word.
 
 use std::borrow::Cow;
 
@@ -14,20 +14,20 @@ use mangrove_plan::logical::Name;
 use crate::computed::lookup::{compute_key, put_only};
 use crate::context::execution::ExecutionContext;
 use crate::limits::table::Table;
-use crate::rows::{Column, ComputedColumn};
+use crate::rows::{ComputedColumn, ObjectColumn};
 
 /// Where an operator's `by()` values come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Taken {
-    /// From the computed columns of its rows, which an operator before has filled.
+    /// From computed columns, which an earlier operator has filled.
     #[default]
     Computed,
-    /// From these keys of its rows' objects, one a `by()`.
+    /// From these keys of the objects, one for each `by()`.
     Keys(Vec<Name>),
 }
 
 impl Taken {
-    /// The readers of the keys; none where there are computed columns.
+    /// Returns the readers of the keys; none if there are computed columns.
     pub fn readers(self) -> Vec<KeyReader> {
         match self {
             Taken::Computed => Vec::new(),
@@ -40,31 +40,30 @@ impl Taken {
 pub(crate) struct KeyReader {
     key: Name,
     numbers: Numbers,
-    /// Whether all batches of the run have held numbers so far: else nobody asks for them in vain again.
+    /// True if all batches of the run have held numbers so far. Otherwise numbers are not tried again.
     holds_numbers: bool,
 }
 
 /// The value of each object.
 pub(crate) enum Keys<'a> {
-    /// A number each.
+    /// A number for each object.
     Numbers(&'a Numbers),
-    /// Anything, or nothing.
+    /// Any value for each object, or none.
     Values(ComputedColumn),
 }
 
 impl KeyReader {
-    /// Reads this key.
     pub fn new(key: Name) -> Self {
         KeyReader { key, numbers: Numbers::default(), holds_numbers: true }
     }
 
-    /// Forgets what the values of a run were.
+    /// Ends a run.
     pub fn recycle(&mut self) {
         self.holds_numbers = true;
     }
 
-    /// The value of each object, of which none may have several.
-    pub fn read(&mut self, objects: &Column, context: &ExecutionContext) -> Result<Keys<'_>> {
+    /// Reads the value of each object. Fails if one has several.
+    pub fn read(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Keys<'_>> {
         if !self.holds_numbers || !self.read_numbers(objects, context)? {
             self.holds_numbers = false;
             return Ok(Keys::Values(compute_key(objects, &self.key, context)?));
@@ -81,20 +80,20 @@ impl KeyReader {
         Ok(Keys::Values(column))
     }
 
-    fn read_numbers(&mut self, objects: &Column, context: &ExecutionContext) -> Result<bool> {
+    fn read_numbers(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<bool> {
         self.numbers.clear();
         let view = &context.view;
         let Some(key) = view.key_of(&self.key) else { return Ok(false) };
         match objects {
-            Column::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
-            Column::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
-            Column::Values(_) => Ok(false),
+            ObjectColumn::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
+            ObjectColumn::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
+            ObjectColumn::Values(_) => Ok(false),
         }
     }
 }
 
 impl Keys<'_> {
-    /// The value of a row, where it is if it is somewhere.
+    /// Returns the value of a row by reference, if it is in memory.
     pub fn value_ref(&self, row: usize) -> Option<Cow<'_, Value>> {
         match self {
             Keys::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
@@ -102,7 +101,7 @@ impl Keys<'_> {
         }
     }
 
-    /// The value of a row.
+    /// Returns the value of a row.
     pub fn value(&self, row: usize) -> Option<Value> {
         match self {
             Keys::Numbers(numbers) => numbers.value(row),
@@ -110,12 +109,12 @@ impl Keys<'_> {
         }
     }
 
-    /// The values of these rows.
+    /// Returns the values of these rows.
     pub fn gather(&self, rows: &[u32]) -> ComputedColumn {
         rows.iter().map(|row| self.value(*row as usize)).collect()
     }
 
-    /// The values of all rows.
+    /// Returns the values of all rows.
     pub fn into_computed(self) -> ComputedColumn {
         match self {
             Keys::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
@@ -124,22 +123,22 @@ impl Keys<'_> {
     }
 }
 
-/// A value that fits a word, and a number for its type: equal ones are equivalent values, and the other way round.
+/// A value that fits into a word, with a number for its type. Two are equal if and only if their values are equivalent.
 type Word = (u8, u64);
 
-/// Types of words that are no numbers: a text of up to eight bytes; its length is added.
+/// The type of words that are texts of up to eight bytes; the length is added.
 const TEXT: u8 = 16;
 
-/// The word of a number of fixed width.
+/// Returns the word of a number of fixed width.
 fn number_word(kind: NumberType, bits: u64) -> Word {
     (kind as u8, bits)
 }
 
-/// Equivalent floats have the same bits: there is one NaN, and one zero.
+/// Returns the bits of a float, made equal for all NaNs and for both zeros, so that equivalent floats have equal bits.
 fn float_bits(number: f64) -> u64 {
     match number {
         n if n.is_nan() => f64::NAN.to_bits(),
-        // Negative zero becomes the other.
+        // Negative zero becomes positive zero.
         n => (n + 0.0).to_bits(),
     }
 }
@@ -157,7 +156,7 @@ fn word_of(value: &Value) -> Option<Word> {
     })
 }
 
-/// Numbers keys by instance, as they come: equivalent ones have the same number.
+/// Numbers the keys of each instance in the order in which they come. Equivalent keys have one number.
 #[derive(Default)]
 pub(crate) struct KeyTable {
     words: Table<(u32, Word), u32>,
@@ -165,7 +164,7 @@ pub(crate) struct KeyTable {
 }
 
 impl KeyTable {
-    /// The number of a key of an instance; `new` is called for one that it is to have.
+    /// Returns the number of a key of an instance. `new` gives the number of a new key.
     pub fn number(&mut self, tag: u32, key: &Value, new: impl FnOnce(&Value) -> u32) -> u32 {
         match word_of(key) {
             Some(word) => *self.words.get_or_insert_with((tag, word), || new(key)).0,
@@ -173,7 +172,7 @@ impl KeyTable {
         }
     }
 
-    /// As [`KeyTable::number`], for every one of a batch's numbers; `each` is shown row and number.
+    /// As [`KeyTable::number`], for all numbers of a batch. `each` gets the row and the number.
     pub fn number_all(
         &mut self,
         numbers: &Numbers,
@@ -253,14 +252,14 @@ mod tests {
         let g = modern();
         let context = context_of(&g);
         let mut age = KeyReader::new("age".into());
-        let people = Column::Vertices(vec![g.josh, g.marko]);
+        let people = ObjectColumn::Vertices(vec![g.josh, g.marko]);
         assert!(matches!(age.read(&people, &context).unwrap(), Keys::Numbers(n) if n.integers == [32, 29]));
-        let all = Column::Vertices(vec![g.josh, g.lop, g.marko]);
+        let all = ObjectColumn::Vertices(vec![g.josh, g.lop, g.marko]);
         let column = age.read(&all, &context).unwrap().into_computed();
         assert_eq!(column, vec![Some(32.into()), None, Some(29.into())]);
         let mut name = KeyReader::new("name".into());
         assert_eq!(name.read(&all, &context).unwrap().gather(&[2, 0]), vec![Some("marko".into()), Some("josh".into())]);
         assert!(KeyReader::new("nick".into()).read(&all, &context).is_err(), "marko has two");
-        assert!(KeyReader::new("age".into()).read(&Column::Values(vec![1.into()]), &context).is_err());
+        assert!(KeyReader::new("age".into()).read(&ObjectColumn::Values(vec![1.into()]), &context).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! What a `by()` takes of objects, a column at a time: values of keys, tokens, keys and values of maps.
+//! Looks up what a `by()` takes of objects, a column at a time: values of keys, tokens, keys and values of maps.
 //!
-//! A [`ComputedColumn`] has `None` where an object has nothing to give (the `by()` is *unproductive*). An object of a
-//! kind that can never give it is a mistake in the query, and an error.
+//! A [`ComputedColumn`] has `None` for an object that lacks the value (the `by()` is *unproductive*). An object of a kind that can
+//! never have it is a mistake in the query, and an error.
 
 use mangrove_graph::{Error, GraphView, Result, Token, Value, ValueRows, vertex_property_id};
 use mangrove_gremlin::Column as MapColumn;
@@ -10,21 +10,21 @@ use mangrove_plan::logical::Name;
 use crate::context::execution::ExecutionContext;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
-use crate::rows::{Column, ComputedColumn};
+use crate::rows::{ComputedColumn, ObjectColumn};
 use crate::values::collection::branches;
 use crate::values::names::NameCache;
 
-/// `by("key")`: the value of an element's property, the meta-property of a vertex property, or the
-/// entry of a map. A vertex with several values under the key is an error, as it is in TinkerPop.
-pub(crate) fn compute_key(objects: &Column, key: &Name, context: &ExecutionContext) -> Result<ComputedColumn> {
+/// `by("key")`: the value of an element's property, of a vertex property's meta-property, or of a map's entry. As in TinkerPop, it
+/// fails for a vertex with several values under the key.
+pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &ExecutionContext) -> Result<ComputedColumn> {
     let view = &*context.view;
     let id = view.key_of(key);
-    if let (Column::Vertices(vertices), Some(id)) = (objects, id) {
+    if let (ObjectColumn::Vertices(vertices), Some(id)) = (objects, id) {
         let mut values = ValueRows::default();
         view.vertex_values(vertices, id, &mut values)?;
         return only_values(values, vertices.len(), key);
     }
-    if let (Column::Edges(edges), Some(id)) = (objects, id) {
+    if let (ObjectColumn::Edges(edges), Some(id)) = (objects, id) {
         let mut values = ValueRows::default();
         view.edge_values(edges, id, &mut values)?;
         return only_values(values, edges.len(), key);
@@ -67,7 +67,7 @@ pub(crate) fn compute_key(objects: &Column, key: &Name, context: &ExecutionConte
     Ok(column)
 }
 
-/// The value of each row.
+/// Returns the value of each row.
 fn only_values(values: ValueRows, rows: usize, key: &Name) -> Result<ComputedColumn> {
     let is_one_each = values.row.len() == rows && (0..).zip(&values.row).all(|(n, row)| n == *row);
     if is_one_each {
@@ -92,7 +92,11 @@ pub(crate) fn put_only(column: &mut ComputedColumn, row: usize, value: Value, ke
 }
 
 /// `by(T.id)`, `id()` and their kin.
-pub(crate) fn compute_token(objects: &Column, token: Token, context: &ExecutionContext) -> Result<ComputedColumn> {
+pub(crate) fn compute_token(
+    objects: &ObjectColumn,
+    token: Token,
+    context: &ExecutionContext,
+) -> Result<ComputedColumn> {
     let view = &*context.view;
     let kinds = Kinds::of(objects);
     let mut column: ComputedColumn = vec![None; objects.len()];
@@ -174,12 +178,12 @@ fn no_token(token: Token, kind: &str) -> Error {
     })
 }
 
-/// `by(keys)`, `by(values)`: of maps, of entries that `unfold()` took out of one, and of paths.
-pub(crate) fn compute_map_column(objects: &Column, column: MapColumn) -> Result<ComputedColumn> {
+/// `by(keys)`, `by(values)`: of maps, of the entries of a map after `unfold()`, and of paths.
+pub(crate) fn compute_map_column(objects: &ObjectColumn, column: MapColumn) -> Result<ComputedColumn> {
     (0..objects.len()).map(|row| column_of(&objects.get(row), column).map(Some)).collect()
 }
 
-/// A column of one object.
+/// Returns the keys or values of one object.
 pub(crate) fn column_of(object: &Value, column: MapColumn) -> Result<Value> {
     Ok(match (object, column) {
         (Value::Entry(entry), MapColumn::Keys) => entry.0.clone(),
@@ -219,23 +223,24 @@ mod tests {
         let g = modern();
         let context = context_of(&g);
         let map = Value::map(vec![(Value::from("name"), Value::I32(5)), (Value::from("x"), Value::Null)]);
-        let objects = Column::Values(vec![map, g.marko.into(), g.knows.into(), g.nick(1)]);
+        let objects = ObjectColumn::Values(vec![map, g.marko.into(), g.knows.into(), g.nick(1)]);
         let column = |key: &str| compute_key(&objects, &key.into(), &context).unwrap();
         assert_eq!(column("name"), vec![Some(Value::I32(5)), Some("marko".into()), None, None]);
         let error = compute_key(&objects, &"nick".into(), &context).unwrap_err();
         assert!(error.message().contains("several values under the key"), "{error}");
         assert_eq!(column("since"), vec![Some(Value::Null), None, None, Some(Value::I32(2001))]);
         assert_eq!(column("x"), vec![Some(Value::Null), None, None, None]);
-        let error = compute_key(&Column::Values(vec![Value::I32(1)]), &"k".into(), &context).unwrap_err();
+        let error = compute_key(&ObjectColumn::Values(vec![Value::I32(1)]), &"k".into(), &context).unwrap_err();
         assert!(error.message().contains("by(\"k\")") && error.message().contains("a int"), "{error}");
-        assert!(compute_key(&Column::Values(vec![g.weight()]), &"k".into(), &context).is_err());
+        assert!(compute_key(&ObjectColumn::Values(vec![g.weight()]), &"k".into(), &context).is_err());
     }
 
     #[test]
     fn tokens_belong_to_their_kinds() {
         let g = modern();
         let context = context_of(&g);
-        let of = |objects: &[Value], token| compute_token(&Column::from_values(objects.to_vec()), token, &context);
+        let of =
+            |objects: &[Value], token| compute_token(&ObjectColumn::from_values(objects.to_vec()), token, &context);
         let elements = [g.josh.into(), g.created.into(), g.nick(1), g.nick(0)];
         let some = |values: Vec<Value>| values.into_iter().map(Some).collect::<ComputedColumn>();
         assert_eq!(
@@ -256,7 +261,7 @@ mod tests {
     #[test]
     fn columns_of_maps_entries_and_paths() {
         let of = |value, column| {
-            compute_map_column(&Column::Values(vec![value]), column).map(|mut column| column.remove(0).unwrap())
+            compute_map_column(&ObjectColumn::Values(vec![value]), column).map(|mut column| column.remove(0).unwrap())
         };
         let map = Value::map(vec![("a".into(), 1.into()), ("b".into(), 2.into())]);
         assert_eq!(of(map.clone(), MapColumn::Keys).unwrap(), Value::Set(vec!["a".into(), "b".into()].into()));

@@ -30,6 +30,11 @@ const FACTOR: u64 = 0x5_DEEC_E66D;
 const MASK: u64 = (1 << 48) - 1;
 
 impl Random {
+    /// A generator with a fixed seed.
+    pub fn seeded(seed: u64) -> Self {
+        Random(Some(Generator::Congruential((seed ^ FACTOR) & MASK)))
+    }
+
     /// Ends a run: the next one seeds the generator anew.
     pub fn recycle(&mut self) {
         self.0 = None;

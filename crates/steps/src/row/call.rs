@@ -9,7 +9,7 @@ use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::ComputedOperand;
 
 use crate::context::execution::ExecutionContext;
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::services::ServiceCall;
 
 /// Calls a service once for each row. Its results take the place of the row.
@@ -98,7 +98,7 @@ impl Operator<Rows> for CallService {
             results.extend(self.call(&rows, row, out)?);
             from.resize(results.len(), row as u32);
         }
-        let mut made = rows.derive(&from, Column::from_values(results));
+        let mut made = rows.derive(&from, ObjectColumn::from_values(results));
         made.remember(&self.remember);
         for chunk in made.chunks() {
             out.emit(0, group, chunk)?;

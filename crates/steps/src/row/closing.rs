@@ -13,11 +13,11 @@ use mangrove_plan::physical::EdgeTo;
 
 use crate::row::expand::{step_name, vertices};
 use crate::row::sorted_lists::{SortedLists, distinct, named_vertices, times_in};
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
 /// What leaves the operator for a row.
-pub(crate) enum Kind {
+pub(crate) enum ClosingKind {
     /// One row for each edge, at the named vertex.
     Follow {
         /// True if the row stays at its vertex instead.
@@ -37,7 +37,7 @@ pub(crate) struct Closing {
     direction: Direction,
     labels: LabelSets,
     name: Name,
-    kind: Kind,
+    kind: ClosingKind,
     /// True if only the lists of the rows' own vertices may be read.
     near_only: bool,
     /// The lists of the named vertices, against the direction.
@@ -50,7 +50,7 @@ const LIST_SHARE: u64 = 2;
 
 impl Closing {
     /// A search along these edges. `near_only` is for several nodes.
-    pub fn new(edge: &EdgeTo, kind: Kind, near_only: bool) -> Self {
+    pub fn new(edge: &EdgeTo, kind: ClosingKind, near_only: bool) -> Self {
         let EdgeTo { direction, labels, name } = edge;
         Closing {
             direction: *direction,
@@ -156,18 +156,18 @@ impl Operator<Rows> for Closing {
         let to = named_vertices(&rows, &self.name, out.context());
         let counts = self.count(&from, &to, out)?;
         match &self.kind {
-            Kind::Test { negate } => {
+            ClosingKind::Test { negate } => {
                 rows.computed.clear();
                 out.emit(0, group, rows.filter(|_, row| (counts[row] > 0) != *negate))
             }
-            Kind::Follow { stays, remember } => {
+            ClosingKind::Follow { stays, remember } => {
                 let (mut origins, mut ends) = (Vec::new(), Vec::new());
                 for (row, (from, to)) in (0..).zip(from.into_iter().zip(to)) {
                     let Some(to) = to else { continue };
                     origins.extend(std::iter::repeat_n(row, counts[row as usize]));
                     ends.extend(std::iter::repeat_n(if *stays { from } else { to }, counts[row as usize]));
                 }
-                let mut found = rows.derive(&origins, Column::Vertices(ends));
+                let mut found = rows.derive(&origins, ObjectColumn::Vertices(ends));
                 found.remember(remember);
                 for chunk in found.chunks() {
                     out.emit(0, group, chunk)?;

@@ -12,7 +12,7 @@ use mangrove_plan::logical::{EdgeEnd, Name};
 use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::rows::path::newest_first;
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
 /// Returns the step as the client wrote it, for errors.
@@ -28,12 +28,12 @@ pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
 }
 
 /// Returns the vertices of a column. Fails with the kind of the first other object.
-pub(crate) fn vertices<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
+pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
     match objects {
-        Column::Vertices(ids) => Ok(ids.as_slice().into()),
-        Column::Edges(ids) if ids.is_empty() => Ok(Vec::new().into()),
-        Column::Edges(_) => Err(wrong_kind(step, "a vertex", "edge")),
-        Column::Values(values) => values
+        ObjectColumn::Vertices(ids) => Ok(ids.as_slice().into()),
+        ObjectColumn::Edges(ids) if ids.is_empty() => Ok(Vec::new().into()),
+        ObjectColumn::Edges(_) => Err(wrong_kind(step, "a vertex", "edge")),
+        ObjectColumn::Values(values) => values
             .iter()
             .map(|v| match v {
                 Value::Vertex(id) => Ok(*id),
@@ -45,12 +45,12 @@ pub(crate) fn vertices<'a>(objects: &'a Column, step: &str) -> Result<std::borro
 }
 
 /// Returns the edges of a column. Fails with the kind of the first other object.
-pub(crate) fn edges<'a>(objects: &'a Column, step: &str) -> Result<std::borrow::Cow<'a, [EdgeId]>> {
+pub(crate) fn edges<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std::borrow::Cow<'a, [EdgeId]>> {
     match objects {
-        Column::Edges(ids) => Ok(ids.as_slice().into()),
-        Column::Vertices(ids) if ids.is_empty() => Ok(Vec::new().into()),
-        Column::Vertices(_) => Err(wrong_kind(step, "an edge", "vertex")),
-        Column::Values(values) => values
+        ObjectColumn::Edges(ids) => Ok(ids.as_slice().into()),
+        ObjectColumn::Vertices(ids) if ids.is_empty() => Ok(Vec::new().into()),
+        ObjectColumn::Vertices(_) => Err(wrong_kind(step, "an edge", "vertex")),
+        ObjectColumn::Values(values) => values
             .iter()
             .map(|v| match v {
                 Value::Edge(id) => Ok(*id),
@@ -94,7 +94,7 @@ impl Expand {
         let Some((group, rows, cursor)) = self.pending.front_mut() else { return Ok(()) };
         let group = *group;
         let ids = match &rows.objects {
-            Column::Vertices(ids) => ids,
+            ObjectColumn::Vertices(ids) => ids,
             _ => return Err(Error::bug("an expansion holds vertices only")),
         };
         let view = &*out.context().view;
@@ -107,9 +107,9 @@ impl Expand {
         self.expansion.clear();
         let done = view.expand(ids, &request, cursor, &mut self.expansion)?;
         let objects = if self.to_edges {
-            Column::Edges(self.expansion.edge.clone())
+            ObjectColumn::Edges(self.expansion.edge.clone())
         } else {
-            Column::Vertices(self.expansion.neighbor.clone())
+            ObjectColumn::Vertices(self.expansion.neighbor.clone())
         };
         let mut found = rows.derive(&self.expansion.row, objects);
         if done {
@@ -133,7 +133,7 @@ impl Operator<Rows> for Expand {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let ids = vertices(&batch.objects, step_name(self.direction, self.to_edges))?.into_owned();
-        batch.objects = Column::Vertices(ids);
+        batch.objects = ObjectColumn::Vertices(ids);
         batch.computed.clear();
         self.pending.push_back((group, batch, ExpandCursor::default()));
         self.advance(out)
@@ -188,7 +188,7 @@ impl RowOperator for Degrees {
         context.view.degrees(&ids, self.direction, labels, &mut degrees)?;
         drop(ids);
         let values = degrees.into_iter().map(|d| Value::I64(d as i64)).collect();
-        Ok(rows.with_objects(Column::Values(values)))
+        Ok(rows.with_objects(ObjectColumn::Values(values)))
     }
 }
 
@@ -208,17 +208,17 @@ impl RowOperator for EdgeVertex {
         context.view.edge_ends(&ids, &mut sources, &mut targets)?;
         drop(ids);
         match self.0 {
-            EdgeEnd::Source => Ok(rows.with_objects(Column::Vertices(sources))),
-            EdgeEnd::Target => Ok(rows.with_objects(Column::Vertices(targets))),
+            EdgeEnd::Source => Ok(rows.with_objects(ObjectColumn::Vertices(sources))),
+            EdgeEnd::Target => Ok(rows.with_objects(ObjectColumn::Vertices(targets))),
             EdgeEnd::Both => {
                 let twice: Vec<u32> = (0..sources.len() as u32).flat_map(|r| [r, r]).collect();
                 let both = sources.into_iter().zip(targets).flat_map(|(s, t)| [s, t]).collect();
-                Ok(rows.derive(&twice, Column::Vertices(both)))
+                Ok(rows.derive(&twice, ObjectColumn::Vertices(both)))
             }
             EdgeEnd::Other => {
                 let others = (0..sources.len()).map(|r| other_end(&rows, r, sources[r], targets[r]));
                 let others = others.collect::<Result<_>>()?;
-                Ok(rows.with_objects(Column::Vertices(others)))
+                Ok(rows.with_objects(ObjectColumn::Vertices(others)))
             }
         }
     }

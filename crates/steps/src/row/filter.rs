@@ -12,7 +12,7 @@ use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::{LabelSets, NameCache};
 use crate::values::predicate::CompiledTest;
 
@@ -100,7 +100,7 @@ impl Filter {
     }
 
     /// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do.
-    pub fn select(&mut self, objects: &Column, context: &ExecutionContext) -> Result<Option<Vec<u32>>> {
+    pub fn select(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<Vec<u32>>> {
         if self.conditions.is_empty() {
             return Ok(None);
         }
@@ -128,8 +128,8 @@ impl Filter {
 }
 
 /// Fails for an object that is neither an element nor a property: it has nothing that a condition could test.
-fn check_kinds(objects: &Column) -> Result<()> {
-    let Column::Values(values) = objects else { return Ok(()) };
+fn check_kinds(objects: &ObjectColumn) -> Result<()> {
+    let ObjectColumn::Values(values) = objects else { return Ok(()) };
     let is_element =
         |v: &&Value| matches!(v, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_));
     match values.iter().find(|v| !is_element(v)) {
@@ -145,7 +145,7 @@ impl Prepared {
     /// Returns a flag for each object: whether the condition holds.
     fn passes(
         &mut self,
-        objects: &Column,
+        objects: &ObjectColumn,
         view: &dyn GraphView,
         names: &mut NameCache,
         values: &mut ValueRows,
@@ -335,7 +335,7 @@ impl RowOperator for Is {
 
     fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| match &rows.objects {
-            Column::Values(values) => self.0.holds(&values[row]),
+            ObjectColumn::Values(values) => self.0.holds(&values[row]),
             objects => self.0.holds(&objects.get(row)),
         }))
     }
@@ -386,7 +386,7 @@ mod tests {
     #[track_caller]
     fn check(graph: &Modern, objects: Vec<Value>, conditions: &[Condition], expected: &[u32]) {
         let context = context_of(graph);
-        let objects = Column::from_values(objects);
+        let objects = ObjectColumn::from_values(objects);
         let mut filter = Filter::new(conditions);
         filter.begin(&context).unwrap();
         let kept = filter.select(&objects, &context).unwrap();
@@ -438,7 +438,7 @@ mod tests {
         let g = modern();
         let context = context_of(&g);
         let mut filter = Filter::new(&[Condition::HasKey("name".into())]);
-        let error = filter.select(&Column::Values(vec![Value::I32(1)]), &context).unwrap_err();
+        let error = filter.select(&ObjectColumn::Values(vec![Value::I32(1)]), &context).unwrap_err();
         assert!(error.message().contains("meets a int"), "{error}");
     }
 
@@ -446,14 +446,14 @@ mod tests {
     fn vertices_are_kept_by_their_degree() {
         let g = modern();
         let context = context_of(&g);
-        let rows = || Rows::of(Column::Vertices(vec![g.marko, g.josh, g.lop]));
+        let rows = || Rows::of(ObjectColumn::Vertices(vec![g.marko, g.josh, g.lop]));
         let kept = |operator: &mut HasEdges| operator.apply(rows(), &context).unwrap().objects;
-        assert_eq!(kept(&mut HasEdges::new(Direction::Out, &[], false)), Column::Vertices(vec![g.marko, g.josh]));
+        assert_eq!(kept(&mut HasEdges::new(Direction::Out, &[], false)), ObjectColumn::Vertices(vec![g.marko, g.josh]));
         assert_eq!(
             kept(&mut HasEdges::new(Direction::Out, &["knows".into()], true)),
-            Column::Vertices(vec![g.josh, g.lop])
+            ObjectColumn::Vertices(vec![g.josh, g.lop])
         );
-        let edges = Rows::of(Column::Edges(vec![g.knows]));
+        let edges = Rows::of(ObjectColumn::Edges(vec![g.knows]));
         assert!(HasEdges::new(Direction::Out, &[], false).apply(edges, &context).is_err());
     }
 
@@ -463,11 +463,11 @@ mod tests {
         let context = context_of(&g);
         let mut is = Is(CompiledTest::new(&eq(1)));
         is.begin(&context).unwrap();
-        let rows = Rows::of(Column::Values(vec![Value::I32(1), Value::I64(1), Value::from("1")]));
+        let rows = Rows::of(ObjectColumn::Values(vec![Value::I32(1), Value::I64(1), Value::from("1")]));
         assert_eq!(is.apply(rows, &context).unwrap().len(), 2);
         let mut is = Is(CompiledTest::new(&eq(g.josh)));
         is.begin(&context).unwrap();
-        let rows = Rows::of(Column::Vertices(vec![g.marko, g.josh]));
-        assert_eq!(is.apply(rows, &context).unwrap().objects, Column::Vertices(vec![g.josh]));
+        let rows = Rows::of(ObjectColumn::Vertices(vec![g.marko, g.josh]));
+        assert_eq!(is.apply(rows, &context).unwrap().objects, ObjectColumn::Vertices(vec![g.josh]));
     }
 }

@@ -1,4 +1,4 @@
-//! `math()` and `format()`: one value made of several that stand in computed columns.
+//! `math()` and `format()`: make one value of the values in computed columns.
 
 use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_plan::expression::{Expression, Part};
@@ -10,15 +10,15 @@ use crate::limits::meter::Meter;
 use crate::row::function::text::{TextWriter, Texts, is_collection};
 use crate::row::map::MapOperator;
 use crate::row::operator::RowOperator;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 
-/// An expression over doubles. A row with a variable that stands for nothing is dropped.
+/// `math()`: an expression over doubles. A row whose variable has no value is dropped.
 pub(crate) struct Math {
     expression: Expression,
 }
 
 impl Math {
-    /// This expression; its variables are the computed columns.
+    /// An expression whose variables are the computed columns.
     pub fn new(expression: Expression) -> Self {
         Math { expression }
     }
@@ -44,22 +44,22 @@ impl RowOperator for Math {
             let result = self.expression.value(&variables);
             results.push(Value::F64(result.ok_or_else(|| Error::evaluation("division by zero in math()"))?));
         }
-        Ok(rows.derive(&kept, Column::Values(results)))
+        Ok(rows.derive(&kept, ObjectColumn::Values(results)))
     }
 }
 
-/// A template filled in. A name is a property of the row's element, or else what stands in its computed column (a map's entry, a
-/// side effect, a step label). A row with a variable that stands for nothing, or for null, is dropped.
+/// `format()`: fills in a template. A name is a property of the row's element, or else the value of its computed column (a map's
+/// entry, a side effect, a step label). A row whose variable has no value, or null, is dropped.
 pub(crate) struct Format {
     parts: Vec<Part>,
-    /// The values of the variables for the rows of a batch, a column each.
+    /// The values of the variables for the rows of a batch, one column for each.
     columns: Vec<Vec<Option<Value>>>,
-    /// Their texts, but for those in collections.
+    /// The texts of the elements among them, without those in collections.
     texts: Texts,
 }
 
 impl Format {
-    /// This template; its variables are the computed columns.
+    /// A template whose variables are the computed columns.
     pub fn new(parts: Vec<Part>) -> Self {
         Format { parts, columns: Vec::new(), texts: Texts::default() }
     }
@@ -85,7 +85,7 @@ impl MapOperator for Format {
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let values = || self.columns.iter().filter_map(|column| column[row].as_ref());
-        // A collection may hold so many elements that they are read for it alone.
+        // A collection may hold many elements, so their ids are read for this row alone.
         let of_collections;
         let texts = match values().any(is_collection) {
             true => {
@@ -111,7 +111,7 @@ impl MapOperator for Format {
 }
 
 impl Format {
-    /// The values of the variables, a column each.
+    /// Returns the values of the variables, one column for each.
     fn read(&self, rows: &Rows, context: &ExecutionContext) -> Result<Vec<Vec<Option<Value>>>> {
         let variables = self.parts.iter().filter(|part| !matches!(part, Part::Text(_)));
         variables
@@ -128,7 +128,7 @@ impl Format {
     }
 }
 
-/// Puts the properties of elements in the place of what is there.
+/// Replaces the values of a column by the properties of the elements that have them.
 fn prefer_properties(rows: &Rows, name: &Name, column: &mut [Option<Value>], context: &ExecutionContext) -> Result<()> {
     let is_element =
         |row: &usize| matches!(rows.object(*row), Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_));

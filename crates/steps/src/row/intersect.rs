@@ -16,7 +16,7 @@ use mangrove_plan::physical::EdgeTo;
 
 use crate::row::expand::{drop_cancelled, step_name, vertices};
 use crate::row::sorted_lists::{NEIGHBORS_MAX, SortedLists, distinct, named_vertices};
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
 /// Expands rows to the neighbors that have edges to the vertices of some names.
@@ -101,7 +101,7 @@ impl Intersect {
 
     fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(pending) = self.pending.front_mut() else { return Ok(()) };
-        let Column::Vertices(ids) = &pending.rows.objects else {
+        let ObjectColumn::Vertices(ids) = &pending.rows.objects else {
             return Err(Error::bug("an expansion holds vertices only"));
         };
         for ((_, lists), targets) in self.closings.iter_mut().zip(&pending.targets) {
@@ -138,7 +138,7 @@ impl Intersect {
             }
         }
         let group = pending.group;
-        let mut rows = pending.rows.derive(&origins, Column::Vertices(found));
+        let mut rows = pending.rows.derive(&origins, ObjectColumn::Vertices(found));
         if done {
             self.pending.pop_front();
         }
@@ -176,7 +176,7 @@ impl Operator<Rows> for Intersect {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let ids = vertices(&batch.objects, step_name(self.direction, false))?.into_owned();
-        batch.objects = Column::Vertices(ids);
+        batch.objects = ObjectColumn::Vertices(ids);
         batch.computed.clear();
         self.enqueue(group, &batch, out)?;
         self.advance(out)

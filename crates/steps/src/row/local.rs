@@ -20,7 +20,7 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
 use crate::row::operator::RowOperator;
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::collection::{MEMBER_BYTES, count, distinct_size, elements, expanded, members, size};
 
 /// `count(local)`, `sum(local)`, ….
@@ -332,7 +332,7 @@ impl Folded {
                 false => (self.row, until),
             };
         }
-        let mut unfolded = self.rows.derive(&from, Column::from_values(made));
+        let mut unfolded = self.rows.derive(&from, ObjectColumn::from_values(made));
         unfolded.bulk = bulks.or(unfolded.bulk);
         Ok(unfolded)
     }
@@ -360,7 +360,7 @@ impl Operator<Rows> for Unfold {
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Column::Values(_) = &batch.objects {
+        if let ObjectColumn::Values(_) = &batch.objects {
             return self.advance(Folded { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
         }
         batch.computed.clear();
@@ -402,7 +402,7 @@ impl RowOperator for Constant {
     }
 
     fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
-        let objects = Column::from_values(vec![self.value.clone(); rows.len()]);
+        let objects = ObjectColumn::from_values(vec![self.value.clone(); rows.len()]);
         Ok(rows.with_objects(objects))
     }
 }
@@ -424,7 +424,7 @@ impl RowOperator for LoopsOf {
         let Some(counters) = counters else {
             return Err(Error::evaluation("loops() counts iterations: use it inside repeat(), until() or emit()"));
         };
-        Ok(rows.with_objects(Column::Values(counters)))
+        Ok(rows.with_objects(ObjectColumn::Values(counters)))
     }
 }
 

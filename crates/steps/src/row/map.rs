@@ -10,7 +10,7 @@ use mangrove_graph::{Result, Value};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::{Making, Meter};
 use crate::limits::nesting::Watcher;
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// A batch ends early after this many bytes were made for it.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -150,7 +150,7 @@ struct Made {
 /// Puts values into the objects or sacks of their rows.
 fn put(target: Target, mut rows: Rows, values: Vec<Value>) -> Rows {
     match target {
-        Target::Object => rows.with_objects(Column::from_values(values)),
+        Target::Object => rows.with_objects(ObjectColumn::from_values(values)),
         Target::Sack => {
             rows.computed.clear();
             rows.sacks = Some(values);

@@ -1,4 +1,4 @@
-//! Paths and computed columns: `path()`, `select()`, `project()`, `where()` between labels, `simplePath()`, `as()`.
+//! Steps that read paths and computed columns: `path()`, `select()`, `project()`, `where()` between labels, `simplePath()`, `as()`.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
 use crate::row::operator::RowOperator;
 use crate::rows::path::{self, newest_first};
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::predicate::{compares, text_holds};
 
-/// `path()`; with a computed column, its objects are taken from there.
+/// `path()`. With a computed column, the objects come from there.
 pub(crate) struct PathOf {
-    /// Whether computed column 0 holds the objects.
+    /// True if computed column 0 holds the objects.
     pub computed: bool,
-    /// Which part of the path.
+    /// The part of the path that counts.
     pub segment: Segment,
 }
 
@@ -46,13 +46,13 @@ impl MapOperator for PathOf {
     }
 }
 
-/// Paths with or without repetition.
+/// `simplePath()`, `cyclicPath()`: keeps rows by whether their path repeats an object.
 pub(crate) struct PathShape {
-    /// Keep those without repetition.
+    /// True to keep paths without repetition.
     pub simple: bool,
-    /// Whether computed column 0 holds what is compared.
+    /// True if computed column 0 holds the compared values.
     pub computed: bool,
-    /// Which part of the path.
+    /// The part of the path that counts.
     pub segment: Segment,
 }
 
@@ -93,13 +93,13 @@ fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
     objects.any(|o| !seen.insert(o))
 }
 
-/// A map of computed columns by name, or a single computed column.
+/// `select()`, `project()`: a map of computed columns by name, or one computed column.
 pub(crate) struct ComputedMap {
     /// The names.
     pub names: Vec<Name>,
-    /// The computed column itself instead of a map of one.
+    /// True for the value itself instead of a map with one entry.
     pub single: bool,
-    /// A computed column without a value drops the row.
+    /// True if a missing value drops the row.
     pub required: bool,
 }
 
@@ -123,7 +123,7 @@ impl MapOperator for ComputedMap {
         let entries = entries.filter_map(|(n, v)| Some((Value::String(n.clone()), v?.clone())));
         let mut unique: Vec<(Value, Value)> = Vec::with_capacity(self.names.len());
         for (name, value) in entries {
-            // A name may stand there twice; a key may not.
+            // A name may occur twice; a key of a map may not.
             match unique.iter_mut().find(|(known, _)| *known == name) {
                 Some(entry) => entry.1 = value,
                 None => unique.push((name, value)),
@@ -133,14 +133,13 @@ impl MapOperator for ComputedMap {
     }
 }
 
-/// `where(eq("a"))`, `where(neq("a"))`: the object against what a name stands for. Nothing is cloned: the
-/// object and the remembered one are compared where they are.
+/// `where(eq("a"))`, `where(neq("a"))`: compares the object with the value of a name, without cloning either.
 pub(crate) struct CompareName {
-    /// Keep equal ones, not unequal ones.
+    /// True to keep equal objects, false to keep unequal ones.
     pub equal: bool,
     /// The name.
     pub name: Name,
-    /// Where it is looked for.
+    /// Where the name is looked up.
     pub lookup: Lookup,
 }
 
@@ -150,10 +149,9 @@ impl RowOperator for CompareName {
         let side_effect = context.side_effects.get(&self.name).filter(|_| everywhere);
         let keep = self.equal;
         Ok(rows.filter(|rows, row| {
-            // As `named_value` has it: the map's own entry, then a side effect, then the path. A name that
-            // stands for nothing drops the row.
+            // As in `named_value`: an entry of the map, then a side effect, then the path. A name without a value drops the row.
             if everywhere
-                && let Column::Values(values) = &rows.objects
+                && let ObjectColumn::Values(values) = &rows.objects
                 && let Value::Map(entries) = &values[row]
                 && let Some((_, value)) = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if *k == self.name))
             {
@@ -169,37 +167,36 @@ impl RowOperator for CompareName {
     }
 }
 
-/// Whether the object of a row equals a value.
+/// Returns true if the object of a row equals a value.
 fn is_object(rows: &Rows, row: usize, value: &Value) -> bool {
     match (&rows.objects, value) {
-        (Column::Vertices(ids), Value::Vertex(id)) => ids[row] == *id,
-        (Column::Edges(ids), Value::Edge(id)) => ids[row] == *id,
-        (Column::Vertices(_) | Column::Edges(_), _) => false,
-        (Column::Values(values), value) => equal(&values[row], value),
+        (ObjectColumn::Vertices(ids), Value::Vertex(id)) => ids[row] == *id,
+        (ObjectColumn::Edges(ids), Value::Edge(id)) => ids[row] == *id,
+        (ObjectColumn::Vertices(_) | ObjectColumn::Edges(_), _) => false,
+        (ObjectColumn::Values(values), value) => equal(&values[row], value),
     }
 }
 
-/// `where("a", eq("b"))`: computed column 0 against the computed columns of the test's names.
+/// `where("a", eq("b"))`: compares computed column 0 with the computed columns of the test's names.
 pub(crate) struct CompareComputed {
     test: ComputedTest,
     members: Members,
 }
 
-/// The elements of the collection that `within("x")` was last asked about, hashed: the same collection is
-/// asked about by many rows.
+/// The members of the collection that `within("x")` was last applied to, hashed, because many rows share one collection.
 #[derive(Default)]
 struct Members {
-    /// The collection, kept so that its address stays its own.
+    /// The collection, kept so that no other one gets its address.
     of: Option<Value>,
     vertices: FastSet<VertexId>,
     edges: FastSet<EdgeId>,
 }
 
-/// From this size on, a collection is hashed.
+/// A collection of at least this many members is hashed.
 const HASHED_MEMBERS_MIN: usize = 16;
 
 impl Members {
-    /// Whether an element is in the collection; `None`: look through it.
+    /// Returns true if the collection contains a value; `None` if the caller must search it.
     fn contain(&mut self, left: &Value, collection: &Value) -> Option<bool> {
         let len = match collection {
             Value::List(values) | Value::Set(values) => values.len(),
@@ -244,7 +241,7 @@ fn is_same_collection(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A [`LabelTest`] whose names became computed columns.
+/// A [`LabelTest`] with its names replaced by computed columns.
 enum ComputedTest {
     Compare(Comparison, usize),
     Text(TextOperation, usize),
@@ -256,7 +253,7 @@ enum ComputedTest {
 }
 
 impl CompareComputed {
-    /// A test whose names stand in computed columns 1, 2, … in their order.
+    /// A test whose names are computed columns 1, 2, … in their order.
     pub fn new(test: &LabelTest) -> Self {
         CompareComputed { test: number(test, &mut 1), members: Members::default() }
     }
@@ -325,7 +322,7 @@ fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut Members) ->
     })
 }
 
-/// Equal to the value of one of the names, or in the collection it names.
+/// Returns true if a value equals that of one of the names, or is in a collection that one names.
 fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
     for &name in names {
         let right = rows.computed_value(name, row).ok_or_else(|| Error::bug("a tested computed column has a value"))?;
@@ -341,7 +338,7 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut M
     Ok(false)
 }
 
-/// The same rows, their objects remembered under labels.
+/// `as()`: adds labels to the current objects of the paths.
 pub(crate) struct Identity {
     /// The labels.
     pub labels: Vec<Name>,
@@ -355,7 +352,7 @@ impl RowOperator for Identity {
     }
 }
 
-/// Nothing comes through.
+/// Drops all rows: an empty branch of `union()`.
 pub(crate) struct Discard;
 
 impl RowOperator for Discard {

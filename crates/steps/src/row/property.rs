@@ -20,7 +20,7 @@ use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::known_keys;
 
 /// `values()`: the values of some keys, or of all.
@@ -223,7 +223,7 @@ impl Found {
             pairs.sort_by_key(|(row, _)| *row);
             (self.rows, self.values) = pairs.into_iter().unzip();
         }
-        from.derive(&self.rows, Column::Values(self.values))
+        from.derive(&self.rows, ObjectColumn::Values(self.values))
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
     use crate::fake_view::{Modern, context_of, modern};
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Rows> {
-        let mut rows = Rows::of(Column::from_values(objects));
+        let mut rows = Rows::of(ObjectColumn::from_values(objects));
         rows.bulk = Some((1..=rows.len() as u64).collect());
         operator.apply(rows, &context_of(graph))
     }
@@ -265,12 +265,12 @@ mod tests {
         let rows = run(&g, Values::new(Vec::new()), objects.clone()).unwrap();
         let expected: Vec<Value> =
             vec![0.5.into(), "marko".into(), 29.into(), "m".into(), "mk".into(), 2001.into(), "josh".into(), 32.into()];
-        assert_eq!(rows.objects, Column::Values(expected));
+        assert_eq!(rows.objects, ObjectColumn::Values(expected));
         assert_eq!(rows.bulk, Some(vec![1, 2, 2, 2, 2, 3, 4, 4]));
         let rows = run(&g, Values::new(keys(&["nick"])), objects.clone()).unwrap();
-        assert_eq!(rows.objects, Column::Values(vec!["m".into(), "mk".into()]));
+        assert_eq!(rows.objects, ObjectColumn::Values(vec!["m".into(), "mk".into()]));
         let rows = run(&g, Values::new(keys(&["age", "since", "age"])), objects.clone()).unwrap();
-        assert_eq!(rows.objects, Column::Values(vec![29.into(), 2001.into(), 32.into()]));
+        assert_eq!(rows.objects, ObjectColumn::Values(vec![29.into(), 2001.into(), 32.into()]));
         assert!(run(&g, Values::new(keys(&["unheard"])), objects).unwrap().is_empty());
         assert!(run(&g, Values::new(Vec::new()), vec![1.into()]).is_err());
     }
@@ -279,13 +279,13 @@ mod tests {
     fn properties_know_their_owners() {
         let g = modern();
         let rows = run(&g, Properties::new(keys(&["nick"])), vec![g.marko.into()]).unwrap();
-        assert_eq!(rows.objects, Column::Values(vec![g.nick(0), g.nick(1)]));
+        assert_eq!(rows.objects, ObjectColumn::Values(vec![g.nick(0), g.nick(1)]));
         let rows = run(&g, Properties::new(Vec::new()), vec![g.knows.into()]).unwrap();
-        assert_eq!(rows.objects, Column::Values(vec![g.weight()]));
+        assert_eq!(rows.objects, ObjectColumn::Values(vec![g.weight()]));
         let rows = run(&g, Properties::new(Vec::new()), vec![g.nick(1)]).unwrap();
         let owner = PropertyOwner::VertexProperty(g.marko, g.key("nick"), 1);
         let meta = PropertyValue { owner, key: g.key("since"), value: 2001.into() };
-        assert_eq!(rows.objects, Column::Values(vec![Value::Property(Arc::new(meta))]));
+        assert_eq!(rows.objects, ObjectColumn::Values(vec![Value::Property(Arc::new(meta))]));
         assert!(run(&g, Properties::new(Vec::new()), vec![g.weight()]).is_err());
     }
 
@@ -293,6 +293,6 @@ mod tests {
     fn tokens_come_out_a_row_each() {
         let g = modern();
         let rows = run(&g, TokenOf(Token::Label), vec![g.marko.into(), g.knows.into()]).unwrap();
-        assert_eq!(rows.objects, Column::Values(vec!["person".into(), "knows".into()]));
+        assert_eq!(rows.objects, ObjectColumn::Values(vec!["person".into(), "knows".into()]));
     }
 }

@@ -10,7 +10,7 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::map::{MapOperator, Target};
 use crate::row::operator::RowOperator;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::fold;
 
 /// `sack()`: the sack becomes the object.
@@ -19,7 +19,7 @@ pub(crate) struct SackOf;
 impl RowOperator for SackOf {
     fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         let sacks = rows.sacks.clone().unwrap_or_else(|| vec![Value::Null; rows.len()]);
-        Ok(rows.with_objects(Column::from_values(sacks)))
+        Ok(rows.with_objects(ObjectColumn::from_values(sacks)))
     }
 }
 
@@ -79,6 +79,6 @@ impl RowOperator for SelectKey {
                 values.push(value);
             }
         }
-        Ok(rows.derive(&kept, Column::from_values(values)))
+        Ok(rows.derive(&kept, ObjectColumn::from_values(values)))
     }
 }

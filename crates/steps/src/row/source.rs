@@ -17,7 +17,7 @@ use mangrove_plan::physical::Access;
 
 use crate::context::execution::ExecutionContext;
 use crate::row::filter::Filter;
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 use crate::values::predicate::within_values;
 
@@ -41,7 +41,7 @@ enum Search {
     Scan(LabelFilter, ScanCursor),
     /// A scan of one key.
     ScanWhere(LabelFilter, KeyId, ScanCursor),
-    Found(Column, usize),
+    Found(ObjectColumn, usize),
 }
 
 /// The operator of `V()` or `E()`.
@@ -109,7 +109,7 @@ impl Source {
         Ok(())
     }
 
-    fn emit(&mut self, objects: Column, group: GroupId, out: &mut Output<'_, Rows>) -> Result<bool> {
+    fn emit(&mut self, objects: ObjectColumn, group: GroupId, out: &mut Output<'_, Rows>) -> Result<bool> {
         if objects.is_empty() {
             return Ok(false);
         }
@@ -150,14 +150,14 @@ impl Source {
     }
 
     /// Returns the next elements for the current row, at most one message of them. Ends the search if it is over.
-    fn next_objects(&mut self, context: &ExecutionContext) -> Result<Column> {
+    fn next_objects(&mut self, context: &ExecutionContext) -> Result<ObjectColumn> {
         let mut search = match self.search.take() {
             Some(search) => search,
             None => self.start(context)?,
         };
         let (objects, over) = match &mut search {
             Search::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
-                (std::mem::replace(objects, Column::Values(Vec::new())), true)
+                (std::mem::replace(objects, ObjectColumn::Values(Vec::new())), true)
             }
             Search::Found(objects, at) => {
                 let rows: Vec<u32> = (*at..objects.len().min(*at + BATCH_ROWS)).map(|r| r as u32).collect();
@@ -178,18 +178,18 @@ impl Source {
         labels: &LabelFilter,
         cursor: &mut ScanCursor,
         context: &ExecutionContext,
-    ) -> Result<(Column, bool)> {
+    ) -> Result<(ObjectColumn, bool)> {
         let (view, share) = (&context.view, context.share);
         Ok(match self.kind {
             ElementKind::Vertex => {
                 let mut ids: Vec<VertexId> = Vec::with_capacity(BATCH_ROWS);
                 let over = view.scan_vertices(labels, share, cursor, BATCH_ROWS, &mut ids)?;
-                (Column::Vertices(ids), over)
+                (ObjectColumn::Vertices(ids), over)
             }
             ElementKind::Edge => {
                 let mut ids: Vec<EdgeId> = Vec::with_capacity(BATCH_ROWS);
                 let over = view.scan_edges(labels, share, cursor, BATCH_ROWS, &mut ids)?;
-                (Column::Edges(ids), over)
+                (ObjectColumn::Edges(ids), over)
             }
         })
     }
@@ -200,7 +200,7 @@ impl Source {
         key: KeyId,
         cursor: &mut ScanCursor,
         context: &ExecutionContext,
-    ) -> Result<(Column, bool)> {
+    ) -> Result<(ObjectColumn, bool)> {
         let Finder::Where(range) = &self.finder else {
             return Err(Error::bug("a scan for values has values to look for"));
         };
@@ -209,12 +209,12 @@ impl Source {
             ElementKind::Vertex => {
                 let mut ids: Vec<VertexId> = Vec::new();
                 let over = view.scan_vertices_where(labels, key, range, share, cursor, BATCH_ROWS, &mut ids)?;
-                (Column::Vertices(ids), over)
+                (ObjectColumn::Vertices(ids), over)
             }
             ElementKind::Edge => {
                 let mut ids: Vec<EdgeId> = Vec::new();
                 let over = view.scan_edges_where(labels, key, range, share, cursor, BATCH_ROWS, &mut ids)?;
-                (Column::Edges(ids), over)
+                (ObjectColumn::Edges(ids), over)
             }
         })
     }
@@ -229,11 +229,11 @@ impl Source {
         Ok(match self.kind {
             ElementKind::Vertex => {
                 view.count_vertices(&labels, share)?;
-                Search::Found(Column::Vertices(Vec::new()), 0)
+                Search::Found(ObjectColumn::Vertices(Vec::new()), 0)
             }
             ElementKind::Edge => {
                 view.count_edges(&labels, share)?;
-                Search::Found(Column::Edges(Vec::new()), 0)
+                Search::Found(ObjectColumn::Edges(Vec::new()), 0)
             }
         })
     }
@@ -280,7 +280,7 @@ impl Source {
                     // A vertex with several labels is in the index of each.
                     keep_first(&mut ids);
                 }
-                Search::Found(Column::Vertices(ids), 0)
+                Search::Found(ObjectColumn::Vertices(ids), 0)
             }
             (Finder::Where(_) | Finder::Index { .. }, _) => return Err(Error::bug("a source finds as it accesses")),
         })
@@ -324,7 +324,7 @@ fn find(
     distinct: bool,
     user_ids: &mut Vec<UserId>,
     context: &ExecutionContext,
-) -> Result<Column> {
+) -> Result<ObjectColumn> {
     let (view, share) = (&context.view, context.share);
     user_ids.clear();
     user_ids.extend(ids.iter().filter_map(|id| context.ids.read(id)));
@@ -339,7 +339,7 @@ fn find(
             if distinct {
                 keep_first(&mut here);
             }
-            Column::Vertices(here)
+            ObjectColumn::Vertices(here)
         }
         ElementKind::Edge => {
             let mut here: Vec<EdgeId> = ids.iter().filter_map(as_edge).collect();
@@ -351,7 +351,7 @@ fn find(
             if distinct {
                 keep_first(&mut here);
             }
-            Column::Edges(here)
+            ObjectColumn::Edges(here)
         }
     })
 }
@@ -479,6 +479,6 @@ impl crate::row::operator::RowOperator for CountAll {
             ElementKind::Edge => context.view.count_edges(&labels, context.share)?,
         };
         let values = vec![Value::I64(count as i64); rows.len()];
-        Ok(rows.with_objects(Column::Values(values)))
+        Ok(rows.with_objects(ObjectColumn::Values(values)))
     }
 }

@@ -13,7 +13,7 @@ use mangrove_graph::Value;
 use mangrove_plan::logical::Name;
 use smallvec::SmallVec;
 
-use crate::rows::column::Column;
+use crate::rows::column::ObjectColumn;
 use crate::rows::path::{Path, PathNode, relabel};
 
 /// The scope instance of each row (FLOW-5).
@@ -37,7 +37,7 @@ pub struct Rows {
     /// The scope instance of each row.
     pub(crate) tags: Tags,
     /// The current object of each row.
-    pub objects: Column,
+    pub objects: ObjectColumn,
     /// How many traversers each row stands for; without the column, one.
     pub bulk: Option<Vec<u64>>,
     /// The path of each row.
@@ -56,13 +56,13 @@ fn gather<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
 
 impl Rows {
     /// Rows of instance 0 with no column but their objects.
-    pub fn of(objects: Column) -> Self {
+    pub fn of(objects: ObjectColumn) -> Self {
         Rows { tags: Tags::One, objects, bulk: None, path: None, loops: None, sacks: None, computed: Vec::new() }
     }
 
     /// The single row a query starts with. It has the columns the plan requires.
     pub fn unit(path: bool, loops: bool) -> Self {
-        let mut rows = Rows::of(Column::Values(vec![Value::Null]));
+        let mut rows = Rows::of(ObjectColumn::Values(vec![Value::Null]));
         rows.path = path.then(|| vec![None]);
         rows.loops = loops.then(|| vec![Loops::new()]);
         rows
@@ -125,7 +125,7 @@ impl Rows {
     /// Returns one row for each object, with the other columns of the row in `rows` that it was made from. It has no computed
     /// columns,
     /// and its path is not extended.
-    pub fn derive(&self, rows: &[u32], objects: Column) -> Rows {
+    pub fn derive(&self, rows: &[u32], objects: ObjectColumn) -> Rows {
         debug_assert_eq!(rows.len(), objects.len());
         Rows {
             tags: match &self.tags {
@@ -142,7 +142,7 @@ impl Rows {
     }
 
     /// As [`Rows::derive`], with all objects made from one row.
-    pub fn derive_from_one(&self, row: u32, objects: Column) -> Rows {
+    pub fn derive_from_one(&self, row: u32, objects: ObjectColumn) -> Rows {
         let (row, count) = (row as usize, objects.len());
         Rows {
             tags: match &self.tags {
@@ -159,7 +159,7 @@ impl Rows {
     }
 
     /// Returns these rows with other objects, without computed columns. Paths are not extended.
-    pub fn with_objects(mut self, objects: Column) -> Rows {
+    pub fn with_objects(mut self, objects: ObjectColumn) -> Rows {
         debug_assert_eq!(self.len(), objects.len());
         self.objects = objects;
         // STEPS-9: they end here.

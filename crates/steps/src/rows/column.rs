@@ -4,7 +4,7 @@ use mangrove_graph::{EdgeId, Value, VertexId};
 
 /// The current objects of a batch, as tight as their kinds allow.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Column {
+pub enum ObjectColumn {
     /// Vertices only.
     Vertices(Vec<VertexId>),
     /// Edges only.
@@ -13,13 +13,13 @@ pub enum Column {
     Values(Vec<Value>),
 }
 
-impl Column {
+impl ObjectColumn {
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
         match self {
-            Column::Vertices(v) => v.len(),
-            Column::Edges(v) => v.len(),
-            Column::Values(v) => v.len(),
+            ObjectColumn::Vertices(v) => v.len(),
+            ObjectColumn::Edges(v) => v.len(),
+            ObjectColumn::Values(v) => v.len(),
         }
     }
 
@@ -31,40 +31,40 @@ impl Column {
     /// Returns the object of a row.
     pub fn get(&self, row: usize) -> Value {
         match self {
-            Column::Vertices(v) => Value::Vertex(v[row]),
-            Column::Edges(v) => Value::Edge(v[row]),
-            Column::Values(v) => v[row].clone(),
+            ObjectColumn::Vertices(v) => Value::Vertex(v[row]),
+            ObjectColumn::Edges(v) => Value::Edge(v[row]),
+            ObjectColumn::Values(v) => v[row].clone(),
         }
     }
 
     /// Returns the objects of a mixed column; none for a column of vertices or of edges.
     pub fn values(&self) -> &[Value] {
         match self {
-            Column::Vertices(_) | Column::Edges(_) => &[],
-            Column::Values(values) => values,
+            ObjectColumn::Vertices(_) | ObjectColumn::Edges(_) => &[],
+            ObjectColumn::Values(values) => values,
         }
     }
 
     /// Returns the objects of these rows.
-    pub fn gather(&self, rows: &[u32]) -> Column {
+    pub fn gather(&self, rows: &[u32]) -> ObjectColumn {
         match self {
-            Column::Vertices(v) => Column::Vertices(rows.iter().map(|&r| v[r as usize]).collect()),
-            Column::Edges(v) => Column::Edges(rows.iter().map(|&r| v[r as usize]).collect()),
-            Column::Values(v) => Column::Values(rows.iter().map(|&r| v[r as usize].clone()).collect()),
+            ObjectColumn::Vertices(v) => ObjectColumn::Vertices(rows.iter().map(|&r| v[r as usize]).collect()),
+            ObjectColumn::Edges(v) => ObjectColumn::Edges(rows.iter().map(|&r| v[r as usize]).collect()),
+            ObjectColumn::Values(v) => ObjectColumn::Values(rows.iter().map(|&r| v[r as usize].clone()).collect()),
         }
     }
 
     /// Returns all objects as values.
     pub fn into_values(self) -> Vec<Value> {
         match self {
-            Column::Vertices(v) => v.into_iter().map(Value::Vertex).collect(),
-            Column::Edges(v) => v.into_iter().map(Value::Edge).collect(),
-            Column::Values(v) => v,
+            ObjectColumn::Vertices(v) => v.into_iter().map(Value::Vertex).collect(),
+            ObjectColumn::Edges(v) => v.into_iter().map(Value::Edge).collect(),
+            ObjectColumn::Values(v) => v,
         }
     }
 
     /// Returns the tightest column for these values.
-    pub fn from_values(values: Vec<Value>) -> Column {
+    pub fn from_values(values: Vec<Value>) -> ObjectColumn {
         let vertices = |v: &Value| match v {
             Value::Vertex(id) => Some(*id),
             _ => None,
@@ -75,31 +75,31 @@ impl Column {
         };
         match values.first() {
             Some(Value::Vertex(_)) => match values.iter().map(vertices).collect() {
-                Some(ids) => Column::Vertices(ids),
-                None => Column::Values(values),
+                Some(ids) => ObjectColumn::Vertices(ids),
+                None => ObjectColumn::Values(values),
             },
             Some(Value::Edge(_)) => match values.iter().map(edges).collect() {
-                Some(ids) => Column::Edges(ids),
-                None => Column::Values(values),
+                Some(ids) => ObjectColumn::Edges(ids),
+                None => ObjectColumn::Values(values),
             },
-            _ => Column::Values(values),
+            _ => ObjectColumn::Values(values),
         }
     }
 
     /// Appends another column.
-    pub fn append(&mut self, other: Column) {
+    pub fn append(&mut self, other: ObjectColumn) {
         if self.is_empty() {
             *self = other;
             return;
         }
         match (&mut *self, other) {
-            (Column::Vertices(a), Column::Vertices(b)) => a.extend(b),
-            (Column::Edges(a), Column::Edges(b)) => a.extend(b),
-            (Column::Values(a), b) => a.extend(b.into_values()),
+            (ObjectColumn::Vertices(a), ObjectColumn::Vertices(b)) => a.extend(b),
+            (ObjectColumn::Edges(a), ObjectColumn::Edges(b)) => a.extend(b),
+            (ObjectColumn::Values(a), b) => a.extend(b.into_values()),
             (_, b) => {
-                let mut values = std::mem::replace(self, Column::Values(Vec::new())).into_values();
+                let mut values = std::mem::replace(self, ObjectColumn::Values(Vec::new())).into_values();
                 values.extend(b.into_values());
-                *self = Column::Values(values);
+                *self = ObjectColumn::Values(values);
             }
         }
     }

@@ -11,12 +11,12 @@ use mangrove_graph::compare::equivalent;
 use mangrove_graph::{Result, Value, VertexPropertyValue};
 
 use crate::context::execution::ExecutionContext;
-use crate::rows::column::Column;
+use crate::rows::column::ObjectColumn;
 
 /// Returns the objects with the current meta-properties of their vertex properties. A property that was removed or has another
 /// value stays as the traverser holds it.
-pub(crate) fn current<'a>(objects: &'a Column, context: &ExecutionContext) -> Result<Cow<'a, Column>> {
-    let Column::Values(values) = objects else { return Ok(Cow::Borrowed(objects)) };
+pub(crate) fn current<'a>(objects: &'a ObjectColumn, context: &ExecutionContext) -> Result<Cow<'a, ObjectColumn>> {
+    let ObjectColumn::Values(values) = objects else { return Ok(Cow::Borrowed(objects)) };
     let held: Vec<(usize, &Arc<VertexPropertyValue>)> = match context.writer {
         None => Vec::new(),
         Some(_) => values.iter().enumerate().filter_map(|(row, value)| Some((row, property(value)?))).collect(),
@@ -35,7 +35,7 @@ pub(crate) fn current<'a>(objects: &'a Column, context: &ExecutionContext) -> Re
             renewed[row] = Value::VertexProperty(Arc::new(VertexPropertyValue { meta: now.meta, ..(**held).clone() }));
         }
     }
-    Ok(Cow::Owned(Column::Values(renewed)))
+    Ok(Cow::Owned(ObjectColumn::Values(renewed)))
 }
 
 fn property(value: &Value) -> Option<&Arc<VertexPropertyValue>> {

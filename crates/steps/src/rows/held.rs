@@ -11,7 +11,7 @@ use mangrove_graph::{FastMap, Result};
 
 use crate::context::execution::ExecutionContext;
 use crate::rows::batch::{Rows, Tags};
-use crate::rows::column::Column;
+use crate::rows::column::ObjectColumn;
 
 /// A state for each instance of each group.
 pub(crate) struct ByInstance<T> {
@@ -166,7 +166,7 @@ pub(crate) fn rows_by_instance(
 /// Returns rows of instance 0 with empty paths.
 fn rows_of_one(objects: Vec<mangrove_graph::Value>, context: &ExecutionContext) -> Rows {
     let count = objects.len();
-    let mut rows = Rows::of(Column::from_values(objects));
+    let mut rows = Rows::of(ObjectColumn::from_values(objects));
     rows.path = context.paths().then(|| vec![None; count]);
     rows.loops = context.requirements.loops.then(|| vec![Default::default(); count]);
     rows.sacks = context.fresh_sacks(count);

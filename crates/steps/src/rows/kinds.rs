@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use mangrove_graph::{EdgeId, Value, VertexId};
 
-use crate::rows::column::Column;
+use crate::rows::column::ObjectColumn;
 
 /// The objects of one kind and their rows.
 pub(crate) struct Members<'a, T: Clone> {
@@ -46,12 +46,12 @@ impl<'a> Kinds<'a> {
     }
 
     /// Splits a column.
-    pub fn of(column: &'a Column) -> Self {
+    pub fn of(column: &'a ObjectColumn) -> Self {
         let mut kinds = Kinds { vertices: Members::NONE, edges: Members::NONE, others: Vec::new() };
         match column {
-            Column::Vertices(ids) => kinds.vertices.items = Cow::Borrowed(ids),
-            Column::Edges(ids) => kinds.edges.items = Cow::Borrowed(ids),
-            Column::Values(values) => {
+            ObjectColumn::Vertices(ids) => kinds.vertices.items = Cow::Borrowed(ids),
+            ObjectColumn::Edges(ids) => kinds.edges.items = Cow::Borrowed(ids),
+            ObjectColumn::Values(values) => {
                 let (mut vertices, mut vertex_rows) = (Vec::new(), Vec::new());
                 let (mut edges, mut edge_rows) = (Vec::new(), Vec::new());
                 for (row, value) in values.iter().enumerate() {
@@ -83,12 +83,12 @@ mod tests {
     #[test]
     fn every_object_keeps_its_row() {
         let v = |slot| VertexId::new(TabletId(1), slot);
-        let column = Column::Values(vec![Value::I32(1), v(7).into(), EdgeId::from_bits(3).into(), v(8).into()]);
+        let column = ObjectColumn::Values(vec![Value::I32(1), v(7).into(), EdgeId::from_bits(3).into(), v(8).into()]);
         let kinds = Kinds::of(&column);
         assert_eq!(&kinds.vertices.items[..], &[v(7), v(8)]);
         assert_eq!((kinds.vertices.row(0), kinds.vertices.row(1), kinds.edges.row(0)), (1, 3, 2));
         assert_eq!(kinds.others, vec![(0, &Value::I32(1))]);
-        let pure = Column::Vertices(vec![v(7), v(8)]);
+        let pure = ObjectColumn::Vertices(vec![v(7), v(8)]);
         assert_eq!(Kinds::of(&pure).vertices.row(1), 1);
     }
 }

@@ -9,7 +9,7 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::sizes::Sizes;
 use crate::rows::batch::{Loops, Rows, Tags};
 use crate::rows::codec;
-use crate::rows::column::Column;
+use crate::rows::column::ObjectColumn;
 use crate::rows::path::{Path, charge_newest};
 
 impl Batch for Rows {
@@ -22,8 +22,8 @@ impl Batch for Rows {
     fn bytes(&self) -> usize {
         let mut sizes = Sizes::default();
         let objects = match &self.objects {
-            Column::Vertices(_) | Column::Edges(_) => self.len() * size_of::<VertexId>(),
-            Column::Values(values) => sizes.all(values),
+            ObjectColumn::Vertices(_) | ObjectColumn::Edges(_) => self.len() * size_of::<VertexId>(),
+            ObjectColumn::Values(values) => sizes.all(values),
         };
         let computed: usize = self.computed.iter().flatten().flatten().map(|value| sizes.pointed_to(value)).sum();
         let path = if self.path.is_some() { size_of::<Path>() } else { 0 };
@@ -47,9 +47,9 @@ impl Batch for Rows {
         let mut shares: Vec<Vec<u32>> = vec![Vec::new(); usize::from(nodes)];
         for row in 0..self.len() {
             let tablet = match &self.objects {
-                Column::Vertices(v) => Some(v[row].tablet()),
-                Column::Edges(v) => Some(v[row].tablet()),
-                Column::Values(v) => owner(&v[row]),
+                ObjectColumn::Vertices(v) => Some(v[row].tablet()),
+                ObjectColumn::Edges(v) => Some(v[row].tablet()),
+                ObjectColumn::Values(v) => owner(&v[row]),
             };
             shares[tablet.map_or(0, |t| usize::from(t.0 % nodes))].push(row as u32);
         }

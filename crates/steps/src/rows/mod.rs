@@ -19,6 +19,6 @@ mod batch;
 mod column;
 mod message;
 
-pub(crate) use batch::{ComputedColumn, Loops, Remember};
-pub use batch::{Rows, Tags};
-pub use column::Column;
+pub use batch::Rows;
+pub(crate) use batch::{ComputedColumn, Loops, Remember, Tags};
+pub use column::ObjectColumn;

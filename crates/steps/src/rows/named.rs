@@ -7,7 +7,7 @@ use mangrove_plan::logical::{Lookup, Name};
 
 use crate::context::execution::ExecutionContext;
 use crate::rows::batch::Rows;
-use crate::rows::column::Column;
+use crate::rows::column::ObjectColumn;
 use crate::rows::path::newest_first;
 
 /// Returns the value of a name for a row.
@@ -45,7 +45,7 @@ pub(crate) fn named_values(
 
 /// Returns the entry of a row's map under a name.
 fn own_entry(rows: &Rows, row: usize, name: &Name) -> Option<Value> {
-    let Column::Values(values) = &rows.objects else { return None };
+    let ObjectColumn::Values(values) = &rows.objects else { return None };
     let Value::Map(entries) = &values[row] else { return None };
     let (_, value) = entries.iter().find(|(key, _)| matches!(key, Value::String(key) if key == name))?;
     Some(value.clone())

@@ -15,7 +15,7 @@ use mangrove_flow::{Output, TagSet};
 use mangrove_graph::{FastMap, Result, VertexId};
 
 use crate::context::execution::ExecutionContext;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 
 /// The most answers kept.
 const ANSWERS_MAX: usize = 1 << 18;
@@ -60,7 +60,7 @@ impl TestAnswers {
     pub fn ask(&mut self, rows: &Rows, hit: &mut TagSet, context: &ExecutionContext) -> AskedRows {
         let version = context.side_effects.version();
         let vertices = match &rows.objects {
-            Column::Vertices(vertices) if !self.has_given_up() => vertices,
+            ObjectColumn::Vertices(vertices) if !self.has_given_up() => vertices,
             _ => return AskedRows { leaders: (0..rows.len() as u32).collect(), followers: Vec::new(), version },
         };
         if self.version != version {
@@ -91,7 +91,7 @@ impl TestAnswers {
 
     /// Keeps the answers of the leaders. They are charged to the query until it ends.
     pub fn learn(&mut self, rows: &Rows, asked: &AskedRows, hit: &TagSet, out: &Output<'_, Rows>) -> Result<()> {
-        let Column::Vertices(vertices) = &rows.objects else { return Ok(()) };
+        let ObjectColumn::Vertices(vertices) = &rows.objects else { return Ok(()) };
         // STEPS-4: a side effect may have changed while the test ran.
         if self.version != asked.version || self.has_given_up() {
             return Ok(());

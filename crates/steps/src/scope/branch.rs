@@ -24,7 +24,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 use mangrove_plan::physical::Merged;
 
-use crate::rows::{Column, Remember, Rows, Tags};
+use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 use crate::scope::answers::{AskedRows, TestAnswers};
 use crate::scope::queue::WaitQueue;
 
@@ -328,7 +328,7 @@ impl Operator<Rows> for BranchScope {
             times_left: 0,
             pipeline: 0,
             hit: TagSet::default(),
-            kept: Rows::of(Column::Values(Vec::new())),
+            kept: Rows::of(ObjectColumn::Values(Vec::new())),
             kept_of: Vec::new(),
             asked: AskedRows::default(),
         };

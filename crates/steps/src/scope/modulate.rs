@@ -1,9 +1,9 @@
-//! Computed columns: what `by()` takes of each row, worked out before the operator that reads it.
+//! Works out computed columns: what each `by()` takes of each row, before the operator that reads it (STEPS-9).
 //!
-//! A `by()` that is a key or a token is looked up here and now. One that is a traversal runs in a branch
-//! scope whose instances are not rows but *items*: the objects it is applied to, of which a row may have
-//! several (the objects of its path, the elements of its list). Several traversals run one after the other, since a later
-//! one may read what an earlier one put into a side effect.
+//! A `by()` that is a key or a token is looked up at once. A `by()` that is a traversal runs in a branch scope. The instances of
+//! this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have several (the objects
+//! of its path, the members of its list). Several traversals run one after the other, because a later one may read what an
+//! earlier one put into a side effect. Batches leave in the order in which they came (STEPS-6).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::limits::meter::Meter;
 use crate::limits::sizes::Sizes;
 use crate::rows::named::named_values;
 use crate::rows::path;
-use crate::rows::{Column, ComputedColumn, Rows, Tags};
+use crate::rows::{ComputedColumn, ObjectColumn, Rows, Tags};
 use crate::scope::queue::WaitQueue;
 use crate::values::collection::elements;
 use crate::values::predicate::CompiledTest;
@@ -36,20 +36,20 @@ pub(crate) enum Taker {
     Token(mangrove_graph::Token),
     /// Keys or values of a map.
     Column(MapColumn),
-    /// Whether a test holds.
+    /// The result of a test.
     Test(CompiledTest),
-    /// The first result of the scope's pipeline of this number, or only whether there is one.
+    /// The first result of a pipeline of the scope.
     Pipeline {
-        /// Its number.
+        /// The number of the pipeline.
         number: usize,
-        /// Only whether there is a result.
+        /// True if only the existence of a result is wanted.
         exists: bool,
     },
 }
 
 impl Taker {
-    /// What it takes of objects; `None` where a pipeline has to be run for that.
-    fn take(&self, objects: &Column, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
+    /// Returns what it takes of objects; `None` if a pipeline must run for that.
+    fn take(&self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
             Taker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
             Taker::Key(key) => compute_key(objects, key, context)?,
@@ -66,12 +66,12 @@ impl Taker {
 /// The objects that one `by()` is applied to.
 struct Job {
     by: usize,
-    /// The row of each, and its place among the row's objects.
+    /// The row of each object, and its index among the objects of the row.
     items: Vec<(u32, u32)>,
     results: ComputedColumn,
 }
 
-/// What a batch asks for: jobs, the objects of each, and how many objects each row has.
+/// The jobs of a batch: one for each `by()`, with its objects.
 #[derive(Default)]
 struct Work {
     jobs: Vec<Job>,
@@ -82,9 +82,9 @@ struct Work {
 struct Batch {
     rows: Rows,
     jobs: Vec<Job>,
-    /// How many objects each row has, where they are gathered into a list.
+    /// The number of objects of each row, if they are gathered into a list.
     lengths: Vec<Option<u32>>,
-    /// What the pipelines still have to be run for, one job after the other: the job, its pipeline and its rows.
+    /// The jobs that need a pipeline, in order: job, pipeline, and rows.
     due: VecDeque<(usize, usize, Rows)>,
 }
 
@@ -95,7 +95,7 @@ const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 pub(crate) struct Modulate {
     over: Over,
     by: Vec<Taker>,
-    /// For each `by()`: an object of which there is nothing gives null.
+    /// For each `by()`, true if an unproductive object gives null.
     productive: Vec<bool>,
     pipelines: usize,
     inside: Range<OpId>,
@@ -105,13 +105,14 @@ pub(crate) struct Modulate {
 }
 
 impl Modulate {
-    /// Applies these to the objects that `over` names; where `productive` says so, nothing is null. `inside` are the operators of the scope.
+    /// Applies these `by()`s to the objects that `over` names. If `productive`, an unproductive object gives null. `inside` are
+    /// the operators of the scope.
     pub fn new(over: Over, by: Vec<Taker>, productive: Vec<bool>, inside: Range<OpId>) -> Self {
         let pipelines = by.iter().filter(|t| matches!(t, Taker::Pipeline { .. })).count();
         Modulate { over, by, productive, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
     }
 
-    /// The objects of every row, by the `by()` that is applied to them.
+    /// Returns the objects of every row, by the `by()` that is applied to them.
     fn jobs(&self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Work> {
         let Work { mut jobs, mut inputs, mut lengths } = Work::default();
         let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
@@ -157,7 +158,7 @@ impl Modulate {
         Ok(Work { jobs, inputs, lengths })
     }
 
-    /// The objects of one row that are gathered into a list; `None` where it has none to take apart.
+    /// Returns the objects of a row that are gathered into a list; `None` if the row's object is no collection.
     fn parts(&self, rows: &Rows, row: usize) -> Result<Option<Vec<Value>>> {
         match (&self.over, rows.object(row)) {
             (Over::PathObjects(segment), _) => Ok(Some(path::segment(&rows.path(row), segment)?.objects)),
@@ -167,7 +168,7 @@ impl Modulate {
         }
     }
 
-    /// The computed columns of rows of which only the objects themselves are asked for, and no pipeline.
+    /// Returns the computed columns of rows whose `by()`s take the objects themselves and need no pipeline.
     fn of_objects(&self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
         let places = match &self.over {
             Over::Current => self.by.len(),
@@ -204,7 +205,7 @@ impl Modulate {
             if values.is_empty() {
                 continue;
             }
-            let objects = Column::from_values(values);
+            let objects = ObjectColumn::from_values(values);
             job.results = match (self.by[job.by].take(&objects, context)?, &self.by[job.by]) {
                 (Some(column), _) => column,
                 (None, Taker::Pipeline { number, .. }) => {
@@ -296,7 +297,7 @@ fn make_productive(column: &mut ComputedColumn) {
     column.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
 }
 
-/// The rows with their computed columns.
+/// Returns the rows with their computed columns.
 fn with_computed(batch: Batch, over: &Over) -> Rows {
     let Batch { mut rows, jobs, lengths, .. } = batch;
     let count = rows.len();
@@ -323,7 +324,7 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
                     }
                 }
             }
-            // One unproductive by() makes a whole path unproductive; a tree only lacks that branch.
+            // One unproductive by() makes a whole path unproductive; a tree lacks only that branch.
             let gathered = |list: Vec<Option<Value>>| match over {
                 Over::TreeObjects => Some(list.into_iter().flatten().collect()),
                 _ => list.into_iter().collect::<Option<Vec<_>>>(),
@@ -333,7 +334,7 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
         Over::Elements => jobs
             .into_iter()
             .map(|job| {
-                // A list each: empty where the by() was unproductive.
+                // A list for each: empty if the by() was unproductive.
                 let nothing = Value::list(Vec::new());
                 let mut lists: Vec<Option<Vec<Value>>> =
                     lengths.iter().map(|l| l.map(|l| vec![nothing.clone(); l as usize])).collect();
@@ -346,7 +347,7 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
             })
             .collect(),
         Over::MapValues => {
-            // Pairs of place and value: entries whose by() was unproductive are missing.
+            // Pairs of index and value, without the entries whose by() was unproductive.
             let mut lists: Vec<Option<Vec<Value>>> = lengths.iter().map(|l| l.map(|_| Vec::new())).collect();
             for job in jobs {
                 for ((row, place), result) in job.items.into_iter().zip(job.results) {
@@ -389,8 +390,8 @@ impl Operator<Rows> for Modulate {
     }
 }
 
-/// A row operator that puts what a taker takes in the object's place; unproductive rows are dropped. It is
-/// what a key's look-up becomes where it must run on the node that owns the object.
+/// Replaces each object by what a taker takes of it, and drops unproductive rows. A look-up of a key becomes this operator if it
+/// must run on the node that owns the object.
 pub(crate) struct Lookup(pub Taker);
 
 impl crate::row::operator::RowOperator for Lookup {
@@ -404,6 +405,6 @@ impl crate::row::operator::RowOperator for Lookup {
         };
         let kept: Vec<u32> = (0..rows.len() as u32).filter(|r| column[*r as usize].is_some()).collect();
         let values = column.into_iter().flatten().collect();
-        Ok(rows.derive(&kept, Column::from_values(values)))
+        Ok(rows.derive(&kept, ObjectColumn::from_values(values)))
     }
 }

@@ -27,7 +27,7 @@ use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
 use crate::rows::path;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
 
 /// When a row leaves the loop, or is emitted. Operands have their values of the current run.
@@ -79,9 +79,9 @@ impl Loop {
     fn admit(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<Rows> {
         let before = self.reached.len();
         let mut is_new = |row: usize| match &rows.objects {
-            Column::Vertices(vertices) => self.reached.insert((rows.tag(row), vertices[row])),
-            Column::Edges(_) => true,
-            Column::Values(values) => match &values[row] {
+            ObjectColumn::Vertices(vertices) => self.reached.insert((rows.tag(row), vertices[row])),
+            ObjectColumn::Edges(_) => true,
+            ObjectColumn::Values(values) => match &values[row] {
                 Value::Vertex(vertex) => self.reached.insert((rows.tag(row), *vertex)),
                 _ => true,
             },
@@ -264,7 +264,7 @@ impl Operator<Rows> for LoopScope {
 /// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, or among the
 /// newest objects of its path.
 fn check_nesting(rows: &Rows, newest: usize, control: &QueryControl) -> Result<()> {
-    if let Column::Values(values) = &rows.objects {
+    if let ObjectColumn::Values(values) = &rows.objects {
         nesting::check_all(values, control)?;
     }
     nesting::check_all(rows.sacks.iter().flatten(), control)?;

@@ -22,7 +22,7 @@ use mangrove_plan::logical::Operand;
 
 use crate::context::execution::ExecutionContext;
 use crate::rows::held::HeldRows;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
 
 /// Announces to the merge which instances had rows, and in which branch.
@@ -48,7 +48,7 @@ impl Arrivals {
             return Ok(());
         }
         let branch = branch.map_or(Value::Null, |branch| Value::I64(branch as i64));
-        out.emit(edge, group, batch.derive(&new, Column::Values(vec![branch; new.len()])))
+        out.emit(edge, group, batch.derive(&new, ObjectColumn::Values(vec![branch; new.len()])))
     }
 
     fn forget(&mut self, group: GroupId) {

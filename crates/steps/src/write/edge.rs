@@ -5,7 +5,7 @@ use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
 use super::property::Write;
 use super::{Source, Statement, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// Makes edges.
 pub(crate) type AddEdge = WriteBarrier<InsertEdges>;
@@ -51,7 +51,7 @@ impl Statement for InsertEdges {
             edges.push(edge);
             Ok(())
         })?;
-        Ok(results(&rows, &rows_of, Column::Edges(edges)))
+        Ok(results(&rows, &rows_of, ObjectColumn::Edges(edges)))
     }
 }
 

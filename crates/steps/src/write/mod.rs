@@ -119,7 +119,7 @@ fn for_each_traverser(
 }
 
 /// Returns rows with new objects, each of which stands for one traverser.
-fn results(rows: &Rows, from: &[u32], objects: crate::rows::Column) -> Rows {
+fn results(rows: &Rows, from: &[u32], objects: crate::rows::ObjectColumn) -> Rows {
     let mut made = rows.derive(from, objects);
     made.bulk.iter_mut().flatten().for_each(|bulk| *bulk = 1);
     made

@@ -14,7 +14,7 @@ use mangrove_txn::WriteCardinality;
 
 use super::{CHECK_EVERY, Source, Statement, WriteBarrier, WriteContext};
 use crate::rows::current::current;
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// The key that a value is written under.
 enum Key<'a> {
@@ -213,7 +213,7 @@ impl Statement for SetProperties {
                 }
             }
         }
-        if let Column::Values(objects) = &mut rows.objects {
+        if let ObjectColumn::Values(objects) = &mut rows.objects {
             renewed.into_iter().for_each(|(row, property)| objects[row] = property);
         }
         rows.computed.clear();

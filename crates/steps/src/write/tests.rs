@@ -1,7 +1,7 @@
 //! Statements against a real store: one transaction, its own writes read back.
 
 use super::*;
-use crate::rows::Column;
+use crate::rows::ObjectColumn;
 use mangrove_flow::QueryLimits;
 use mangrove_flow::clock::ManualClock;
 use mangrove_graph::{Direction, EdgeId, ErrorKind, GraphView, KeyId, PropertyRow, Share, VertexId};
@@ -58,7 +58,7 @@ impl Fixture {
 
     fn vertex(&self, id: i64) -> VertexId {
         let add = self.add_vertex(constant("person"), Some(constant(id)), vec![]);
-        let Column::Vertices(made) = self.run(add, Rows::unit(false, false)).unwrap().objects else { panic!() };
+        let ObjectColumn::Vertices(made) = self.run(add, Rows::unit(false, false)).unwrap().objects else { panic!() };
         made[0]
     }
 
@@ -73,7 +73,7 @@ impl Fixture {
 
     fn edge(&self, from: VertexId, to: i64) -> EdgeId {
         let add = self.add_edge(None, Some(constant(to)), vec![write("weight", 0.5)]);
-        let Column::Edges(made) = self.run(add, at(from)).unwrap().objects else { panic!() };
+        let ObjectColumn::Edges(made) = self.run(add, at(from)).unwrap().objects else { panic!() };
         made[0]
     }
 
@@ -82,7 +82,7 @@ impl Fixture {
     }
 
     fn drop(&self, objects: Vec<Value>) -> Result<Rows> {
-        self.run(Drop::default(), Rows::of(Column::from_values(objects)))
+        self.run(Drop::default(), Rows::of(ObjectColumn::from_values(objects)))
     }
 
     fn key(&self, name: &str) -> KeyId {
@@ -130,7 +130,7 @@ fn with_cardinality(cardinality: Cardinality, key: &str, value: impl Into<Value>
 }
 
 fn at(object: impl Into<Value>) -> Rows {
-    Rows::of(Column::from_values(vec![object.into()]))
+    Rows::of(ObjectColumn::from_values(vec![object.into()]))
 }
 
 #[track_caller]
@@ -143,13 +143,13 @@ fn check_error<T>(result: Result<T>, kind: ErrorKind, words: &str) {
 #[test]
 fn a_vertex_is_made_for_every_traverser() {
     let f = fixture();
-    let mut rows = Rows::of(Column::Values(vec![1.into(), 2.into()]));
+    let mut rows = Rows::of(ObjectColumn::Values(vec![1.into(), 2.into()]));
     rows.bulk = Some(vec![3, 1]);
     rows.computed = vec![vec![Some("a".into()), Some("b::c".into())]];
     let properties = vec![write("age", 29), write("gone", Value::Null)];
     let made = f.run(f.add_vertex(ComputedOperand::Computed(0), None, properties), rows).unwrap();
     assert_eq!(made.bulk, Some(vec![1; 4]));
-    let Column::Vertices(vertices) = &made.objects else { panic!("vertices come out") };
+    let ObjectColumn::Vertices(vertices) = &made.objects else { panic!("vertices come out") };
     let mut labels = Vec::new();
     f.transaction.vertex_labels(vertices, &mut labels).unwrap();
     let names: Vec<_> = labels.into_iter().map(|l| f.transaction.catalog().label_set_name(l)).collect();

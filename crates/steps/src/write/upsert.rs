@@ -16,7 +16,7 @@ use mangrove_txn::WriteCardinality;
 
 use super::property::check_storable;
 use super::{Statement, WriteBarrier, WriteContext, label_set, user_id};
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 use map::{Entries, MapSource};
 use search::Search;
 
@@ -70,7 +70,7 @@ impl Statement for FindOrMake {
             ctx.control.check()?;
             maps.apply(&rows, row, &mut search, &mut results, ctx)?;
         }
-        let mut made = rows.derive(&results.rows, Column::from_values(results.objects));
+        let mut made = rows.derive(&results.rows, ObjectColumn::from_values(results.objects));
         if made.bulk.is_some() {
             made.bulk = Some(results.bulks);
         }

@@ -5,7 +5,7 @@ use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
 use super::property::Write;
 use super::{Source, Statement, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
-use crate::rows::{Column, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// Makes vertices.
 pub(crate) type AddVertex = WriteBarrier<InsertVertices>;
@@ -43,6 +43,6 @@ impl Statement for InsertVertices {
             vertices.push(vertex);
             Ok(())
         })?;
-        Ok(results(&rows, &from, Column::Vertices(vertices)))
+        Ok(results(&rows, &from, ObjectColumn::Vertices(vertices)))
     }
 }

@@ -10,7 +10,7 @@ use super::Call;
 use crate::fake_view::{context_of, modern};
 use crate::limits::meter::limited_control;
 use crate::row::map::map_all;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 
 fn call(function: Function, object: Value, arguments: Vec<Value>) -> Result<Value> {
     call_in(function, object, arguments, &limited_control(u64::MAX, None))
@@ -21,7 +21,7 @@ fn call_in(function: Function, object: Value, arguments: Vec<Value>, control: &Q
     let call = Call::new(function, operands);
     let graph = modern();
     let context = context_of(&graph);
-    let rows = Rows::of(Column::Values(vec![object]));
+    let rows = Rows::of(ObjectColumn::Values(vec![object]));
     Ok(map_all(call, rows, &context, control)?.object(0))
 }
 

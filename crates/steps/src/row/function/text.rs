@@ -14,7 +14,7 @@ use super::{Given, check_members, check_text, class};
 use crate::context::execution::ExecutionContext;
 use crate::detach::{Detail, detach};
 use crate::limits::meter::Meter;
-use crate::rows::Column;
+use crate::rows::ObjectColumn;
 use crate::values::collection::{self, MEMBER_BYTES, elements};
 
 /// Makes texts of values. Elements are shown by ids and labels, which are read for all values of a batch at once.
@@ -28,11 +28,11 @@ const READ_AT_ONCE: usize = 1024;
 
 impl Texts {
     /// The texts of the elements of a column, without those in collections.
-    pub fn of_column(column: &Column, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Self> {
+    pub fn of_column(column: &ObjectColumn, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Self> {
         let found = match column {
-            Column::Vertices(ids) => ids.iter().copied().map(Value::Vertex).collect(),
-            Column::Edges(ids) => ids.iter().copied().map(Value::Edge).collect(),
-            Column::Values(values) => return Texts::of_objects(values.iter(), context, meter),
+            ObjectColumn::Vertices(ids) => ids.iter().copied().map(Value::Vertex).collect(),
+            ObjectColumn::Edges(ids) => ids.iter().copied().map(Value::Edge).collect(),
+            ObjectColumn::Values(values) => return Texts::of_objects(values.iter(), context, meter),
         };
         Texts::default().with(found, context, meter)
     }

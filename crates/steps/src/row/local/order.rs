@@ -1,4 +1,4 @@
-//! `order(local)`: the members of a collection sorted by keys that stand in computed columns.
+//! `order(local)`: sorts the members of a collection by keys in computed columns.
 
 use std::cmp::Ordering;
 
@@ -6,30 +6,31 @@ use mangrove_graph::{Error, GraphView, Result, Value, pieces};
 use mangrove_gremlin::Order;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::random::Random;
 use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
 use crate::rows::Rows;
 use crate::values::collection::{MEMBER_BYTES, elements, size};
 use crate::values::element_order::ElementOrder;
 
-/// Sorts the members of collections: of lists, sets and bulk sets into a list, of maps into a map. Other
-/// objects pass as they are.
+/// Sorts the members of a list, set or bulk set into a list, and the entries of a map into a map. Other objects stay as they
+/// are.
 ///
 /// Computed column *i* of a row is a list with the key of each member under criterion *i*: a list of one, or an empty one where
 /// there is none. Such a member is left out. A row with an empty computed column is dropped.
 pub(crate) struct LocalOrder {
     orders: Vec<Order>,
     seed: u64,
-    random: u64,
+    random: Random,
 }
 
 impl LocalOrder {
-    /// Sorts by these criteria. `seed` decides what `shuffle` gives where the run has no seed of its own.
+    /// Sorts by these criteria. `seed` is the seed of `shuffle` if the run has none.
     pub fn new(orders: Vec<Order>, seed: u64) -> Self {
-        LocalOrder { orders, seed, random: seed }
+        LocalOrder { orders, seed, random: Random::default() }
     }
 
-    /// The order of the members of a row; `None` where a computed column is empty.
+    /// Returns the indexes of a row's members in order; `None` if a computed column is empty.
     fn permutation(
         &mut self,
         rows: &Rows,
@@ -41,8 +42,8 @@ impl LocalOrder {
         let mut keys: Vec<Vec<Value>> = Vec::with_capacity(self.orders.len());
         for (column, order) in self.orders.iter().enumerate() {
             if *order == Order::Shuffle {
-                // A random key a member: a comparison that changed its mind would be no order at all.
-                let key = |_| Value::list(vec![Value::I64(next_random(&mut self.random) as i64)]);
+                // One random key for each member: a comparison that drew anew each time would be no order.
+                let key = |_| Value::list(vec![Value::F64(self.random.unit())]);
                 keys.push((0..size).map(key).collect());
                 continue;
             }
@@ -74,7 +75,7 @@ impl LocalOrder {
 
 impl MapOperator for LocalOrder {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
-        self.random = context.requirements.seed.map_or(self.seed, |seed| seed as u64);
+        self.random = Random::seeded(context.requirements.seed.map_or(self.seed, |seed| seed as u64));
         Ok(())
     }
 
@@ -86,7 +87,7 @@ impl MapOperator for LocalOrder {
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
-        // Each member with its keys and its index.
+        // Each member, with its keys and its index.
         meter.charge(size(&object).saturating_mul((3 + 3 * self.orders.len()) * MEMBER_BYTES))?;
         let members = match &object {
             Value::List(_) | Value::Set(_) | Value::BulkSet(_) => elements(&object)?.unwrap_or_default(),
@@ -100,13 +101,4 @@ impl MapOperator for LocalOrder {
         let indexes = self.permutation(rows, row, members.len(), &*context.view, meter)?;
         Ok(indexes.map(|indexes| Value::list(indexes.into_iter().map(|at| members[at].clone()).collect())))
     }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): enough to shuffle with, and the same everywhere.
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

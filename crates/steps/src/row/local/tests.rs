@@ -7,13 +7,13 @@ use mangrove_graph::{ErrorKind, PathValue};
 use mangrove_gremlin::Order;
 
 fn run(mut operator: impl RowOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
-    let rows = Rows::of(Column::Values(vec![object.into()]));
+    let rows = Rows::of(ObjectColumn::Values(vec![object.into()]));
     operator.begin(&context())?;
     Ok(operator.apply(rows, &context())?.objects.into_values())
 }
 
 fn map_one(operator: impl MapOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
-    let rows = Rows::of(Column::Values(vec![object.into()]));
+    let rows = Rows::of(ObjectColumn::Values(vec![object.into()]));
     Ok(map_all(operator, rows, &context(), &limited_control(u64::MAX, None))?.objects.into_values())
 }
 
@@ -112,7 +112,7 @@ fn parts_of_collections_are_collections_of_their_kind() {
 #[test]
 fn members_are_sorted_by_their_keys() {
     let sort = |orders: Vec<Order>, object: Value, computed: Vec<Value>| {
-        let mut rows = Rows::of(Column::Values(vec![object]));
+        let mut rows = Rows::of(ObjectColumn::Values(vec![object]));
         rows.computed = computed.into_iter().map(|keys| vec![Some(keys)]).collect();
         let control = limited_control(u64::MAX, None);
         map_all(LocalOrder::new(orders, 1), rows, &context(), &control).unwrap().object(0)
@@ -137,7 +137,7 @@ fn members_are_sorted_by_their_keys() {
 fn a_large_collection_is_sorted_in_pieces() {
     let members: Vec<i32> = (0..100_000_i32).map(|n| n.wrapping_mul(0x9e37_79b1_u32 as i32)).collect();
     let keys = Value::list(members.iter().map(|key| list(&[*key])).collect());
-    let mut rows = Rows::of(Column::Values(vec![list(&members)]));
+    let mut rows = Rows::of(ObjectColumn::Values(vec![list(&members)]));
     rows.computed = vec![vec![Some(keys)]];
     let sort = |looks| {
         let operator = LocalOrder::new(vec![Order::Asc], 1);
@@ -149,14 +149,15 @@ fn a_large_collection_is_sorted_in_pieces() {
 
 #[test]
 fn unfolding_a_bulk_set_counts_instead_of_repeating() {
-    let mut rows = Rows::of(Column::Values(vec![list(&[1, 2]), bulk_set(&[(3, 1 << 40)]), map(&[("a", 1)]), 9.into()]));
+    let mut rows =
+        Rows::of(ObjectColumn::Values(vec![list(&[1, 2]), bulk_set(&[(3, 1 << 40)]), map(&[("a", 1)]), 9.into()]));
     rows.bulk = Some(vec![2, 3, 1, 4]);
     let rows = unfold(rows);
     let entry = Value::Entry(std::sync::Arc::new(("a".into(), 1.into())));
     let expected = vec![1.into(), 2.into(), 3.into(), entry, 9.into()];
-    assert_eq!(rows.objects, Column::Values(expected));
+    assert_eq!(rows.objects, ObjectColumn::Values(expected));
     assert_eq!(rows.bulk, Some(vec![2, 2, 3 << 40, 1, 4]));
-    let members = unfold(Rows::of(Column::Values(vec![path(&[4, 5])])));
+    let members = unfold(Rows::of(ObjectColumn::Values(vec![path(&[4, 5])])));
     assert_eq!(members.objects.into_values(), vec![4.into(), 5.into()]);
 }
 
@@ -164,7 +165,7 @@ fn unfolding_a_bulk_set_counts_instead_of_repeating() {
 fn constants_loops_and_columns() {
     assert_eq!(run(Constant::new(Operand::Literal("c".into())), 1).unwrap(), vec!["c".into()]);
     assert_eq!(map_one(SelectColumn(MapColumn::Values), map(&[("a", 1), ("b", 2)])).unwrap(), vec![list(&[1, 2])]);
-    let mut rows = Rows::of(Column::Values(vec![1.into()]));
+    let mut rows = Rows::of(ObjectColumn::Values(vec![1.into()]));
     rows.loops = Some(vec![Loops::from_slice(&[4, 2])]);
     let loops = |which| LoopsOf(which).apply(rows.clone(), &context()).map(|r| r.object(0));
     assert_eq!(loops(None).unwrap(), 2.into());

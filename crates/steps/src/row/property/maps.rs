@@ -1,4 +1,4 @@
-//! Elements as maps: `valueMap()`, `elementMap()`, and `by()` on their values.
+//! Elements as maps: `valueMap()`, `propertyMap()`, `elementMap()`, and `by()` on their values. Values are read by column.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::row::operator::RowOperator;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
 use crate::rows::path::PathNode;
-use crate::rows::{Column, Rows};
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::{NameCache, known_keys};
 
 type Entries = Vec<(Value, Value)>;
 
-/// What the values of a key become.
+/// The form of the values of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// A list, also of one.
+    /// A list, also if there is one value.
     List,
-    /// The last of them.
+    /// The last value.
     Last,
 }
 
-/// Makes the maps of a batch: values are read by column, and a map is made at once, as large as it will be.
+/// Makes the maps of a batch. Values are read by column, and each map is made at its final size.
 #[derive(Default)]
 struct MapMaker {
     names: NameCache,
@@ -34,7 +34,7 @@ struct MapMaker {
 }
 
 impl MapMaker {
-    /// Makes the maps of the vertices. `head` puts the `head_len` entries in front.
+    /// Makes the maps of the vertices. `head` adds the first `head_len` entries.
     fn vertices(
         &mut self,
         kinds: &Kinds<'_>,
@@ -54,7 +54,7 @@ impl MapMaker {
         Ok(())
     }
 
-    /// As [`MapMaker::vertices`], of the edges.
+    /// As [`MapMaker::vertices`], for the edges.
     fn edges(
         &mut self,
         kinds: &Kinds<'_>,
@@ -102,7 +102,7 @@ impl MapMaker {
         });
     }
 
-    /// As [`MapMaker::vertices`], of the vertex properties that computed column 0 lists.
+    /// As [`MapMaker::vertices`], for the vertex properties that computed column 0 lists.
     fn shown(
         &mut self,
         kinds: &Kinds<'_>,
@@ -144,7 +144,7 @@ impl MapMaker {
     }
 }
 
-/// `valueMap()`: of a vertex a list a key, of an edge or vertex property a value a key.
+/// `valueMap()`: for each key, a list of a vertex's values, or the value of an edge or vertex property.
 pub(crate) struct ValueMap {
     keys: Vec<Name>,
     tokens: MapTokens,
@@ -201,7 +201,7 @@ impl RowOperator for ValueMap {
     }
 }
 
-/// `propertyMap()`: as [`ValueMap`], with the properties themselves for their values.
+/// `propertyMap()`: as [`ValueMap`], with properties instead of values.
 pub(crate) struct PropertyMap {
     keys: Vec<Name>,
     shown: bool,
@@ -247,7 +247,7 @@ impl RowOperator for PropertyMap {
     }
 }
 
-/// Puts a property into a `propertyMap()`: of a vertex there may be several under a key.
+/// Adds a property to a `propertyMap()`. A vertex may have several under a key.
 fn put_property(map: &mut Entries, key: Value, property: Value, is_of_vertex: bool) {
     match map.iter_mut().find(|(known, _)| *known == key) {
         Some((_, Value::List(list))) => Arc::make_mut(list).push(property),
@@ -256,7 +256,7 @@ fn put_property(map: &mut Entries, key: Value, property: Value, is_of_vertex: bo
     }
 }
 
-/// The vertex properties that a map of a row's vertex shows.
+/// Returns the vertex properties that the map of a row shows.
 fn shown_properties(rows: &Rows, row: usize) -> Result<&[Value]> {
     match rows.computed_value(0, row) {
         Some(Value::List(properties)) => Ok(properties),
@@ -264,7 +264,7 @@ fn shown_properties(rows: &Rows, row: usize) -> Result<&[Value]> {
     }
 }
 
-/// `elementMap()`: a value a key (the last of several), after id and label and, of an edge, its ends.
+/// `elementMap()`: id, label, the ends of an edge, and one value for each key (the last of several).
 pub(crate) struct ElementMap {
     keys: Vec<Name>,
     shown: bool,
@@ -314,7 +314,7 @@ impl RowOperator for ElementMap {
     }
 }
 
-/// Whether a token is an id or what says of what kind the element is, and is asked for.
+/// Returns true if a token is asked for and is the id, or the label (of a vertex property, the key).
 fn is_asked_for(token: &Value, ids: bool, labels: bool) -> bool {
     match token {
         Value::Token(Token::Id) => ids,
@@ -322,11 +322,11 @@ fn is_asked_for(token: &Value, ids: bool, labels: bool) -> bool {
     }
 }
 
-fn into_column(maps: Vec<Entries>) -> Column {
-    Column::Values(maps.into_iter().map(Value::map).collect())
+fn into_column(maps: Vec<Entries>) -> ObjectColumn {
+    ObjectColumn::Values(maps.into_iter().map(Value::map).collect())
 }
 
-/// Id and label of the elements of a batch.
+/// The ids and labels of the elements of a batch.
 #[derive(Default)]
 struct Heads {
     vertices: Vec<(Value, Value)>,
@@ -345,14 +345,14 @@ impl Heads {
     }
 }
 
-/// Puts id, key and value of vertex properties into their maps.
+/// Adds the id, key and value of vertex properties to their maps.
 fn put_property_tokens(kinds: &Kinds<'_>, context: &ExecutionContext, maps: &mut [Entries]) -> Result<()> {
     if kinds.others.is_empty() {
         return Ok(());
     }
     let (rows, properties): (Vec<usize>, Vec<Value>) =
         kinds.others.iter().map(|(row, value)| (*row, (*value).clone())).unzip();
-    let properties = Column::Values(properties);
+    let properties = ObjectColumn::Values(properties);
     for token in [Token::Id, Token::Key, Token::Value] {
         let column = crate::computed::lookup::compute_token(&properties, token, context)?;
         for (row, value) in rows.iter().zip(column) {
@@ -362,7 +362,7 @@ fn put_property_tokens(kinds: &Kinds<'_>, context: &ExecutionContext, maps: &mut
     Ok(())
 }
 
-/// Id and label of each vertex.
+/// Returns the id and label of each vertex.
 fn ids_and_labels(view: &dyn GraphView, names: &mut NameCache, vertices: &[VertexId]) -> Result<Vec<(Value, Value)>> {
     let (mut ids, mut labels) = (Vec::new(), Vec::new());
     view.vertex_user_ids(vertices, &mut ids)?;
@@ -370,7 +370,7 @@ fn ids_and_labels(view: &dyn GraphView, names: &mut NameCache, vertices: &[Verte
     Ok(ids.into_iter().zip(labels).map(|(id, label)| (id, Value::String(names.label(label, view)))).collect())
 }
 
-/// Source and target of edges, as maps of their id and label.
+/// Returns the sources and targets of edges as maps of their ids and labels.
 fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) -> Result<Vec<(Value, Value)>> {
     let view = &*context.view;
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -383,10 +383,10 @@ fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) ->
     Ok(references(&sources)?.into_iter().zip(references(&targets)?).collect())
 }
 
-/// Puts what a `by()` made of a map's values in their place.
+/// Replaces the values of a map by what a `by()` made of them.
 ///
-/// Computed column 0 of a row is a list of `[index, value]` pairs: the position of an entry and its new value. Entries
-/// without a pair (the `by()` was unproductive) are left out.
+/// Computed column 0 of a row is a list of pairs `[index, value]`: the index of an entry and its new value. An entry without a
+/// pair, because the `by()` was unproductive, is left out.
 pub(crate) struct ReplaceMapValues;
 
 impl RowOperator for ReplaceMapValues {
@@ -401,13 +401,13 @@ impl RowOperator for ReplaceMapValues {
         if context.whole_paths()
             && let Some(paths) = &mut rows.path
         {
-            // The step made the map and the `by()` belongs to it: one object of the path, not two.
+            // The `by()` belongs to the step that made the map, so the path gets one object, not two.
             for (path, map) in paths.iter_mut().zip(&maps) {
                 let renewed = |node: Arc<PathNode>| PathNode::extend(node.previous.clone(), map.clone(), &node.labels);
                 *path = path.take().and_then(renewed);
             }
         }
-        Ok(rows.with_objects(Column::Values(maps)))
+        Ok(rows.with_objects(ObjectColumn::Values(maps)))
     }
 }
 
@@ -433,7 +433,7 @@ mod tests {
     use mangrove_plan::physical::{PathRequirement, Requirements};
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Vec<Value>> {
-        let rows = Rows::of(Column::from_values(objects));
+        let rows = Rows::of(ObjectColumn::from_values(objects));
         Ok(operator.apply(rows, &context_of(graph))?.objects.into_values())
     }
 
@@ -500,7 +500,7 @@ mod tests {
         let g = modern();
         let context = context_with(&g, Requirements { path: PathRequirement::Full, ..Requirements::default() });
         let map = Value::map(vec![entry("a", 1), entry("b", 2)]);
-        let mut rows = Rows::of(Column::Values(vec![map.clone()]));
+        let mut rows = Rows::of(ObjectColumn::Values(vec![map.clone()]));
         let start = PathNode::extend(None, g.marko.into(), &[]);
         rows.path = Some(vec![PathNode::extend(start, map, &["m".into()])]);
         let pair = Value::list(vec![Value::I64(1), Value::from("two")]);

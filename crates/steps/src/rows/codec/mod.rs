@@ -14,7 +14,7 @@ use mangrove_graph::{EdgeId, Error, FastMap, Result, Value, VertexId};
 
 use self::value::{put_value, read_name, read_value};
 use crate::rows::batch::{ComputedColumn, Loops, Rows, Tags};
-use crate::rows::column::Column;
+use crate::rows::column::ObjectColumn;
 use crate::rows::path::{Path, PathNode};
 
 const TAGS: u8 = 1;
@@ -62,17 +62,17 @@ pub(crate) fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
     }
 }
 
-fn put_column(column: &Column, out: &mut Vec<u8>) {
+fn put_column(column: &ObjectColumn, out: &mut Vec<u8>) {
     match column {
-        Column::Vertices(ids) => {
+        ObjectColumn::Vertices(ids) => {
             out.push(VERTICES);
             ids.iter().for_each(|id| out.extend_from_slice(&id.to_bits().to_le_bytes()));
         }
-        Column::Edges(ids) => {
+        ObjectColumn::Edges(ids) => {
             out.push(EDGES);
             ids.iter().for_each(|id| out.extend_from_slice(&id.to_bits().to_le_bytes()));
         }
-        Column::Values(values) => {
+        ObjectColumn::Values(values) => {
             out.push(VALUES);
             values.iter().for_each(|value| put_value(value, out));
         }
@@ -138,11 +138,11 @@ fn read_rows(reader: &mut Reader<'_>) -> Result<Rows, Malformed> {
     Ok(Rows { tags, objects, bulk, path, loops, sacks, computed })
 }
 
-fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<Column, Malformed> {
+fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<ObjectColumn, Malformed> {
     Ok(match reader.byte()? {
-        VERTICES => Column::Vertices(reader.repeat(count, |r| r.u64().map(VertexId::from_bits))?),
-        EDGES => Column::Edges(reader.repeat(count, |r| r.u64().map(EdgeId::from_bits))?),
-        VALUES => Column::Values(reader.repeat(count, read_value)?),
+        VERTICES => ObjectColumn::Vertices(reader.repeat(count, |r| r.u64().map(VertexId::from_bits))?),
+        EDGES => ObjectColumn::Edges(reader.repeat(count, |r| r.u64().map(EdgeId::from_bits))?),
+        VALUES => ObjectColumn::Values(reader.repeat(count, read_value)?),
         _ => return Err(reader.malformed("an unknown kind of column")),
     })
 }

@@ -114,11 +114,11 @@ fn any_value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(3, 16, 4, deeper)
 }
 
-fn any_column(count: usize) -> impl Strategy<Value = Column> {
+fn any_column(count: usize) -> impl Strategy<Value = ObjectColumn> {
     prop_oneof![
-        prop::collection::vec(any::<u64>().prop_map(VertexId::from_bits), count).prop_map(Column::Vertices),
-        prop::collection::vec(any::<u64>().prop_map(EdgeId::from_bits), count).prop_map(Column::Edges),
-        prop::collection::vec(any_value(), count).prop_map(Column::Values),
+        prop::collection::vec(any::<u64>().prop_map(VertexId::from_bits), count).prop_map(ObjectColumn::Vertices),
+        prop::collection::vec(any::<u64>().prop_map(EdgeId::from_bits), count).prop_map(ObjectColumn::Edges),
+        prop::collection::vec(any_value(), count).prop_map(ObjectColumn::Values),
     ]
 }
 
@@ -191,7 +191,7 @@ proptest! {
 fn shared_beginnings_stay_shared() {
     let start = PathNode::extend(None, Value::from("a beginning that many share"), &[]);
     let paths = (0..100).map(|n| PathNode::extend(start.clone(), Value::I32(n), &[])).collect();
-    let mut rows = Rows::of(Column::Values(vec![Value::Null; 100]));
+    let mut rows = Rows::of(ObjectColumn::Values(vec![Value::Null; 100]));
     rows.path = Some(paths);
     let bytes = encoded(&rows);
     assert!(bytes.len() < 1000, "{} bytes", bytes.len());
@@ -206,7 +206,7 @@ fn values_nested_without_end_are_refused() {
     for _ in 0..1000 {
         value = Value::list(vec![value]);
     }
-    let error = decode_rows(&encoded(&Rows::of(Column::Values(vec![value])))).unwrap_err();
+    let error = decode_rows(&encoded(&Rows::of(ObjectColumn::Values(vec![value])))).unwrap_err();
     assert!(error.message().contains("256 collections"), "{error}");
 }
 

@@ -1,4 +1,5 @@
-//! The binary form of values: a byte for the type, then the content.
+//! The binary form of values in a batch: one byte for the type, then the content. The header of the codec says what the reader
+//! checks.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use mangrove_graph::{
 };
 use smol_str::SmolStr;
 
-/// The byte that says which variant follows, where it is no scalar (those have their own). Both directions use these names, so they cannot disagree.
+/// The type bytes of values that are no scalars. Writer and reader use these names, so they cannot disagree.
 mod kind {
     pub const NULL: u8 = 0;
     pub const LIST: u8 = 17;
@@ -111,7 +112,7 @@ fn put_collection(value: &Value, out: &mut Vec<u8>) {
             put_values(&graph.vertices, out);
             put_values(&graph.edges, out);
         }
-        // What is left is null (the enum may grow, and a test goes through all its variants).
+        // Only null is left. The enum may grow, and a test goes through all of its variants.
         _ => out.push(kind::NULL),
     }
 }
@@ -232,7 +233,7 @@ fn read_key(reader: &mut Reader<'_>) -> Result<KeyId, Malformed> {
     reader.varint_u32().map(KeyId)
 }
 
-/// Reads a value that holds other values.
+/// Reads a value that holds other values, within the depth that the reader allows.
 fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
     Ok(match kind {
         kind::LIST => Value::list(read_values(reader)?),

@@ -10,7 +10,7 @@ use mangrove_plan::logical::{Condition, Operand, Test};
 
 use super::map::Entries;
 use crate::row::filter::Filter;
-use crate::rows::Column;
+use crate::rows::ObjectColumn;
 use crate::write::{CHECK_EVERY, WriteContext};
 
 /// Candidates checked at a time.
@@ -127,14 +127,14 @@ impl<'a> Search<'a> {
     }
 
     fn keep_vertices(&self, vertices: &mut Vec<VertexId>, wanted: &Entries) -> Result<()> {
-        if let Some(kept) = self.fitting(Column::Vertices(vertices.clone()), wanted)? {
+        if let Some(kept) = self.fitting(ObjectColumn::Vertices(vertices.clone()), wanted)? {
             *vertices = kept.into_iter().map(|row| vertices[row as usize]).collect();
         }
         Ok(())
     }
 
     /// Returns the rows of the candidates that a map describes, ids aside; `None` stands for all.
-    fn fitting(&self, objects: Column, wanted: &Entries) -> Result<Option<Vec<u32>>> {
+    fn fitting(&self, objects: ObjectColumn, wanted: &Entries) -> Result<Option<Vec<u32>>> {
         let mut conditions: Vec<Condition> = Vec::new();
         conditions.extend(wanted.label.as_ref().map(|label| Condition::LabelIn(vec![label.clone()])));
         conditions.extend(wanted.properties.iter().map(|(name, value, _)| {
@@ -218,7 +218,7 @@ impl<'a> Search<'a> {
                     && ends[1].is_none_or(|target| target == targets[at - 1])
             });
         }
-        if let Some(kept) = self.fitting(Column::Edges(edges.clone()), wanted)? {
+        if let Some(kept) = self.fitting(ObjectColumn::Edges(edges.clone()), wanted)? {
             *edges = kept.into_iter().map(|row| edges[row as usize]).collect();
         }
         Ok(())
