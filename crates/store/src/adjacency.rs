@@ -1,7 +1,7 @@
-//! Adjacency lists: one word a list, packed runs, and headers for what is long or growing.
+//! Adjacency lists: one word a list, packed runs, and headers for lists that are long or growing.
 //!
-//! An [`AdjacencyTable`] holds the lists of one page's vertices in one direction along one edge label set.
-//! A list is one descriptor word, read once, so that no reader sees half of a replacement:
+//! An [`AdjacencyTable`] holds the lists of one page's vertices in one direction along one edge label set. A list is
+//! one descriptor word, read once, so that no reader sees half of a replacement:
 //!
 //! ```text
 //! 0                                                     no edge
@@ -11,53 +11,66 @@
 //!                                                       c: a compaction is looking at the list
 //! ```
 //!
-//! Neighbors of a run lie together, and so do its edge ids; runs are sorted by neighbor. Whatever is packed
-//! was visible to everyone when it was packed: until the dirty bit is set, a reader takes it without looking
-//! at any version. A header's tail holds edges added since, each checked against its edge's version words,
-//! the only truth about an edge's visibility.
+//! The neighbors of a run lie together, and so do its edge ids; runs are sorted by neighbor. The *tail* of a header
+//! holds the edges that were added since the list was packed. A reader checks each of them against the edge's version
+//! words, which alone say whether an edge is visible.
 //!
-//! Invariants:
+//! - **STORE-13.** Every edge in a clean run was frozen when it was packed, and no transaction that has returned from
+//!   claiming has claimed its end. So a reader takes a clean run without looking at versions.
+//! - **STORE-14.** The dirty bit is set after a packed edge's end was claimed, and before the claiming call returns. A
+//!   reader that takes the run between the two is right to see the edge: for other transactions a claim has not
+//!   happened, and for the claimer's own reads its running statement has not. Setting the bit also takes back the
+//!   compaction bit, with a fence between claim and look: a compaction that has not seen the claim cannot replace the
+//!   descriptor by a clean one.
+//! - **STORE-16.** A list grows under its header's latch, and only while the descriptor names the header. The header's
+//!   count, stored last, publishes the cell to readers, who take no latch.
+//! - **STORE-17.** A table has at most one previous layout, and is compacted only while it has none. A previous layout
+//!   stays readable until every transaction has ended that began before the layout was replaced.
 //!
-//! 1. A list grows under its header's latch; its count, stored last, publishes the cell to readers, who take no
-//!    latch. Whoever has the latch looks again whether the descriptor still names the header.
-//! 2. The dirty bit is set *after* a packed edge's end was claimed and before the claiming call returns: a reader
-//!    that comes in between and takes the run unchecked is one for whom the end has not happened (`version`,
-//!    invariants 3 and 4).
-//! 3. Setting it also takes back the compaction bit, with a fence between claim and look: a compaction that has not
-//!    seen the claim cannot replace the descriptor by a clean one (`compaction`). An edge whose cell is still in the tail needs no
-//!    dirty bit, since cells of tails are always checked; it needs none of this while the compaction bit is off, for
-//!    whoever sets the bit later sees the claim. A clean run without a header gets no compaction bit: there the mark
-//!    replaces the very word that compaction exchanges, and one of the two fails.
-//! 4. Only compaction, and the clearing of a dead vertex, replaces a header's descriptor: one thread at a time in a
-//!    tablet. Headers, rows and blocks that no descriptor names any more are used again a grace period later.
+//! An edge whose cell is in the tail needs no dirty bit, since cells of tails are always checked. While the compaction
+//! bit is off it needs no fence either: a compaction that sets the bit afterwards sees the claim. A clean run without a
+//! header gets no compaction bit: there the dirty bit changes the very word that compaction exchanges, and one of the
+//! two fails.
+//!
+//! Only compaction, and the clearing of a dead vertex, replaces a header's descriptor: one thread at a time in a
+//! tablet. Headers, rows and blocks that no descriptor names are used again a grace period later.
 //!
 //! # Layout versions
 //!
 //! A cursor is a position in a list, and compaction reorders lists. So every list has a *layout version* of 13 bits, in
 //! its descriptor or its header, and a cursor carries the version of the list that it is in. If the list at hand has
-//! another version, the cursor looks for its own list in the table's previous layout (`AdjacencyTable::list_of_layout`).
+//! another version, the cursor looks for its own list in the table's previous layout
+//! (`AdjacencyTable::list_of_layout`).
 //!
-//! 5. Every compaction of a table takes the next version, and gives it to every list that it makes. It takes the version
-//!    whether or not it then adds a block, so that no later one makes lists of the same version. A list that stays in its
-//!    place keeps its version: a packed run that gets a header, a header whose tail grows.
-//! 6. A list is replaced by one of another version. Most lists are replaced in every compaction, so theirs is that of
-//!    the last one, or 0. A long list in a block of its own may be passed over so often that its version comes round:
-//!    then compaction passes over it once more.
-//! 7. A table is compacted only while it has no previous layout. A previous layout stays until every transaction has ended
-//!    that had begun before its lists were replaced.
-//! 8. While a cursor is inside a list, the list is not emptied. For the cursor has taken one of its edges; as long as the
+//! 1. Every compaction of a table takes the next version and gives it to every list that it makes, even if it adds no
+//!    block. A list that is not replaced keeps its version: a packed run that gets a header, a header whose tail grows.
+//! 2. A list is replaced by one of another version. Most lists are replaced in every compaction, so their version is
+//!    that of the last one, or 0. A long list in a block of its own may be passed over so often that its version comes
+//!    round; then compaction passes over it once more.
+//! 3. While a cursor is inside a list, the list is not emptied. The cursor has taken one of its edges. As long as the
 //!    cursor's transaction runs, some snapshot sees that edge or it is still claimed, so compaction keeps its cell.
 //!
-//! Why a cursor finds its list. Let a cursor of a running transaction be inside list A. The first compaction after that
-//! replaces A by a list B of another version (6), and A becomes part of the previous layout. There is no second compaction
-//! while the transaction runs (7). So the cursor meets A, and knows it by its version; or it meets B, whose version
-//! differs, and finds A in the previous layout. A list that began empty has version 0, which no compaction takes. It
-//! cannot be mistaken for a list of version 0 that was emptied before, since no cursor is inside that one (8). No argument
-//! compares versions that are more than one compaction of a list apart, so it does no harm that they wrap.
+//! Why a cursor finds its list. Suppose that a cursor of a running transaction is inside list A. The first compaction
+//! after that replaces A by a list B of another version (2), and A becomes part of the previous layout. There is no
+//! second compaction while the transaction runs (STORE-17). So the cursor meets one of two lists:
 //!
-//! Here are tables, and how lists are found, grow and become dirty. `descriptor` packs the word, `storage` keeps headers
-//! and tails, `list` is what readers get, `changes` counts what makes a table due for compaction, `ended` knows which
-//! packed edges that has to ask, and `rebuild` is what it needs of a table.
+//! | the cursor meets | then |
+//! |---|---|
+//! | A | it knows A by its version and goes on |
+//! | B | its version differs, and the cursor finds A in the previous layout |
+//!
+//! A list that began empty has version 0, which no compaction takes. It cannot be mistaken for a list of version 0 that
+//! was emptied before, since no cursor is inside that one (3). No argument compares versions that are more than one
+//! compaction of a list apart, so the numbers may wrap.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this one | tables, and how lists are found, grow and become dirty |
+//! | `descriptor`, `words` | the descriptor word; the descriptor words of a table |
+//! | `storage`, `tail` | headers and the rows of tails |
+//! | `list` | a list as a reader meets it |
+//! | `changes`, `ended` | when a table is due for compaction; which packed edges may have ended |
+//! | `rebuild` | what compaction needs of a table |
 
 mod changes;
 mod descriptor;
@@ -65,22 +78,21 @@ mod ended;
 mod list;
 mod rebuild;
 mod storage;
+pub(crate) mod tail;
 mod words;
 
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_reclaim::sync::AtomicU32;
+use mangrove_reclaim::{EpochCell, Pin, epoch};
 
-use crate::epoch::{self, EpochCell, Pin};
-use crate::limbo::{Garbage, Space};
-use crate::memory::RecordKind;
+use crate::memory::{Garbage, RecordKind, Space};
 use crate::sizes::StoreSizes;
-use crate::sync::AtomicU32;
-use crate::tablet::Tablet;
 
 use changes::{Change, Changes};
 use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_layout, packed_run, packed_word, same_header};
-pub(crate) use descriptor::{HEADER, LENGTH_MAX, follow_runs, is_clean_run};
+pub(crate) use descriptor::{HEADER, follow_runs, is_clean_run};
 use ended::Ended;
 pub(crate) use ended::Suspects;
 pub(crate) use list::{Block, List};
@@ -89,10 +101,10 @@ pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
 pub(crate) use storage::ListStorage;
 use words::Descriptors;
 
-/// Blocks that one table can have at a time: that of the newest layout and that of the one before.
+/// How many blocks one table can have: that of the newest layout and that of the one before.
 const BLOCKS: usize = 2;
 
-/// The lists of one page in one direction along one label set.
+/// The lists of one page in one direction along one label set. Invariants: STORE-13 to STORE-17.
 #[derive(Debug)]
 pub(crate) struct AdjacencyTable {
     pub(crate) descriptors: Descriptors,
@@ -100,9 +112,9 @@ pub(crate) struct AdjacencyTable {
     blocks: [EpochCell<Block>; BLOCKS],
     /// The layout version that the last compaction took; 0 before the first.
     layout_version: AtomicU32,
-    /// The layout before the last compaction, as long as a cursor may need it.
+    /// The layout before the last compaction, while a cursor may need it (STORE-17).
     pub(crate) previous: EpochCell<Layout>,
-    /// What happened to the lists since the last compaction.
+    /// How much the lists have changed since the last compaction.
     pub(crate) changes: Changes,
     /// Edges that may have ended since then.
     pub(crate) ended: Ended,
@@ -121,7 +133,7 @@ impl AdjacencyTable {
         }
     }
 
-    /// Bytes of the descriptors, and of the blocks, besides the table itself.
+    /// Bytes of the descriptors and of the blocks, without the table itself.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         let pin = epoch::pin();
         let blocks = self.blocks.iter().filter_map(|block| block.get(&pin)).map(Block::bytes).sum();
@@ -135,7 +147,7 @@ impl AdjacencyTable {
         self.descriptors.load(at, pin)
     }
 
-    /// Whether nobody has a list: then whoever is asked for one need not look further.
+    /// Returns true if no vertex has a list.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.descriptors.is_empty()
@@ -167,7 +179,7 @@ impl AdjacencyTable {
             return;
         }
         if descriptor & HEADER != 0 {
-            crate::prefetch::prefetch(storage.header(descriptor, pin));
+            mangrove_reclaim::prefetch::prefetch(storage.header(descriptor, pin));
             return;
         }
         let run = packed_run(descriptor);
@@ -178,7 +190,7 @@ impl AdjacencyTable {
         }
     }
 
-    /// The number of edges where that needs no look at any edge.
+    /// The number of edges of a list, if that needs no look at any edge.
     #[inline]
     pub(crate) fn clean_len(&self, at: usize, pin: &Pin) -> Option<usize> {
         let descriptor = self.descriptor(at, pin);
@@ -202,8 +214,8 @@ impl AdjacencyTable {
         self.list_of(self.descriptor(at, pin), storage, pin)
     }
 
-    /// The list as it was in this layout version: for a cursor inside it. `None` where nothing of it can be visible
-    /// to the cursor's transaction any more.
+    /// The list as it was in this layout version, for a cursor inside it. `None` if nothing of it can be visible to the
+    /// cursor's transaction.
     pub(crate) fn list_of_layout<'p>(
         &'p self,
         at: usize,
@@ -247,7 +259,7 @@ impl AdjacencyTable {
         is_due
     }
 
-    /// Adds an edge to a list. Whether the caller is to list the table for compaction.
+    /// Adds an edge to a list. Returns true if the caller has to list the table for compaction.
     #[must_use = "nobody else tells the collector"]
     pub(crate) fn append(
         &self,
@@ -262,7 +274,7 @@ impl AdjacencyTable {
             let descriptor = self.header_word(at, storage, space, pin);
             let header = storage.header(descriptor, pin);
             let mut end = header.latch.lock();
-            // Replaced while we waited for the latch (invariant 1)?
+            // STORE-16: the header may have been replaced while this thread waited for the latch.
             if same_header(self.descriptors.load(at, pin), descriptor) {
                 header.push(&mut end, (neighbor, edge), &storage.tails, space.memory, pin);
                 return self.note(Change::Appended, storage);
@@ -270,8 +282,8 @@ impl AdjacencyTable {
         }
     }
 
-    /// Says that an edge of a list has been claimed by somebody who ends it (invariants 2 and 3). Returns as
-    /// [`AdjacencyTable::append`] does.
+    /// Marks the list of an edge whose end the caller has claimed (STORE-14). Returns as [`AdjacencyTable::append`]
+    /// does.
     #[must_use = "nobody else tells the collector"]
     pub(crate) fn mark_ended(
         &self,
@@ -286,7 +298,7 @@ impl AdjacencyTable {
         self.note(Change::Ended, storage)
     }
 
-    /// As [`AdjacencyTable::mark_ended`], of all edges of a list at once.
+    /// As [`AdjacencyTable::mark_ended`], for all edges of a list at once.
     #[must_use = "nobody else tells the collector"]
     pub(crate) fn mark_all_ended(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> bool {
         self.ended.name_list(at, self.descriptors.slot_count(), self.changes.limit(), space.memory);
@@ -301,7 +313,7 @@ impl AdjacencyTable {
             let header = (descriptor & HEADER != 0).then(|| storage.header(descriptor, pin));
             if is_marked(descriptor) {
                 if let Some(header) = header {
-                    // A hint: it may miss some.
+                    // A hint for compaction: it may miss some.
                     header.ended.store(header.ended.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
                 }
                 return;
@@ -317,7 +329,7 @@ impl AdjacencyTable {
         }
     }
 
-    /// The descriptor of a list with a header, made where there is none.
+    /// The descriptor of a list with a header, which is made if there is none.
     fn header_word(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> u64 {
         let mut descriptor = self.descriptors.load(at, pin);
         if descriptor & HEADER != 0 {
@@ -328,20 +340,20 @@ impl AdjacencyTable {
             let run = packed_run(descriptor);
             header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
             header.layout_version.store(packed_layout(descriptor), Ordering::Relaxed);
-            // What is said of the run is said of it wherever it is named.
+            // The flags of the run go along: they hold wherever the run is named.
             let made = HEADER | (descriptor & FLAGS) | index;
             match self.descriptors.exchange(at, descriptor, made, space, pin) {
                 Ok(_) => return made,
                 Err(current) => descriptor = current,
             }
         }
-        // Another thread made one first; nobody has seen ours.
+        // Another thread made one first. No thread has seen this one.
         storage.free_blank_header(index);
         descriptor
     }
 
-    /// Gives the table its packed block: runs of `lengths` in the order of the page's slots. Only while the
-    /// graph is loaded in bulk, before anybody reads.
+    /// Gives the table its packed block: runs of `lengths` in the order of the page's slots. Only during a bulk load,
+    /// before any reader comes.
     pub(crate) fn set_block(
         &self,
         block: Block,
@@ -375,12 +387,12 @@ impl AdjacencyTable {
         self.changes.set_limit(lengths.len(), cells as usize);
     }
 
-    /// Empties the list of a vertex that nobody sees any more: gives up its records, and adds the edges of its
-    /// cells to `dropped`.
+    /// Empties the list of a vertex that no snapshot sees: gives up its records, and adds the edges of its cells to
+    /// `dropped`.
     pub(crate) fn empty(
         &self,
         at: usize,
-        tablet: &Tablet,
+        (lists, tablet): (&ListStorage, u16),
         space: Space<'_>,
         garbage: &mut Vec<Garbage>,
         dropped: &mut Vec<EdgeId>,
@@ -388,8 +400,8 @@ impl AdjacencyTable {
         let pin = epoch::pin();
         let descriptor = self.descriptors.take(at, space, &pin);
         if descriptor != 0 {
-            dropped.extend(self.list_of(descriptor, &tablet.lists, &pin).cells().map(|(_, edge)| edge));
-            tablet.lists.retire(descriptor, tablet.id.0, garbage, &pin);
+            dropped.extend(self.list_of(descriptor, lists, &pin).cells().map(|(_, edge)| edge));
+            lists.retire(descriptor, tablet, garbage, &pin);
         }
     }
 }
@@ -397,7 +409,7 @@ impl AdjacencyTable {
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
-    use crate::limbo::Limbo;
+    use crate::memory::Limbo;
     use crate::memory::Memory;
     use mangrove_graph::TabletId;
 

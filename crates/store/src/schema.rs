@@ -14,14 +14,8 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use mangrove_graph::{Catalog, ElementId, ElementKind, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, Value};
-
-use crate::bulk::{BulkColumn, ColumnData};
-use crate::cell::Content;
-use crate::redo::Redo;
-use crate::store::Store;
-use crate::sync::Mutex;
-use crate::write::Write;
+use mangrove_graph::{Catalog, ElementKind, Error, ErrorKind, KeyId, LabelId, Result, Value};
+use mangrove_reclaim::sync::Mutex;
 
 /// The number of a rule. Numbers are not given twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -179,7 +173,7 @@ pub struct Rules {
 }
 
 /// What an element has, or would have.
-pub struct Image<'a> {
+pub struct ElementImage<'a> {
     /// Vertex or edge.
     pub kind: ElementKind,
     /// Its labels.
@@ -221,13 +215,13 @@ impl Rules {
     }
 
     /// The first rule that an element does not keep to, and what is wrong with it.
-    pub fn broken_by(&self, image: &Image<'_>, catalog: &Catalog) -> Option<(RuleId, String)> {
+    pub fn broken_by(&self, image: &ElementImage<'_>, catalog: &Catalog) -> Option<(RuleId, String)> {
         self.about(image.kind, image.labels).find_map(|entry| Some((entry.id, wrong(&entry.rule, image, catalog)?)))
     }
 }
 
 /// What is wrong with an element by a rule that is about it.
-fn wrong(rule: &Rule, image: &Image<'_>, catalog: &Catalog) -> Option<String> {
+fn wrong(rule: &Rule, image: &ElementImage<'_>, catalog: &Catalog) -> Option<String> {
     let values = |key: KeyId| image.values.iter().filter(move |(k, _)| *k == key).map(|(_, value)| value);
     match rule {
         Rule::Required { key, .. } => {
@@ -250,12 +244,19 @@ fn wrong(rule: &Rule, image: &Image<'_>, catalog: &Catalog) -> Option<String> {
     }
 }
 
+/// What the thread that changes the rules holds.
+#[derive(Debug, Default)]
+struct RuleChanges {
+    /// The number of the next rule.
+    next_id: u32,
+}
+
 /// The schema of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     rules: ArcSwap<Rules>,
-    /// Held while rules change: the number of the next one.
-    changes: Mutex<u32>,
+    /// Held while the rules change.
+    changes: Mutex<RuleChanges>,
 }
 
 /// The rules that were in force at a moment. Every commit asks for them, so that is no count that all share.
@@ -281,22 +282,22 @@ impl std::fmt::Debug for RulesInForce {
     }
 }
 
-impl Store {
+impl Schema {
     /// The rules that commits are checked by.
-    pub fn rules(&self) -> RulesInForce {
-        RulesInForce(self.schema.rules.load())
+    pub(crate) fn in_force(&self) -> RulesInForce {
+        RulesInForce(self.rules.load())
     }
 
     /// The rules that are kept on disk, and the number that the next one gets.
-    pub fn lasting_rules(&self) -> (Vec<RuleEntry>, u32) {
-        let next = self.schema.changes.lock();
-        (self.schema.rules.load().iter().filter(|entry| !entry.pending).cloned().collect(), *next)
+    pub(crate) fn lasting(&self) -> (Vec<RuleEntry>, u32) {
+        let next = self.changes.lock();
+        (self.rules.load().iter().filter(|entry| !entry.pending).cloned().collect(), next.next_id)
     }
 
     /// Adds a rule that commits are checked by from now on, pending. Fails where there is the same one.
-    pub fn add_rule(&self, rule: Rule) -> Result<RuleId> {
-        let mut next = self.schema.changes.lock();
-        let mut rules = Rules::clone(&self.schema.rules.load());
+    pub(crate) fn add(&self, rule: Rule, catalog: &Catalog) -> Result<RuleId> {
+        let mut next = self.changes.lock();
+        let mut rules = Rules::clone(&self.rules.load());
         let rival = |entry: &&RuleEntry| {
             let other = &entry.rule;
             // One says all there is to say about a label's ends, or about the type of a property.
@@ -304,214 +305,56 @@ impl Store {
                 && (other.subject(), other.key()) == (rule.subject(), rule.key())
         };
         if let Some(rival) = rules.list.iter().find(rival) {
-            let text = rival.rule.text(self.catalog());
+            let text = rival.rule.text(catalog);
             let message = format!("rule {} says already that {text}; drop it first", rival.id.0);
             return Err(Error::new(ErrorKind::DuplicateId, message));
         }
-        let id = RuleId(*next);
-        *next += 1;
+        let id = RuleId(next.next_id);
+        next.next_id += 1;
         rules.list.push(RuleEntry { id, rule, pending: true });
-        self.schema.rules.store(Arc::new(rules));
+        self.rules.store(Arc::new(rules));
         Ok(id)
     }
 
     /// Has a rule last, when `first` has made the rules that are then there durable; takes it away where that fails.
-    pub fn keep_rule(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
-        let next = self.schema.changes.lock();
-        let mut rules = Rules::clone(&self.schema.rules.load());
+    pub(crate) fn keep(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
+        let next = self.changes.lock();
+        let mut rules = Rules::clone(&self.rules.load());
         let Some(entry) = rules.list.iter_mut().find(|entry| entry.id == id) else { return Err(no_rule(id)) };
         entry.pending = false;
         let lasting: Vec<RuleEntry> = rules.list.iter().filter(|entry| !entry.pending).cloned().collect();
-        let kept = first(&lasting, *next);
+        let kept = first(&lasting, next.next_id);
         if kept.is_err() {
             rules.list.retain(|entry| entry.id != id);
         }
-        self.schema.rules.store(Arc::new(rules));
+        self.rules.store(Arc::new(rules));
         kept
     }
 
     /// Takes a rule away, when `first` has made the rules that are left durable.
-    pub fn remove_rule(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
-        let next = self.schema.changes.lock();
-        let mut rules = Rules::clone(&self.schema.rules.load());
+    pub(crate) fn remove(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
+        let next = self.changes.lock();
+        let mut rules = Rules::clone(&self.rules.load());
         let Some(at) = rules.list.iter().position(|entry| entry.id == id) else { return Err(no_rule(id)) };
         let removed = rules.list.remove(at);
         if !removed.pending {
             let lasting: Vec<RuleEntry> = rules.list.iter().filter(|entry| !entry.pending).cloned().collect();
-            first(&lasting, *next)?;
+            first(&lasting, next.next_id)?;
         }
-        self.schema.rules.store(Arc::new(rules));
+        self.rules.store(Arc::new(rules));
         Ok(())
     }
 
     /// Puts back rules that there were before, in a store that nobody else has yet.
-    pub fn restore_rules(&self, rules: Vec<(RuleId, Rule)>, next: u32) {
-        *self.schema.changes.lock() = next;
+    pub(crate) fn restore(&self, rules: Vec<(RuleId, Rule)>, next: u32) {
+        self.changes.lock().next_id = next;
         let list = rules.into_iter().map(|(id, rule)| RuleEntry { id, rule, pending: false }).collect();
-        self.schema.rules.store(Arc::new(Rules { list }));
-    }
-
-    /// Whether what the commit of a log would leave keeps to rules. The transaction has finished writing and holds its claims.
-    pub fn check_commit(&self, rules: &Rules, log: &[Write], txn: u64) -> Result<()> {
-        let mut check = CommitCheck { store: self, rules, new: None, broken: None };
-        if !rules.is_empty() {
-            self.each_redo(log, txn, &mut |redo| check.see(redo));
-            check.complete();
-        }
-        check.broken.map_or(Ok(()), Err)
-    }
-
-    /// Whether rows of a bulk load keep to the rules.
-    pub(crate) fn check_rows(
-        &self,
-        kind: ElementKind,
-        labels: LabelSetId,
-        count: usize,
-        columns: &[BulkColumn],
-        ends: impl Fn(usize) -> Option<(Vec<LabelId>, Vec<LabelId>)>,
-    ) -> Result<()> {
-        let rules = self.schema.rules.load();
-        if rules.is_empty() {
-            return Ok(());
-        }
-        let labels = self.catalog().labels_of(labels);
-        if !rules.concern(kind, &labels) {
-            return Ok(());
-        }
-        for row in 0..count {
-            let mut values = Vec::new();
-            columns.iter().for_each(|column| column_values(column, row, &mut values));
-            let image = Image { kind, labels: &labels, ends: ends(row), values: &values, is_whole: true };
-            if let Some((id, what)) = rules.broken_by(&image, self.catalog()) {
-                let named = format!("row {row} of the {}s that are loaded", kind.name());
-                return Err(self.broken_error(&rules, id, &named, &what));
-            }
-        }
-        Ok(())
-    }
-
-    /// The error that names an element, what is wrong with it, and the rule.
-    pub fn broken_error(&self, rules: &Rules, id: RuleId, element: &str, what: &str) -> Error {
-        let rule = rules.iter().find(|entry| entry.id == id).map(|entry| entry.rule.text(self.catalog()));
-        let rule = rule.unwrap_or_default();
-        let message = format!("{element} breaks rule {} of the schema: {what}, and {rule}", id.0);
-        Error::new(ErrorKind::InvalidArgument, message)
-    }
-
-    /// An element by kind, label and the id its user knows.
-    pub fn element_text(&self, element: ElementId) -> String {
-        let (kind, external) = match element {
-            ElementId::Vertex(id) => (ElementKind::Vertex, id.external()),
-            ElementId::Edge(id) => (ElementKind::Edge, id.external()),
-        };
-        let Some(slot) = self.slot(element) else { return format!("{} {external}", kind.name()) };
-        let label = self.catalog().label_set_name(slot.core.label);
-        match slot.tablet.values.decode(slot.core.user_id(slot.at)) {
-            Content::One(Value::String(id)) => format!("{} '{id}' ({label})", kind.name()),
-            Content::One(id) => match mangrove_graph::numeric::integer(&id) {
-                Some(number) => format!("{} {number} ({label})", kind.name()),
-                None => format!("{} {id:?} ({label})", kind.name()),
-            },
-            _ => format!("{} {external} ({label})", kind.name()),
-        }
-    }
-
-    fn labels_at(&self, element: ElementId) -> Vec<LabelId> {
-        self.slot(element).map(|slot| self.catalog().labels_of(slot.core.label)).unwrap_or_default()
+        self.rules.store(Arc::new(Rules { list }));
     }
 }
 
 fn no_rule(id: RuleId) -> Error {
     Error::new(ErrorKind::NotFound, format!("there is no rule {} in the schema", id.0))
-}
-
-/// Looks at the images of a commit as they come: a new element's values follow it.
-struct CommitCheck<'a> {
-    store: &'a Store,
-    rules: &'a Rules,
-    new: Option<NewElement>,
-    broken: Option<Error>,
-}
-
-/// A new element whose values are coming.
-struct NewElement {
-    element: ElementId,
-    labels: Vec<LabelId>,
-    ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
-    values: Vec<(KeyId, Option<Value>)>,
-}
-
-impl CommitCheck<'_> {
-    fn see(&mut self, redo: Redo) {
-        match redo {
-            _ if self.broken.is_some() => {}
-            Redo::Insert { element, labels, ends, .. } => {
-                self.complete();
-                let labels = self.store.catalog().labels_of(labels);
-                let at = |vertex| self.store.labels_at(ElementId::Vertex(vertex));
-                let ends = ends.map(|(source, target)| (at(source), at(target)));
-                self.new = Some(NewElement { element, labels, ends, values: Vec::new() });
-            }
-            Redo::Property { element, key, content } => {
-                let mut values = Vec::new();
-                content_values(key, content, &mut values);
-                match &mut self.new {
-                    Some(new) if new.element == element => new.values.append(&mut values),
-                    _ => {
-                        self.complete();
-                        self.look(element, &self.store.labels_at(element), None, &values, false);
-                    }
-                }
-            }
-            Redo::Delete(_) => self.complete(),
-        }
-    }
-
-    /// The values of the new element are all there.
-    fn complete(&mut self) {
-        if let Some(NewElement { element, labels, ends, values }) = self.new.take() {
-            self.look(element, &labels, ends, &values, true);
-        }
-    }
-
-    fn look(
-        &mut self,
-        element: ElementId,
-        labels: &[LabelId],
-        ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
-        values: &[(KeyId, Option<Value>)],
-        is_whole: bool,
-    ) {
-        let image = Image { kind: element.kind(), labels, ends, values, is_whole };
-        let broken = self.rules.broken_by(&image, self.store.catalog());
-        self.broken = self.broken.take().or_else(|| {
-            let (id, what) = broken?;
-            Some(self.store.broken_error(self.rules, id, &self.store.element_text(element), &what))
-        });
-    }
-}
-
-fn content_values(key: KeyId, content: Content, out: &mut Vec<(KeyId, Option<Value>)>) {
-    match content {
-        Content::Absent => out.push((key, None)),
-        Content::One(value) => out.push((key, Some(value))),
-        Content::Multi(multi) if multi.values.is_empty() => out.push((key, None)),
-        Content::Multi(multi) => out.extend(multi.values.iter().map(|one| (key, Some(one.value.clone())))),
-    }
-}
-
-/// The values of one row of a column.
-fn column_values(column: &BulkColumn, row: usize, out: &mut Vec<(KeyId, Option<Value>)>) {
-    let mut push = |value: Value| out.push((column.key, Some(value)));
-    match &column.values {
-        ColumnData::Bool(values) => push(values[row].into()),
-        ColumnData::I32(values) => push(values[row].into()),
-        ColumnData::I64(values) => push(values[row].into()),
-        ColumnData::F64(values) => push(values[row].into()),
-        ColumnData::String(values) => push(values[row].clone().into()),
-        ColumnData::Any(values) => values[row].iter().cloned().for_each(push),
-        ColumnData::Multi(values) => values[row].values.iter().for_each(|one| push(one.value.clone())),
-    }
 }
 
 #[cfg(all(test, not(feature = "model")))]
@@ -524,7 +367,7 @@ mod tests {
         catalog.intern_key("x");
         let rules = Rules { list: vec![RuleEntry { id: RuleId(0), rule, pending: false }] };
         let broken = |labels: &[LabelId]| {
-            let image = Image { kind: ElementKind::Vertex, labels, ends: None, values, is_whole };
+            let image = ElementImage { kind: ElementKind::Vertex, labels, ends: None, values, is_whole };
             rules.broken_by(&image, &catalog).is_some()
         };
         assert_eq!(broken(&[label, other]), !keeps, "{rules:?} {values:?}");

@@ -1,7 +1,9 @@
 //! Sizes at which structures of the store take another form.
 
-use crate::adjacency::LENGTH_MAX;
-use crate::page::PAGE_SLOTS;
+use mangrove_graph::PAGE_SLOTS;
+
+/// The longest packed run that a descriptor word describes by itself, in edges.
+pub(crate) const LENGTH_MAX: u32 = (1 << 15) - 1;
 
 /// Sizes at which structures of the store take another form.
 ///

@@ -1,27 +1,26 @@
 //! The store: tablets, id indexes and property indexes under one roof, and how elements are found in it.
 
+mod element;
+mod rules;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
 use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
+use mangrove_reclaim::epoch;
 use parking_lot::Mutex;
 
+pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
-use crate::edge_page::EdgePage;
-use crate::garbage::{Queue, Reclaimed};
-use crate::id_index::{IdIndex, IdKey};
-use crate::installing::Installing;
-use crate::limbo::{Limbo, Space};
-use crate::memory::{Memory, MemoryReport, RecordKind};
-use crate::page::{PAGE_SLOTS, PageCore, VertexPage};
-use crate::property_index::PropertyIndex;
+use crate::index::{IdIndex, IdKey, PropertyIndex};
+use crate::memory::{ChunkedArray, Limbo, Memory, MemoryReport, Queue, Reclaimed, RecordKind, Space};
+use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotSet, Tablet, VertexPage, page_core};
 use crate::schema::Schema;
-use crate::segments::Segments;
 use crate::sizes::StoreSizes;
-use crate::tablet::{Cursor, Tablet};
 use crate::version::Snapshot;
+use crate::version::installing::Installing;
 
 /// How a store is set up.
 #[derive(Clone, Debug)]
@@ -57,17 +56,17 @@ pub struct Store {
     pub(crate) edge_ids: IdIndex,
     pub(crate) indexes: ArcSwap<Vec<Arc<PropertyIndex>>>,
     /// Held while the list of indexes changes.
-    pub(crate) index_changes: Mutex<u32>,
+    pub(crate) index_changes: Mutex<IndexChanges>,
     /// The rules that commits are checked by.
     pub(crate) schema: Schema,
     /// Where new vertices go, by label set.
-    pub(crate) vertex_cursors: Segments<Cursor, 3>,
+    pub(crate) vertex_cursors: ChunkedArray<Cursor, 3>,
     /// Counts pages of vertices, to spread them over the tablets in turn.
     pub(crate) next_tablet: AtomicU32,
     pub(crate) sizes: StoreSizes,
     /// Logs of commits on their way to the collector.
     pub(crate) queue: Queue,
-    /// Large commits that are being stamped.
+    /// Large commits that are being finalized.
     pub(crate) installing: Installing,
     /// The largest timestamp that was found to be at or below every snapshot, running or to come.
     pub(crate) oldest_seen: CachePadded<AtomicU64>,
@@ -80,6 +79,13 @@ pub struct Store {
     pub(crate) reclaimed: CachePadded<Reclaimed>,
 }
 
+/// What the thread that changes the list of indexes holds.
+#[derive(Debug, Default)]
+pub(crate) struct IndexChanges {
+    /// The number of the next index.
+    pub(crate) next_id: u32,
+}
+
 /// The catalog, which has no `Debug` of its own.
 struct CatalogCell(Catalog);
 
@@ -89,7 +95,7 @@ impl std::fmt::Debug for CatalogCell {
     }
 }
 
-/// An element's place: its page and the tablet whose pools the page's records come from.
+/// An element's slot: its page and the tablet whose pools the page's records come from.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot<'a> {
     pub(crate) tablet: &'a Tablet,
@@ -117,9 +123,9 @@ impl Store {
             edge_ids: IdIndex::new(&memory),
             tablets,
             indexes: ArcSwap::default(),
-            index_changes: Mutex::new(0),
+            index_changes: Mutex::default(),
             schema: Schema::default(),
-            vertex_cursors: Segments::new(RecordKind::Directory),
+            vertex_cursors: ChunkedArray::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             sizes: options.sizes.within_limits(),
             queue: Queue::new(),
@@ -167,7 +173,13 @@ impl Store {
 
     /// How many vertices and edges there are, those of transactions that have not ended included: from counters.
     pub fn live_counts(&self) -> (u64, u64) {
-        crate::scan::live_counts(self)
+        fn sum<'a>(pages: impl Iterator<Item = &'a PageCore>) -> u64 {
+            pages.map(PageCore::live_count).sum()
+        }
+        (
+            sum(self.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| &page.core))),
+            sum(self.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| &page.core))),
+        )
     }
 
     /// An error where a limit is reached and writes are refused until something is deleted, or a limit raised.
@@ -234,7 +246,7 @@ impl Store {
         self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
     }
 
-    /// The place of an element, visible or not.
+    /// The slot of an element, visible or not.
     #[inline]
     pub(crate) fn slot(&self, element: ElementId) -> Option<Slot<'_>> {
         match element {
@@ -250,11 +262,11 @@ impl Store {
     /// A new slot for a vertex.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.holes_of(ElementKind::Vertex, page)) {
-            let place = VertexId::from_bits(bits);
-            let (tablet, page) = self.vertex_page(place).expect("a place is freed under its last generation");
-            let at = place.offset();
-            let id = place.with_generation(page.core.next_generation(at, &self.memory));
+        if let Some(bits) = cursor.free.take(|page| self.free_slots_of(ElementKind::Vertex, page)) {
+            let last = VertexId::from_bits(bits);
+            let (tablet, page) = self.vertex_page(last).expect("a slot is freed under its last generation");
+            let at = last.offset();
+            let id = last.with_generation(page.core.next_generation(at, &self.memory));
             return (id, Slot { tablet, core: &page.core, at });
         }
         loop {
@@ -284,6 +296,20 @@ impl Store {
         }
     }
 
+    /// The ids that the free slots of a frozen page had last, but for those that are used up.
+    pub(crate) fn free_slots_of(&self, kind: ElementKind, page: PagePosition) -> Vec<u64> {
+        let tablet = self.tablet(page.tablet).expect("a slot is in a tablet");
+        let core = page_core(tablet, kind, page.number).expect("a slot is on a page");
+        let pin = epoch::pin();
+        let base = page.number as u64 * PAGE_SLOTS;
+        let free_slots = core.free_slots(&pin).into_iter().flat_map(SlotSet::iter).filter(|at| !core.is_used_up(*at));
+        let free_slots = free_slots.map(|at| core.slot_number(base, at));
+        match kind {
+            ElementKind::Vertex => free_slots.map(|slot| VertexId::new(tablet.id, slot).to_bits()).collect(),
+            ElementKind::Edge => free_slots.map(|slot| EdgeId::new(tablet.id, slot).to_bits()).collect(),
+        }
+    }
+
     /// The tablet whose turn it is to get a page of vertices.
     pub(crate) fn next_tablet(&self) -> &Tablet {
         &self.tablets[self.next_tablet.fetch_add(1, Ordering::Relaxed) as usize % self.tablets.len()]
@@ -296,11 +322,11 @@ impl Store {
         label: LabelSetId,
     ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
         let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.holes_of(ElementKind::Edge, page)) {
-            let place = EdgeId::from_bits(bits);
-            let (_, page) = self.edge_page(place).expect("a place is freed under its last generation");
-            let at = place.offset();
-            let id = place.with_generation(page.core.next_generation(at, &self.memory));
+        if let Some(bits) = cursor.free.take(|page| self.free_slots_of(ElementKind::Edge, page)) {
+            let last = EdgeId::from_bits(bits);
+            let (_, page) = self.edge_page(last).expect("a slot is freed under its last generation");
+            let at = last.offset();
+            let id = last.with_generation(page.core.next_generation(at, &self.memory));
             return (id, page, Slot { tablet, core: &page.core, at });
         }
         loop {

@@ -23,17 +23,20 @@
 //! 3. A commit timestamp is stored only while it is greater than the begin timestamp of every running
 //!    snapshot (see `txn::watermark`), or its commit is announced (`installing`) and its claims count as the timestamp
 //!    for those snapshots that are not older. So a word that turns from claim to timestamp changes the answer
-//!    for no snapshot: readers may read the word at any moment, once, and need no lock. (A *watched* read, which
+//!    for no snapshot: readers may read the word at any read_ts, once, and need no lock. (A *watched* read, which
 //!    looks beyond its begin, asks for the status of claims instead, and repeats where it has changed: [`Watch`].)
 //! 4. Statements count from 1. A transaction's reads see its own writes of finished statements only, so
 //!    that a step never meets what it is itself writing. Statement 0 stands for "finished long ago".
 //!
 //! Not here: who draws timestamps (`txn`), and what a conflict means for a transaction.
 
+pub(crate) mod installing;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::installing::Installing;
-use crate::sync::AtomicU64;
+use mangrove_reclaim::sync::AtomicU64;
+
+use crate::version::installing::Installing;
 
 const CLAIM: u64 = 1 << 63;
 const STATEMENT_SHIFT: u32 = 51;
@@ -45,25 +48,25 @@ pub const BASE_TS: u64 = 0;
 pub const NEVER: u64 = CLAIM - 1;
 /// The largest commit timestamp. Larger words that are no claims are marks, of which [`NEVER`] is one.
 pub const TIMESTAMP_MAX: u64 = (1 << 62) - 1;
-/// The end word of a version array that is being taken away (`settle`): "not ended", and nobody may claim it there.
+/// The end word of a version array that is being taken away (`page::freeze`): "not ended", and nobody may claim it there.
 pub(crate) const CLOSED: u64 = NEVER - 1;
 /// The largest statement number a claim can carry.
 pub const STATEMENT_MAX: u16 = (1 << 12) - 1;
 
 /// Says what became of the transactions that claims belong to.
 pub trait ClaimStatus: Sync + std::fmt::Debug {
-    /// Whether the transaction had entered validation, at a timestamp up to `moment`, and has not been aborted.
+    /// Whether the transaction had entered validation, at a timestamp up to `read_ts`, and has not been aborted.
     /// `None` when its number has been given to another one, so that the claim must be gone: read again.
-    fn has_happened(&self, txn: u64, moment: u64) -> Option<bool>;
+    fn has_happened(&self, txn: u64, read_ts: u64) -> Option<bool>;
 }
 
 /// What a reader learns of versions newer than its begin, while it reads.
 ///
 /// Without a status it only notices that there are such versions, and does not read them. With one it reads as
-/// of a later `moment`: what committed, or entered validation, up to then has happened.
+/// of a later `read_ts`: what committed, or entered validation, up to then has happened.
 #[derive(Debug)]
 pub struct Watch<'a> {
-    moment: u64,
+    read_ts: u64,
     status: Option<&'a dyn ClaimStatus>,
     met: AtomicBool,
     used: AtomicBool,
@@ -74,12 +77,12 @@ impl<'a> Watch<'a> {
     /// Notices newer versions, reads none.
     pub fn noticing() -> Self {
         let flag = || AtomicBool::new(false);
-        Watch { moment: 0, status: None, met: flag(), used: flag(), torn: flag() }
+        Watch { read_ts: 0, status: None, met: flag(), used: flag(), torn: flag() }
     }
 
-    /// Reads as of `moment`.
-    pub fn reading_at(moment: u64, status: &'a dyn ClaimStatus) -> Self {
-        Watch { moment, status: Some(status), ..Watch::noticing() }
+    /// Reads as of `read_ts`.
+    pub fn reading_at(read_ts: u64, status: &'a dyn ClaimStatus) -> Self {
+        Watch { read_ts, status: Some(status), ..Watch::noticing() }
     }
 
     /// Whether the read met a version, or a claim of another transaction, that is newer than its begin.
@@ -107,8 +110,8 @@ impl<'a> Watch<'a> {
         self.met.store(true, Ordering::Relaxed);
         let Some(status) = self.status else { return false };
         let happened = match claimed_by(word) {
-            None => word <= self.moment,
-            Some(txn) => status.has_happened(txn, self.moment).unwrap_or_else(|| {
+            None => word <= self.read_ts,
+            Some(txn) => status.has_happened(txn, self.read_ts).unwrap_or_else(|| {
                 self.torn.store(true, Ordering::Relaxed);
                 false
             }),
@@ -122,7 +125,7 @@ impl<'a> Watch<'a> {
 
 /// The moment a reader looks at the graph from.
 ///
-/// Until it is handed to a view or a writer of a store, it does not see large commits that are just being stamped.
+/// Until it is handed to a view or a writer of a store, it does not see large commits that are just being finalized.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
     /// Commits up to and including this timestamp are seen.
@@ -146,12 +149,12 @@ impl<'a> Snapshot<'a> {
         Snapshot::new(begin_ts, 0, 0)
     }
 
-    /// The same moment, for a read that learns of newer versions.
+    /// The same read_ts, for a read that learns of newer versions.
     pub fn watched(self, watch: &'a Watch<'a>) -> Self {
         Snapshot { watch: Some(watch), ..self }
     }
 
-    /// The same moment, for a store with these commits under way.
+    /// The same read_ts, for a store with these commits under way.
     pub(crate) fn amid(self, installing: &'a Installing) -> Self {
         Snapshot { installing: Some(installing), ..self }
     }
@@ -162,7 +165,7 @@ impl<'a> Snapshot<'a> {
         self.installing.is_some_and(|installing| installing.has_committed(txn, self.begin_ts))
     }
 
-    /// The same moment, with all own writes whatever their statement: what a writer checks against.
+    /// The same read_ts, with all own writes whatever their statement: what a writer checks against.
     pub fn with_all_own_writes(self) -> Self {
         Snapshot { statement: STATEMENT_MAX, ..self }
     }
@@ -285,9 +288,9 @@ mod tests {
     struct Fixed;
 
     impl ClaimStatus for Fixed {
-        fn has_happened(&self, txn: u64, moment: u64) -> Option<bool> {
+        fn has_happened(&self, txn: u64, read_ts: u64) -> Option<bool> {
             match txn {
-                8 => Some(12 <= moment),
+                8 => Some(12 <= read_ts),
                 9 => Some(false),
                 _ => None,
             }
@@ -307,8 +310,8 @@ mod tests {
 
     #[test]
     fn a_read_at_a_later_moment_asks_for_the_status_of_claims() {
-        let read = |word, moment| {
-            let watch = Watch::reading_at(moment, &Fixed);
+        let read = |word, read_ts| {
+            let watch = Watch::reading_at(read_ts, &Fixed);
             let seen = happened(word, &Snapshot::new(10, 7, 3).watched(&watch));
             assert_eq!(watch.used_newer(), seen);
             (seen, watch.must_repeat())

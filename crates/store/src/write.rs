@@ -19,6 +19,12 @@
 //! - Adding different edges to one vertex is no conflict.
 
 mod deletion;
+mod finalization;
+mod index_build;
+mod index_entries;
+pub(crate) mod redo;
+mod rule_check;
+mod unique;
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -26,41 +32,15 @@ use std::sync::atomic::{Ordering, fence};
 use mangrove_graph::{
     Direction, EdgeId, ElementId, Error, ErrorKind, KeyId, LabelSetId, Result, UserId, Value, VertexId,
 };
+use mangrove_reclaim::{Pin, epoch};
 
+use crate::cell::column::{Column, WriteClaim, Written};
 use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
-use crate::column::{Column, WriteStamp, Written};
-use crate::epoch::{self, Pin};
-use crate::garbage::TableName;
-use crate::id_index::IdKey;
+use crate::index::IdKey;
+use crate::memory::Write;
+use crate::page::TableName;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::{NEVER, Snapshot, claim, contested, visible};
-
-/// One thing a transaction has claimed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Write {
-    /// The begin word of a new element.
-    Begin(ElementId),
-    /// The end word of an element being deleted.
-    End(ElementId),
-    /// A new version of a property.
-    Property {
-        /// Whose.
-        element: ElementId,
-        /// Which.
-        key: KeyId,
-        /// The number of the undo record in the element's tablet.
-        undo: u64,
-    },
-}
-
-impl Write {
-    /// Whose word or property it is.
-    pub fn element(&self) -> ElementId {
-        match *self {
-            Write::Begin(element) | Write::End(element) | Write::Property { element, .. } => element,
-        }
-    }
-}
 
 /// What happens to the values a key has already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -240,7 +220,7 @@ impl<'a> Writer<'a> {
 
     fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
-        let table = page.table_or_create(direction, label, self.store);
+        let table = page.table_or_create(direction, label, &self.store.sizes, &self.store.memory);
         if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space(), &self.pin) {
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }
@@ -469,8 +449,8 @@ impl<'a> Writer<'a> {
         cell: RawCell,
     ) -> Result<()> {
         let fresh_element = slot.core.version(slot.at).0 == self.claim;
-        let stamp = WriteStamp { snapshot: &self.snapshot, claim: self.claim, fresh_element };
-        match column.write(slot.at, cell, &stamp, &slot.tablet.undo, self.store.space()) {
+        let claim = WriteClaim { snapshot: &self.snapshot, claim: self.claim, fresh_element };
+        match column.write(slot.at, cell, &claim, &slot.tablet.undo, self.store.space()) {
             Ok(Written::InPlace(old)) => self.store.discard(slot.tablet, old),
             Ok(Written::Undo(undo)) => self.claimed(Write::Property { element, key, undo }),
             Err(_) => {

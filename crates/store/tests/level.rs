@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use mangrove_graph::{EdgeId, KeyId, LabelSetId, Result, Value, VertexId};
-use mangrove_store::{Backlog, Effort, Horizon, RecordKind, Snapshot, Store, StoreOptions, WriteCardinality, Writer};
+use mangrove_store::{
+    Backlog, Effort, RecordKind, RunningTransactions, Snapshot, Store, StoreOptions, WriteCardinality, Writer,
+};
 
 /// A thread that is pinned and does not get on, be it another test's, holds back what is given back.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -14,7 +16,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Everybody has seen everything up to this.
 struct Everyone(u64);
 
-impl Horizon for Everyone {
+impl RunningTransactions for Everyone {
     fn oldest_snapshot(&self) -> u64 {
         self.0
     }
@@ -93,7 +95,7 @@ fn a_table_that_is_never_left_alone_is_compacted_as_it_becomes_due() {
     assert!(garbage.tables > 100, "{garbage:?}");
     // Two lists a vertex; once what is replaced, once what replaces it.
     assert!(graph.live(RecordKind::ListHeader) <= 4 * VERTICES as u64, "{:?}", graph.store.memory());
-    assert!(graph.store.reserved_places() < 2_000, "{garbage:?}");
+    assert!(graph.store.reserved_slots() < 2_000, "{garbage:?}");
     assert!(totals[3] <= totals[1] + totals[1] / 20, "{totals:?}");
     // Pages of edges, and a table in each direction.
     assert!(garbage.tasks < 16, "a table is listed once: {garbage:?}");

@@ -1,7 +1,7 @@
 //! Interleavings of the concurrent core, tried out by shuttle: `cargo test -p mangrove-store --features model --test
 //! model`. `MANGROVE_CASES` sets how many of each scenario.
 
-use mangrove_store::model;
+use mangrove_store::model_tests as model;
 
 fn check(scenario: fn()) {
     let cases = mangrove_testdata::case_count(300);
@@ -55,11 +55,11 @@ fn a_table_is_emptied_while_a_list_begins() {
 }
 
 #[test]
-fn a_page_is_settled_while_a_hole_is_used() {
-    check(model::a_page_is_settled_while_a_hole_is_used);
+fn a_page_is_frozen_while_a_hole_is_used() {
+    check(model::a_page_is_frozen_while_a_hole_is_used);
 }
 
 #[test]
-fn a_settled_page_is_opened_while_it_is_settled_again() {
-    check(model::a_settled_page_is_opened_while_it_is_settled_again);
+fn a_frozen_page_is_opened_while_it_is_frozen_again() {
+    check(model::a_frozen_page_is_opened_while_it_is_frozen_again);
 }

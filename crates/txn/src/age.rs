@@ -21,7 +21,7 @@
 use std::time::Instant;
 
 use mangrove_graph::{Error, ErrorKind};
-use mangrove_store::epoch::Grace;
+use mangrove_reclaim::Grace;
 
 use crate::counters::AbortCause;
 use crate::manager::Shared;

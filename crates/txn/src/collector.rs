@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mangrove_failpoint::{Point, check, reach};
-use mangrove_store::{Backlog, Effort, Horizon, Write};
+use mangrove_store::{Backlog, Effort, RunningTransactions, Write};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::manager::Shared;
@@ -75,7 +75,7 @@ pub(crate) struct Collector {
     started: AtomicBool,
 }
 
-impl Horizon for Shared {
+impl RunningTransactions for Shared {
     fn oldest_snapshot(&self) -> u64 {
         self.status.oldest(&self.recent)
     }

@@ -1,7 +1,7 @@
 //! The history of commits: what was written at timestamps that the ring of recent commits (`recent`) has no room for.
 //!
 //! It is kept for running serializable transactions only: it begins after the begin of the oldest one, so that mostly it is
-//! empty, and costs nothing. It consists of *blocks*: merged write sets (`mangrove_store::footprint::MergedWrites`) of
+//! empty, and costs nothing. It consists of *blocks*: merged write sets (`mangrove_store::access_set::MergedWrites`) of
 //! adjacent spans of timestamps. New blocks are small, and are joined with those before them: there are a few dozen
 //! blocks for a million commits.
 //!
@@ -21,7 +21,7 @@
 
 use std::sync::Arc;
 
-use mangrove_store::footprint::{MERGED_SPAN_MAX, MergedWrites};
+use mangrove_store::access_set::{MERGED_SPAN_MAX, MergedWrites};
 
 use crate::recent::Outcome;
 use crate::sync::{AtomicU64, Mutex, Ordering};

@@ -10,7 +10,7 @@
 //!   at or below which every transaction has finished. A transaction reads at the watermark of its begin, so it
 //!   never meets a half-installed commit.
 //! - A commit is acknowledged when the watermark has passed its timestamp: whoever begins after that sees it.
-//! - Write-write conflicts are found where they happen (`mangrove_store::write`); the first updater wins, the other
+//! - Write-write conflicts are found where they happen (`mangrove_store::Writer`); the first updater wins, the other
 //!   is rolled back at once and says so from then on.
 //! - Serializable transactions that may write keep what they read, may read what validating writers wrote
 //!   (optimistic pre-read), and validate before they commit. Read-only and snapshot transactions do none of that, never

@@ -5,7 +5,7 @@
 //! for those that the call comes to.
 
 use mangrove_graph::{ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, Result, VertexId};
-use mangrove_store::footprint::Item;
+use mangrove_store::access_set::Item;
 use mangrove_store::{StoreView, Watch};
 
 use crate::status::StatusAt;

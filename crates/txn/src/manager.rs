@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{Draw, Error, ErrorKind, IndexId, Purpose, Result};
-use mangrove_store::{BulkLoader, GarbageReport, Horizon, IndexOptions, Store};
+use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, RunningTransactions, Store};
 
 use crate::age::{Aging, Clock};
 use crate::bulk::BulkLoad;
@@ -226,7 +226,7 @@ impl TransactionManager {
     /// The number of the oldest transaction that runs, or of the next one: for models.
     #[doc(hidden)]
     pub fn oldest_transaction(&self) -> u64 {
-        Horizon::oldest_transaction(&*self.shared)
+        RunningTransactions::oldest_transaction(&*self.shared)
     }
 
     /// How many milliseconds ago the oldest snapshot was taken that anything is kept for; 0 where there is none.

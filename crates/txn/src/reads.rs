@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{ElementKind, LabelFilter, MemoryBudget, Result};
-use mangrove_store::footprint::{
-    Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadMoments, Signature, WriteSet,
+use mangrove_store::access_set::{
+    Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadTimestamps, Signature, WriteSet,
 };
 
 use crate::held::Held;
@@ -244,8 +244,8 @@ impl ReadSet {
     }
 
     /// The items, each with the moment it was read at; frozen.
-    pub(crate) fn moments(&self, begin_ts: u64) -> ReadMoments {
-        let mut moments = ReadMoments::default();
+    pub(crate) fn moments(&self, begin_ts: u64) -> ReadTimestamps {
+        let mut moments = ReadTimestamps::default();
         moments.add_all(&self.base, begin_ts);
         self.later.iter().for_each(|(item, later)| moments.add(*item, later.moment));
         self.batches.iter().for_each(|(later, items)| moments.add_all(items, later.moment));
@@ -257,7 +257,7 @@ impl ReadSet {
     pub(crate) fn meets_merged(
         &self,
         writes: &MergedWrites,
-        moments: &ReadMoments,
+        moments: &ReadTimestamps,
         begin_ts: u64,
         known: KnownNames,
     ) -> bool {

@@ -30,7 +30,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
-use mangrove_store::footprint::{MergedWrites, NewestNames, Signature, WriteSet};
+use mangrove_store::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 
 use crate::history::{Block, History};
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};

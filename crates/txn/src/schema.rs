@@ -14,7 +14,7 @@
 use mangrove_graph::{
     ElementId, ElementKind, GraphView, KeyId, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share, Value,
 };
-use mangrove_store::schema::{Image, Rule, RuleId, Rules, RulesInForce};
+use mangrove_store::schema::{ElementImage, Rule, RuleId, Rules, RulesInForce};
 
 use crate::manager::{Isolation, Shared, TransactionManager, TransactionOptions};
 use crate::sync::{Ordering, fence};
@@ -153,7 +153,7 @@ impl Present<'_> {
             }
             let labels = catalog.labels_of(batch.labels[at]);
             let ends = batch.ends.get(at).map(|(from, to)| (catalog.labels_of(*from), catalog.labels_of(*to)));
-            let image = Image { kind: batch.kind, labels: &labels, ends, values: &values, is_whole: true };
+            let image = ElementImage { kind: batch.kind, labels: &labels, ends, values: &values, is_whole: true };
             if let Some((id, what)) = self.rules.broken_by(&image, catalog) {
                 return Err(store.broken_error(&self.rules, id, &store.element_text(*element), &what));
             }

@@ -24,7 +24,7 @@ use mangrove_graph::{
     EdgeId, ElementId, ElementKind, Expansion, KeyId, LabelFilter, MemoryBudget, Numbers, PropertyRow, Result,
     ValueRows, VertexId,
 };
-use mangrove_store::footprint::{Item, Predicate};
+use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{StoreView, Watch};
 
 use crate::reads::{Moment, ReadMark, ReadSet};

@@ -12,9 +12,9 @@ use mangrove_graph::{
     EdgeId, ElementId, ElementKind, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
     MemoryBudget, Result, UserId, Value, VertexId,
 };
-use mangrove_store::epoch::{self, Pin};
-use mangrove_store::footprint::{Item, Predicate};
-use mangrove_store::version::{STATEMENT_MAX, claim};
+use mangrove_reclaim::{Pin, epoch};
+use mangrove_store::access_set::{Item, Predicate};
+use mangrove_store::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
 use crate::counters::AbortCause;
@@ -445,7 +445,7 @@ impl Transaction {
         if finished + 1 == STATEMENT_MAX {
             // The numbers are used up. All statements so far are finished, so they may share number 0,
             // which every later statement sees.
-            self.shared.store.stamp(&writes.log[writes.renumbered..], claim(self.number(), 0));
+            self.shared.store.replace_claims(&writes.log[writes.renumbered..], claim(self.number(), 0));
             writes.renumbered = writes.log.len();
             self.finished.store(0, Ordering::Release);
         } else {

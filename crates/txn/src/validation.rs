@@ -15,7 +15,7 @@
 //! the part in which others have to wait for it is short even for large read sets.
 
 use mangrove_graph::Error;
-use mangrove_store::footprint::ReadMoments;
+use mangrove_store::access_set::ReadTimestamps;
 
 use crate::counters::{AbortCause, Counters};
 use crate::reads::{KnownNames, ReadSet};
@@ -27,7 +27,7 @@ use crate::sync::Ordering;
 pub(crate) struct Validation {
     reads: ReadSet,
     /// The reads as the history is asked for them; made when it is.
-    moments: Option<ReadMoments>,
+    moments: Option<ReadTimestamps>,
     begin_ts: u64,
     /// How many names there were when the transaction began.
     known: KnownNames,

@@ -10,7 +10,7 @@ use mangrove_graph::{
     look_up_in_steps, vertex_columns_of_rows,
 };
 
-use mangrove_store::footprint::{Item, Predicate};
+use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{Snapshot, StoreView};
 
 use crate::tracking::{AddItem, lists, properties_of};

@@ -78,7 +78,7 @@ fn memory_stays_level_under_updates_deletes_and_inserts() {
         let store = graph.manager.store();
         check_memory(store);
         assert!(store.memory().rows.iter().all(|row| row.live == 0), "{:?}", store.memory());
-        assert_eq!(store.free_places(), store.reserved_places());
+        assert_eq!(store.free_slots(), store.reserved_slots());
         levels.push(total(&graph));
     }
     // What a later round needs was freed by the one before. How much of it is still on its way back when a round begins
@@ -108,7 +108,7 @@ fn places_are_used_again_under_ids_that_were_never_given_before() {
         let again = fill(&graph, 50, round + 100);
         // Handles from before name nothing, though their places have elements again.
         let txn = graph.begin();
-        assert_eq!(graph.manager.store().reserved_places(), 100);
+        assert_eq!(graph.manager.store().reserved_slots(), 100);
         assert_eq!((find(&txn, external), graph.get(&txn, ids[1])), (None, None));
         let (mut kept, mut kept_edges) = (ids.clone(), edges.clone());
         txn.retain_vertices(&mut kept).unwrap();
@@ -240,7 +240,7 @@ fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
     assert_eq!((headers_after, bytes(&graph, RecordKind::Block)), (0, 32 * count));
     // The words are gone again, but on the few pages where the holes have gathered; generations, two bytes a place,
     // have come.
-    let (generations, some_pages) = (2 * graph.manager.store().reserved_places(), 12 * 16 * 1_024);
+    let (generations, some_pages) = (2 * graph.manager.store().reserved_slots(), 12 * 16 * 1_024);
     assert!(versions_after <= versions + generations + some_pages, "{versions_after} after {versions}");
 }
 
@@ -312,20 +312,20 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
     txn.commit().unwrap();
     graph.manager.compact();
     check_memory(store);
-    let left = total(&graph) - 2 * store.reserved_places();
+    let left = total(&graph) - 2 * store.reserved_slots();
     assert!(left * 4 <= then, "{left} bytes of {then}: {:#?}", store.memory());
     // Of the 163,840 edges and 12,288 vertices that there ever were, many had the place of one before.
-    assert!(store.reserved_places() < 96 * 1_024, "{} places", store.reserved_places());
+    assert!(store.reserved_slots() < 96 * 1_024, "{} places", store.reserved_slots());
     check_consistent(&graph.begin());
     // And its places are used before new ones.
-    let places = store.reserved_places();
+    let places = store.reserved_slots();
     let again = graph.persons(VERTICES / 2);
     let txn = graph.begin();
     for pair in again.windows(2) {
         txn.insert_edge(pair[0], pair[1], graph.knows, None).unwrap();
     }
     txn.commit().unwrap();
-    assert_eq!(store.reserved_places(), places);
+    assert_eq!(store.reserved_slots(), places);
     check_consistent(&graph.begin());
     graph.manager.compact();
     check_consistent(&graph.begin());
@@ -378,7 +378,7 @@ fn everything_at_once_stays_consistent() {
     let store = graph.manager.store();
     check_memory(store);
     assert!(store.memory().rows.iter().all(|row| row.live == 0), "{:?}", store.memory());
-    assert_eq!(store.free_places(), store.reserved_places(), "{:?}", store.garbage());
+    assert_eq!(store.free_slots(), store.reserved_slots(), "{:?}", store.garbage());
 }
 
 /// Counts a writer down however it ends.

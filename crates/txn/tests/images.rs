@@ -294,8 +294,8 @@ impl History {
         assert_eq!(dump(&view), self.now);
         self.check_look_ups(&view);
         drop(view);
-        let free = manager.store().free_places();
-        assert_eq!(manager.store().reserved_places() - free, self.now.len() as u64, "what has no element is free");
+        let free = manager.store().free_slots();
+        assert_eq!(manager.store().reserved_slots() - free, self.now.len() as u64, "what has no element is free");
         self.manager = manager;
     }
 
@@ -435,7 +435,7 @@ fn words_and_places(manager: &TransactionManager) -> (u64, u64) {
     manager.compact();
     let store = manager.store();
     check_memory(store);
-    (store.memory().rows[RecordKind::Version as usize].bytes, store.free_places())
+    (store.memory().rows[RecordKind::Version as usize].bytes, store.free_slots())
 }
 
 /// A place has a number of generations, after which it stays empty. Its page loses its version words like any other.

@@ -350,7 +350,7 @@ impl Model {
         assert!(report.rows.iter().all(|row| row.live == 0), "{report:?}");
         let garbage = store.garbage();
         assert_eq!((garbage.queued_writes, garbage.tasks, garbage.in_limbo), (0, 0, 0), "{garbage:?}");
-        assert_eq!(store.free_places(), store.reserved_places(), "{garbage:?}");
+        assert_eq!(store.free_slots(), store.reserved_slots(), "{garbage:?}");
     }
 
     fn user_id(&self, txn: &Transaction, v: VertexId) -> Option<i64> {

@@ -1,10 +1,13 @@
-//! How much of a table has changed: what makes it due for compaction.
+//! How much of an adjacency table has changed, and so whether it is due for compaction.
+//!
+//! Writers count changes without a lock. The writer whose change makes the table due lists it for the collector, once.
+//! The limit is set so that compaction costs every change of a weight about the same.
 
 use std::sync::atomic::Ordering;
 
-use crate::sync::{AtomicBool, AtomicU32};
+use mangrove_reclaim::sync::{AtomicBool, AtomicU32};
 
-/// Something that a compaction clears away, by its weight in halves.
+/// A change that a compaction clears away, with its weight in halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Change {
@@ -14,28 +17,28 @@ pub(crate) enum Change {
     Appended = 2,
 }
 
-/// Counts what a compaction of a table would clear away: cells that were appended, and ends of edges.
+/// The weight of the changes since the last compaction, and the limit at which the table is due.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// The weight of those since the last compaction.
+    /// The weight of the changes since the last compaction, in halves.
     count: AtomicU32,
-    /// So much makes the table due: compaction then costs every change of a weight about the same.
+    /// The weight that makes the table due.
     limit: AtomicU32,
     /// The limit is never below this.
     limit_min: u16,
-    /// As `count` was when a collector last walked by.
+    /// The value of `count` when a collector last walked over the table.
     seen: AtomicU32,
-    /// Whether the table is in its tablet's list of those that a collector is to compact.
+    /// True while the table is in its tablet's list of tables to be compacted.
     is_listed: AtomicBool,
 }
 
 impl Changes {
     /// The weight of an appended cell, or of a list that could not be made clean.
     const ONE: u32 = Change::Appended as u32;
-    /// Rewriting so many cells costs about as much as making one list of a tail again.
+    /// Rewriting this many cells costs about as much as making one list of a tail.
     const CELLS_A_CHANGE: usize = 16;
 
-    /// None so far, of a table that is due after `changes_min` at least.
+    /// No changes yet, for a table that is due after `changes_min` or more.
     pub(super) fn new(changes_min: u16) -> Self {
         let count = || AtomicU32::new(0);
         let limit_min = changes_min * Self::ONE as u16;
@@ -43,30 +46,30 @@ impl Changes {
         Changes { count: count(), limit, limit_min, seen: count(), is_listed: AtomicBool::new(false) }
     }
 
-    /// Counts one more. True for one caller, when the table has become due: it lists the table.
+    /// Counts a change. Returns true to one caller when the table has become due: that caller lists the table.
     pub(super) fn add(&self, change: Change) -> bool {
-        // SeqCst, here, in `count` and on the tablet's flag: counted before the flag is looked at; whoever takes the
-        // flag away looks at the count after it.
+        // SeqCst, here, in `count` and on the tablet's flag: the change is counted before the flag is looked at, and a
+        // collector that takes the flag away looks at the count afterwards.
         let count = self.count.fetch_add(change as u32, Ordering::SeqCst) + change as u32;
         count >= self.limit.load(Ordering::Relaxed) && self.enlist()
     }
 
-    /// The weight of those there were.
+    /// The weight of the changes.
     pub(crate) fn weight(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Whether it is time to compact, however busy the table is.
+    /// Returns true if the table is due, however busy it is.
     pub(crate) fn is_due(&self) -> bool {
         self.weight() >= self.limit.load(Ordering::Relaxed)
     }
 
-    /// Counts anew.
+    /// Sets the count to zero.
     pub(crate) fn restart(&self) {
         self.count.store(0, Ordering::SeqCst);
     }
 
-    /// Says how many changes make the table due, which has so many lists and cells.
+    /// Sets the limit for a table with this many lists and cells.
     pub(crate) fn set_limit(&self, lists: usize, cells: usize) {
         let changes = u32::try_from((cells / Self::CELLS_A_CHANGE).max(lists)).unwrap_or(u32::MAX);
         self.limit.store(changes.saturating_mul(Self::ONE).max(self.limit_min.into()), Ordering::Relaxed);
@@ -82,24 +85,24 @@ impl Changes {
         self.count.fetch_add(left * Self::ONE, Ordering::SeqCst);
     }
 
-    /// Whether there were as many, counted as appended cells, as this part of so many lists.
+    /// Returns true if the changes, counted as appended cells, reach this part of the number of lists.
     pub(crate) fn is_part_of(&self, lists: usize, percent: u64) -> bool {
         let weight = u64::from(self.weight());
         weight > 0 && weight * 100 >= percent * lists as u64 * u64::from(Self::ONE)
     }
 
-    /// Whether there were none since the last call.
+    /// Returns true if nothing has changed since the last call.
     pub(crate) fn is_quiet(&self) -> bool {
         let count = self.weight();
         self.seen.swap(count, Ordering::Relaxed) == count
     }
 
-    /// Whether it is the caller's turn to list the table. Relaxed: the list has a lock.
+    /// Returns true if the caller is the one that must list the table. Relaxed: the list has a lock.
     pub(crate) fn enlist(&self) -> bool {
         !self.is_listed.load(Ordering::Relaxed) && !self.is_listed.swap(true, Ordering::Relaxed)
     }
 
-    /// Says that the table is in the list no more.
+    /// Notes that the table left the list.
     pub(crate) fn delist(&self) {
         self.is_listed.store(false, Ordering::Relaxed);
     }

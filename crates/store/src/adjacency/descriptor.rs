@@ -1,28 +1,29 @@
-//! The descriptor word of a list: see the drawing in the parent module.
+//! The descriptor word of a list, as it is drawn in the header of `adjacency`: packing and unpacking its parts.
 
 use std::ops::Range;
+
+use crate::sizes::LENGTH_MAX;
 
 pub(crate) const HEADER: u64 = 1 << 63;
 pub(super) const DIRTY: u64 = 1 << 62;
 pub(super) const COMPACTING: u64 = 1 << 61;
-/// What becomes of a list beside what the word names.
+/// The flags of a descriptor; the other bits say where the list lies.
 pub(super) const FLAGS: u64 = DIRTY | COMPACTING;
 pub(super) const HEADER_MASK: u64 = (1 << 48) - 1;
 const LENGTH_BITS: u32 = 16;
 const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;
-/// The longest run that a descriptor word describes.
-pub(crate) const LENGTH_MAX: u32 = (1 << (LENGTH_BITS - 1)) - 1;
+const _: () = assert!(LENGTH_MAX == (1 << (LENGTH_BITS - 1)) - 1, "the length of a run fills its part of a descriptor");
 const LAYOUT_SHIFT: u32 = 48;
 /// Layout versions have 13 bits.
 pub(crate) const LAYOUT_VERSIONS: u32 = 1 << 13;
 
-/// Whether the word is that of a clean packed run, whose edges need no look, or of an empty list.
+/// Returns true if the word is that of a clean packed run, whose edges need no look (STORE-13), or of an empty list.
 #[inline]
 pub(crate) fn is_clean_run(descriptor: u64) -> bool {
     descriptor & (HEADER | DIRTY) == 0
 }
 
-/// Whether somebody has marked the list since a compaction set its bit, or since it was packed.
+/// Returns true if a transaction has marked the list since a compaction set its bit, or since it was packed.
 #[inline]
 pub(super) fn is_marked(descriptor: u64) -> bool {
     descriptor & FLAGS == DIRTY
@@ -51,12 +52,12 @@ pub(super) fn packed_run(descriptor: u64) -> Range<usize> {
     offset..offset + (descriptor & LENGTH_MASK) as usize
 }
 
-/// Where the first of these lists, a clean packed run, starts, and how many lists from there on follow one another in its
-/// block. Sets their ends; a list without edges ends where the one before it does.
+/// For descriptors that begin with a clean packed run: where that run starts, and how many lists from there on follow
+/// one another in its block. Sets their ends; a list without edges ends where the one before it does.
 #[inline]
 pub(crate) fn follow_runs(words: &[u64], ends: &mut [u32]) -> (u32, usize) {
     let Some(first) = words.first() else { return (0, 0) };
-    // The descriptor of the empty run that would come next: what has more than that is the length.
+    // The descriptor of the empty run that would come next: its difference to the word is the length.
     let mut next = first & !LENGTH_MASK;
     let start = (next >> LENGTH_BITS) as u32;
     let mut count = 0;

@@ -1,37 +1,37 @@
 //! Which packed edges of a table may have ended since it was last compacted: a Bloom filter of one hash.
 //!
-//! A dirty list says that some edge of its run ended, not which, and asking every edge of the run costs compaction a line
-//! of memory each. So whoever ends an edge names it to the table first, and compaction asks those that were named. Whoever
-//! ends all edges of a list names the list.
+//! A dirty list says that some edge of its run has ended, but not which. To ask every edge of the run would cost
+//! compaction a line of memory each. So a transaction that ends an edge names it to the table first, and compaction
+//! asks those that were named. A transaction that ends all edges of a list names the list.
 //!
-//! Invariant: every packed edge whose end was claimed, by somebody whose mark (the dirty bit, or a compaction bit taken
-//! back) a compaction can meet, is among the names that this compaction has taken, or still among those that it
-//! has not. For an edge is named before its list is marked, and compaction looks at both kinds after it has set the
-//! list's compaction bit. A name is taken only by a compaction that then asks the edge wherever its cell is, in clean
-//! lists too, and that moves an edge which is still claimed into a tail, where it is asked ever after.
+//! - **STORE-15.** An edge is named after its end was claimed and before its list is marked. Compaction takes the
+//!   names, and asks every edge whose name it took or finds in the filter, in every list, clean ones too. It takes a
+//!   name only in this way. All other packed edges are as they were when they were packed.
 //!
-//! Lists that compaction may pass over, those with a block to themselves, are asked as a whole when they are dirty and
-//! their turn comes. They are dirty by then: a compaction that has replaced no list gives back what it took, and after any
-//! other the table is compacted again only when all transactions have ended that ran then, and so have marked their lists.
+//! An edge that compaction finds still claimed goes into a tail, where it is asked ever after. Lists with a block to
+//! themselves, which compaction may pass over, are asked as a whole when they are dirty and their turn comes. They are
+//! dirty by then: a compaction that has replaced no list gives its names back, and after any other one the table is
+//! compacted again only when all transactions that ran then have ended, and so have marked their lists.
 //!
-//! A name too many costs a look, and no more: so an end that was rolled back needs no taking back,
-//! and a filter that has become too small makes compaction slower and not wrong.
+//! A name too many costs a look and nothing else. So an end that was rolled back needs no taking back, and a filter
+//! that has become too small makes compaction slower but not wrong.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::EdgeId;
+use mangrove_reclaim::sync::AtomicU64;
 
 use crate::memory::{Memory, RecordKind};
-use crate::sync::AtomicU64;
 
-/// Bits for every change that there is room for until the table is due: one other edge in 16 is asked in vain.
+/// Bits for every change that the table takes until it is due: one other edge in 16 is asked in vain.
 const BITS_A_CHANGE: usize = 16;
-/// Bits for every slot of the page, at least: tables grow.
+/// Bits for every slot of the page, at least, since tables grow.
 const BITS_A_SLOT: usize = 8;
 const BITS_MIN: usize = 64;
 
-/// The edges of a table that somebody has begun to end; made with the first. In a box, since most tables have none.
+/// The edges of a table that a transaction has begun to end. Made with the first, and in a box, since most tables have
+/// none. Invariant: STORE-15.
 #[derive(Debug, Default)]
 pub(crate) struct Ended(OnceLock<Box<Names>>);
 
@@ -41,7 +41,7 @@ struct Names {
     words: Box<[AtomicU64]>,
     /// Where the filter begins.
     first: u32,
-    /// How far a hash is to be shifted to become the number of a bit of the filter.
+    /// How many bits a hash is shifted to become the number of a bit of the filter.
     shift: u32,
 }
 
@@ -60,13 +60,14 @@ impl Names {
     }
 
     #[inline]
-    fn place(&self, edge: EdgeId) -> (usize, u64) {
+    fn bit_of(&self, edge: EdgeId) -> (usize, u64) {
         let bit = edge.to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
         (self.first as usize + (bit >> 6) as usize, 1 << (bit & 63))
     }
 
     fn add(&self, (word, bit): (usize, u64)) {
-        // Release: who takes the name sees the claim. A bit that is there may be taken just now, so it is set again.
+        // Release: a compaction that takes the name sees the claim. A bit that is set may be taken just then, so it is
+        // set again.
         self.words[word].fetch_or(bit, Ordering::Release);
     }
 }
@@ -76,13 +77,14 @@ impl Ended {
         self.0.get_or_init(|| Box::new(Names::new(slots, changes, memory)))
     }
 
-    /// Names an edge, before its list is marked, to a table of so many slots that is due after so many changes.
+    /// Names an edge before its list is marked (STORE-15). The table has this many slots and is due after this many
+    /// changes.
     pub(super) fn name(&self, edge: EdgeId, slots: usize, changes: usize, memory: &Memory) {
         let names = self.names(slots, changes, memory);
-        names.add(names.place(edge));
+        names.add(names.bit_of(edge));
     }
 
-    /// Names all edges of the list at a slot, before it is marked; otherwise as [`Ended::name`].
+    /// Names all edges of the list at a slot before it is marked; otherwise as [`Ended::name`].
     pub(super) fn name_list(&self, at: usize, slots: usize, changes: usize, memory: &Memory) {
         self.names(slots, changes, memory).add((at / 64, 1 << (at % 64)));
     }
@@ -90,7 +92,7 @@ impl Ended {
     /// Starts loading what naming an edge changes.
     pub(super) fn prefetch(&self, edge: EdgeId) {
         if let Some(names) = self.0.get() {
-            crate::prefetch::prefetch(&names.words[names.place(edge).0]);
+            mangrove_reclaim::prefetch::prefetch(&names.words[names.bit_of(edge).0]);
         }
     }
 
@@ -98,7 +100,7 @@ impl Ended {
         self.0.get().map_or(0, |names| names.bytes())
     }
 
-    /// Takes all names, into a buffer of the caller's.
+    /// Takes all names into the caller's buffer.
     pub(crate) fn take<'a>(&'a self, buffer: &'a mut Vec<u64>) -> Suspects<'a> {
         buffer.clear();
         let names = self.0.get().map(|names| &**names);
@@ -120,14 +122,15 @@ pub(crate) struct Suspects<'a> {
 }
 
 impl Suspects<'_> {
-    /// Whether nobody was ever suspected.
+    /// Returns true if no edge was ever named.
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_none()
     }
 
     #[inline]
     fn is_named(&self, names: &Names, (word, bit): (usize, u64)) -> bool {
-        // Relaxed: those who name and then mark pass a fence between, as compaction does between its bit and this.
+        // Relaxed: a thread that names and then marks passes a fence in between, as compaction does between its bit and
+        // this look.
         (self.taken[word] | names.words[word].load(Ordering::Relaxed)) & bit != 0
     }
 
@@ -140,15 +143,15 @@ impl Suspects<'_> {
         }
     }
 
-    /// Whether all edges of the list at a slot have to be asked.
+    /// Returns true if all edges of the list at a slot have to be asked.
     pub(crate) fn has_list(&self, at: usize) -> bool {
         self.names.is_some_and(|names| self.is_named(names, (at / 64, 1 << (at % 64))))
     }
 
-    /// Whether an edge of another list has to be asked.
+    /// Returns true if this edge, of another list, has to be asked.
     #[inline]
     pub(crate) fn has(&self, edge: EdgeId) -> bool {
-        self.names.is_some_and(|names| self.is_named(names, names.place(edge)))
+        self.names.is_some_and(|names| self.is_named(names, names.bit_of(edge)))
     }
 }
 

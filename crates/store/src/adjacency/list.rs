@@ -1,14 +1,17 @@
-//! A list as readers meet it: a packed run of a block, and a tail.
+//! A list as a reader meets it: a packed run of a block, and a tail.
+//!
+//! A [`List`] is found under a pin and valid for as long as the pin. It borrows the run, and walks the rows of the tail
+//! up to the count that was loaded with the descriptor.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_reclaim::Pin;
 
-use crate::epoch::Pin;
-use crate::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
+use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
 
-/// Packed runs of one table: two parallel arrays.
+/// The packed runs of one table: two parallel arrays that never change after the block is published.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) neighbors: Box<[VertexId]>,
@@ -44,7 +47,7 @@ pub(crate) struct List<'a> {
     pub(crate) neighbors: &'a [VertexId],
     /// Parallel to `neighbors`.
     pub(crate) edges: &'a [EdgeId],
-    /// Whether packed edges must be checked.
+    /// True if packed edges must be checked.
     pub(crate) dirty: bool,
     /// How many cells the tail has; each must be checked.
     pub(crate) tail_len: u64,
@@ -52,12 +55,12 @@ pub(crate) struct List<'a> {
     pub(crate) layout_version: u32,
     pub(super) first_row: u64,
     pub(super) tails: &'a TailArena,
-    /// Under which the list was found.
+    /// The pin that the list was found under.
     pub(super) pin: &'a Pin,
 }
 
 impl<'a> List<'a> {
-    /// Whether all of it is packed and visible to everyone.
+    /// Returns true if the whole list is packed and every snapshot sees it (STORE-13).
     pub(crate) fn is_clean(&self) -> bool {
         !self.dirty && self.tail_len == 0
     }
@@ -66,7 +69,7 @@ impl<'a> List<'a> {
     pub(crate) fn prefetch(&self) {
         prefetch_run(self.neighbors);
         if self.tail_len > 0 {
-            self.tails.row(self.first_row, FIRST_ROW, self.pin).iter().for_each(crate::prefetch::prefetch);
+            self.tails.row(self.first_row, FIRST_ROW, self.pin).iter().for_each(mangrove_reclaim::prefetch::prefetch);
         }
     }
 
@@ -103,7 +106,7 @@ impl<'a> List<'a> {
         })
     }
 
-    /// Whether an edge is in the tail, as far as a short look at a short tail says.
+    /// Returns true if an edge is in the tail, as far as a short look at a short tail says.
     pub(super) fn has_recently_added(&self, edge: EdgeId) -> bool {
         self.tail_len <= SHORT_TAIL && self.tail(0).any(|(_, _, other)| other == edge)
     }
@@ -127,7 +130,7 @@ pub(super) fn run_of(block: Option<&Block>, run: Range<usize>) -> (&[VertexId], 
 pub(super) fn prefetch_run<T>(run: &[T]) {
     for at in [0, 8, run.len().saturating_sub(1)] {
         if let Some(entry) = run.get(at) {
-            crate::prefetch::prefetch(entry);
+            mangrove_reclaim::prefetch::prefetch(entry);
         }
     }
 }

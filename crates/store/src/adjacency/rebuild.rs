@@ -1,43 +1,42 @@
-//! Replacing lists: what compaction needs of a table (`compaction` says when and why).
+//! Replacing lists: what compaction needs of a table. `garbage::compaction` says when and why.
 //!
-//! A list is replaced by a compare-and-swap of its descriptor that fails when a writer came in between (the parent
-//! module's invariants 3 and 4). Then the writer's change is taken over and the exchange tried again, so that every
-//! compaction moves every list it has looked at into the new block, and blocks that no list is in any more can be given
-//! up: a table that is never left alone must not run out of places for blocks.
+//! A list is replaced by a compare-and-swap of its descriptor, which fails if a writer came in between (STORE-14,
+//! STORE-16). Then the writer's change is taken over and the exchange tried again. So every compaction moves every list
+//! that it has looked at into the new block, and blocks without lists can be given up. Otherwise a table that is never
+//! left alone would run out of entries for blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_reclaim::Pin;
+use mangrove_reclaim::sync::{AtomicU64, Mutex};
 
 use super::descriptor::{
     COMPACTING, DIRTY, HEADER, LAYOUT_VERSIONS, is_clean_run, is_marked, packed_layout, packed_run, packed_word,
 };
 use super::{AdjacencyTable, BLOCKS, Block, ListStorage};
-use crate::epoch::Pin;
-use crate::limbo::{Garbage, Space};
-use crate::memory::{Memory, RecordKind};
-use crate::sync::{AtomicU64, Mutex};
+use crate::memory::{Garbage, Memory, RecordKind, Space};
 
-/// The lists that a compaction replaced, as they were: for cursors that are inside one of them.
+/// The lists that a compaction replaced, as they were, for cursors that are inside one of them (STORE-17).
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Which lists, ascending.
+    /// The slots of the lists, ascending.
     slots: Box<[u16]>,
     /// Their old descriptors; 0 before the list was replaced.
     pub(crate) descriptors: Box<[AtomicU64]>,
-    /// Edges whose cells are in here and no more in the table.
+    /// Edges whose cells are in this layout and not in the table.
     pub(crate) dropped: Mutex<Vec<EdgeId>>,
 }
 
 impl Layout {
-    /// Of lists that are about to be replaced, in the order of their slots.
+    /// A layout of lists that are about to be replaced, in the order of their slots.
     pub(crate) fn new(slots: impl Iterator<Item = usize>) -> Self {
         let slots: Box<[u16]> = slots.map(|slot| slot as u16).collect();
         Layout { descriptors: slots.iter().map(|_| AtomicU64::new(0)).collect(), slots, dropped: Mutex::default() }
     }
 
-    /// The old descriptor of a slot; `None` where the list was not replaced.
+    /// The old descriptor of a slot; `None` if the list was not replaced.
     pub(super) fn descriptor(&self, at: usize) -> Option<&AtomicU64> {
         let position = self.slots.binary_search(&u16::try_from(at).ok()?).ok()?;
         self.descriptors.get(position)
@@ -48,10 +47,10 @@ impl Layout {
     }
 }
 
-/// See [`AdjacencyTable::make_list`].
+/// A list to be made by [`AdjacencyTable::make_list`].
 #[derive(Debug)]
 pub(crate) struct NewList<'a> {
-    /// The layout version of the compaction, in whose block the run lies where the list has none to itself.
+    /// The layout version of the compaction. The run lies in its block unless the list has one to itself.
     pub(crate) layout_version: u32,
     /// Where the run lies in its block.
     pub(crate) run: Range<usize>,
@@ -62,16 +61,16 @@ pub(crate) struct NewList<'a> {
 /// A list as a compaction saw it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Of which slot.
+    /// The slot of the list.
     pub(crate) at: usize,
     pub(crate) descriptor: u64,
     /// How many cells the tail had.
     pub(crate) tail_len: u64,
-    /// The layout version of the list that takes its place.
+    /// The layout version of the list that replaces it.
     pub(crate) new_layout: u32,
 }
 
-/// See [`AdjacencyTable::weigh`].
+/// What [`AdjacencyTable::weigh`] finds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weight {
     pub(crate) layout_version: u32,
@@ -83,15 +82,16 @@ pub(crate) struct Weight {
 }
 
 impl AdjacencyTable {
-    /// Says that a compaction is going to look at a list that is no clean run; the descriptor then. That of a clean run,
-    /// or of an empty list, is returned as it is.
+    /// Notes that a compaction is going to look at a list that is no clean run. Returns the descriptor after that. The
+    /// descriptor of a clean run, or of an empty list, is returned as it is.
     pub(crate) fn begin_compaction(&self, at: usize, space: Space<'_>, pin: &Pin) -> u64 {
         let mut descriptor = self.descriptors.load(at, pin);
         while !is_clean_run(descriptor) {
             let marked = descriptor | COMPACTING;
             match self.descriptors.exchange(at, descriptor, marked, space, pin) {
                 Ok(()) => {
-                    // Pairs with the fence in `mark`: either it sees the bit, or we see its claim.
+                    // Pairs with the fence in `mark`: either the writer sees the bit, or this thread sees the writer's
+                    // claim (STORE-14).
                     fence(Ordering::SeqCst);
                     return marked;
                 }
@@ -101,9 +101,9 @@ impl AdjacencyTable {
         descriptor
     }
 
-    /// Puts a new list in place of one that a compaction has looked at; whether it is as it was built. What writers did
-    /// to the list since goes over to the new one: cells that were appended into its tail, the dirty bit as it is. So
-    /// every list leaves its old block, however busy it is.
+    /// Replaces a list that a compaction has looked at. Returns true if the new list is as it was built. Changes that
+    /// writers made in the meantime go over to it: cells that were appended go into its tail, and the dirty bit stays
+    /// as it is. So every list leaves its old block, however busy it is.
     ///
     /// `remembered` is where the old list stays readable for cursors that are inside it.
     pub(crate) fn replace(
@@ -122,17 +122,17 @@ impl AdjacencyTable {
             "a cursor tells the new list from the old one"
         );
         let exchange = |current: u64, new: u64| {
-            // Before the replacement: a cursor that meets the new list finds the old one. Its dirty bit too, for a
-            // packed edge may have ended for the cursor.
+            // Before the replacement: a cursor that meets the new list finds the old one (STORE-17). The dirty bit goes
+            // along, since a packed edge may have ended for the cursor.
             remembered.store(current, Ordering::Release);
             self.descriptors.exchange(seen.at, current, new, space, pin)
         };
-        // While the compaction bit is there, whatever was dirty when compaction looked has found its place.
+        // While the compaction bit is set, every edge that was dirty when compaction looked has found its position.
         let flagged = |current: u64, new: u64| if is_marked(current) { new | DIRTY } else { new };
         while current & HEADER == 0 {
             match exchange(current, flagged(current, new)) {
                 Ok(()) => return current == seen.descriptor,
-                // A writer has marked the run, or given it a header, which names it until we replace it.
+                // A writer has marked the run, or given it a header, which names it until it is replaced.
                 Err(found) => current = found,
             }
         }
@@ -153,8 +153,8 @@ impl AdjacencyTable {
         }
     }
 
-    /// The descriptor of `new` with a header, and with the cells in its tail that came to the old list after it was
-    /// looked at. The caller has the old list's latch.
+    /// The descriptor of `new` with a header. Its tail gets the cells that came to the old list after it was looked at.
+    /// The caller has the old list's latch.
     fn carry_over(&self, old: u64, seen: &Seen, new: u64, storage: &ListStorage, memory: &Memory, pin: &Pin) -> u64 {
         let new = match new & HEADER {
             0 => {
@@ -174,24 +174,24 @@ impl AdjacencyTable {
         new
     }
 
-    /// Takes the next layout version, by a collector that has the tablet's turn. It is taken even if the compaction then
-    /// adds no block, or replaces no list: see the parent module. The place of its block is free once the layout before
-    /// is given up, for then one block is left at most.
+    /// Takes the next layout version, by a collector that has the tablet's turn. It is taken even if the compaction
+    /// adds no block or replaces no list. The entry of its block is free once the previous layout is given up, since
+    /// then at most one block is left.
     pub(crate) fn take_layout_version(&self, pin: &Pin) -> u32 {
         let last = self.layout_version.load(Ordering::Relaxed);
-        // 0 is the version of a bulk load, and of lists without a run that were empty before.
+        // 0 is the version of a bulk load, and of lists that began empty.
         let versions = (last + 1..).map(|version| version % LAYOUT_VERSIONS).filter(|&version| version != 0);
         let mut free = versions.take(2 * BLOCKS).filter(|&version| self.block(version, pin).is_none());
-        let version = free.next().expect("compactions leave one block, so another place is free");
+        let version = free.next().expect("compactions leave one block, so another entry is free");
         self.layout_version.store(version, Ordering::Relaxed);
         version
     }
 
-    /// Adds the block of a layout version of [`AdjacencyTable::take_layout_version`].
+    /// Adds the block of a layout version that [`AdjacencyTable::take_layout_version`] gave.
     pub(crate) fn add_block(&self, layout_version: u32, block: Block, memory: &Memory) {
         memory.add(RecordKind::Block, block.bytes());
-        let place = &self.blocks[layout_version as usize % BLOCKS];
-        assert!(place.swap(Some(block)).is_none(), "the place of a new block is free");
+        let entry = &self.blocks[layout_version as usize % BLOCKS];
+        assert!(entry.swap(Some(block)).is_none(), "the entry of a new block is free");
     }
 
     /// The layout version of the list that a descriptor describes.
@@ -202,8 +202,8 @@ impl AdjacencyTable {
         }
     }
 
-    /// Gives up the blocks that no list is in any more, and the descriptors where there is no list at all. By a
-    /// collector, while the table has no previous layout.
+    /// Gives up the blocks without lists, and the descriptors if there is no list at all. By a collector, while the
+    /// table has no previous layout.
     pub(crate) fn retire_blocks(&self, storage: &ListStorage, garbage: &mut Vec<Garbage>, space: Space<'_>, pin: &Pin) {
         let (mut needed, mut is_empty) = ([false; BLOCKS], true);
         for at in self.descriptors.slots(pin) {
@@ -224,7 +224,7 @@ impl AdjacencyTable {
             garbage.extend(cell.swap(None).map(Garbage::Box));
         }
         if is_empty {
-            // A list that has come since keeps them.
+            // A list that has come in the meantime keeps them.
             self.descriptors.empty(space, pin);
         }
     }
@@ -250,8 +250,8 @@ impl AdjacencyTable {
         HEADER | index
     }
 
-    /// What is known of a list with a header at no cost: length of the run, whether it has a block to itself, cells
-    /// of the tail, packed edges that ended (about), and whether there are such.
+    /// What is known of a list with a header at no cost: the length of its run, whether it has a block to itself, the
+    /// cells of its tail, and about how many packed edges ended.
     pub(crate) fn weigh(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> Weight {
         let header = storage.header(descriptor, pin);
         Weight {

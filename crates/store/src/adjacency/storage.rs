@@ -1,24 +1,21 @@
-//! The records that lists are made of: headers and the rows of tails, of a tablet.
+//! The records of a tablet that lists are made of: headers, and the rows of tails.
 //!
-//! A header is written under its latch only, and read by everybody (the parent module's invariant 1). Its packed part is
-//! set before a descriptor names it and stays; what grows is the tail, which the count publishes cell by cell.
+//! A header is written under its latch only, and read without it (STORE-16). Its packed part is set before a descriptor
+//! names the header, and stays. The tail grows, and the count publishes it cell by cell.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_reclaim::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
+use mangrove_reclaim::{EpochCell, Pin, Retired, Usage, epoch};
 
 use super::descriptor::{HEADER, HEADER_MASK};
 use super::list::Block;
-use crate::arena::Arena;
-use crate::epoch::{self, EpochCell, Pin, Retired};
-use crate::limbo::Garbage;
-use crate::memory::{Memory, RecordKind};
-use crate::segments::Usage;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
-use crate::tail::{FIRST_ROW, LAST_ROW, TailArena};
+use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena};
+use crate::memory::{Arena, Garbage, Memory, RecordKind};
 
-/// Where a header's writer stands in the last row of the tail.
+/// The position of a header's writer in the last row of the tail.
 #[derive(Debug, Default)]
 pub(super) struct TailEnd {
     row: u64,
@@ -26,7 +23,7 @@ pub(super) struct TailEnd {
     used: u64,
 }
 
-/// A list that is long, has a tail, or has deleted edges.
+/// The header of a list that is long, has a tail, or has deleted edges.
 #[derive(Debug, Default)]
 pub(crate) struct ListHeader {
     /// Offset << 32 | length of the packed part; set before the header is published.
@@ -39,7 +36,7 @@ pub(crate) struct ListHeader {
     pub(super) own: EpochCell<Block>,
     /// The first row of the tail.
     pub(super) first: AtomicU64,
-    /// Cells of the tail that readers may see.
+    /// How many cells of the tail readers may see.
     pub(super) count: AtomicU64,
     pub(super) latch: Mutex<TailEnd>,
 }
@@ -51,7 +48,7 @@ impl ListHeader {
         offset..offset + (packed as u32) as usize
     }
 
-    /// Adds a cell, by the holder of the latch.
+    /// Adds a cell. The caller holds the latch.
     pub(super) fn push(
         &self,
         end: &mut TailEnd,
@@ -74,7 +71,7 @@ impl ListHeader {
         cell.neighbor.store(neighbor.to_bits(), Ordering::Relaxed);
         cell.edge.store(edge.to_bits(), Ordering::Relaxed);
         end.used += 1;
-        // Release publishes the cell; only the holder of the latch changes the count.
+        // Release publishes the cell (STORE-16). Only the holder of the latch changes the count.
         self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 }
@@ -84,7 +81,7 @@ impl ListHeader {
 pub(crate) struct ListStorage {
     pub(super) headers: Arena<ListHeader, 6>,
     pub(super) tails: TailArena,
-    /// Whether a table of the tablet has become dirtier since a compaction last went through them.
+    /// True if a table of the tablet has changed since a compaction last went through them.
     changed: AtomicBool,
 }
 
@@ -97,21 +94,21 @@ impl ListStorage {
         }
     }
 
-    /// Says that a table has something for compaction, or will have.
+    /// Notes that a table has something for compaction, or will have.
     #[inline]
     pub(crate) fn note_change(&self) {
-        // Mostly set already, and then its line stays with everybody. SeqCst: see `Changes::add`.
+        // Mostly set already, and then every core keeps a copy of its line. SeqCst: see `Changes::add`.
         if !self.changed.load(Ordering::SeqCst) {
             self.changed.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Whether there was something, before the caller looks at the tables.
+    /// Returns true if there was something, and takes the note away before the caller looks at the tables.
     pub(crate) fn take_change(&self) -> bool {
         self.changed.swap(false, Ordering::SeqCst)
     }
 
-    /// The header that a descriptor names which was read under the pin.
+    /// The header that a descriptor names. The descriptor was read under the pin.
     #[inline]
     pub(super) fn header<'p>(&'p self, descriptor: u64, pin: &'p Pin) -> &'p ListHeader {
         self.headers.get(descriptor & HEADER_MASK, pin).expect("a header that a descriptor names was not given back")
@@ -121,7 +118,7 @@ impl ListStorage {
     #[inline]
     pub(crate) fn prefetch(&self, descriptor: u64, pin: &Pin) {
         if descriptor & HEADER != 0 {
-            crate::prefetch::prefetch(self.header(descriptor, pin));
+            mangrove_reclaim::prefetch::prefetch(self.header(descriptor, pin));
         }
     }
 
@@ -133,8 +130,8 @@ impl ListStorage {
             && row != 0
         {
             let cells = self.tails.row(row, FIRST_ROW, pin);
-            crate::prefetch::prefetch(&cells[0]);
-            crate::prefetch::prefetch(&cells[cells.len() - 1]);
+            mangrove_reclaim::prefetch::prefetch(&cells[0]);
+            mangrove_reclaim::prefetch::prefetch(&cells[cells.len() - 1]);
         }
     }
 
@@ -152,7 +149,7 @@ impl ListStorage {
         (index, header)
     }
 
-    /// Gives up what a replaced descriptor named: its header with the rows of the tail.
+    /// Gives up the header that a replaced descriptor named, with the rows of its tail.
     pub(crate) fn retire(&self, descriptor: u64, tablet: u16, garbage: &mut Vec<Garbage>, pin: &Pin) {
         if descriptor & HEADER == 0 {
             return;
@@ -167,7 +164,7 @@ impl ListStorage {
         garbage.push(Garbage::Header { tablet, record: descriptor & HEADER_MASK });
     }
 
-    /// Gives back a header that nobody reads any more; the block it had to itself is given up next.
+    /// Takes back a header, a grace period after it was unlinked. A block that it had to itself is given up next.
     pub(crate) fn free_header(&self, number: u64, memory: &Memory) -> Option<Retired> {
         let pin = epoch::pin();
         let header = self.header(number, &pin);
@@ -179,17 +176,17 @@ impl ListStorage {
         own
     }
 
-    /// Gives back a header that nobody has seen.
+    /// Takes back a header that no other thread has seen.
     pub(super) fn free_blank_header(&self, number: u64) {
         self.headers.free(number, 1);
     }
 
-    /// Gives up the memory that no header and no row is in any more; how many pieces it was.
+    /// Gives up the memory of empty chunks of headers and rows. Returns how many chunks.
     pub(crate) fn give_back_chunks(&self, memory: &Memory, garbage: &mut Vec<Garbage>) -> usize {
         self.headers.give_back_chunks(memory, garbage) + self.tails.give_back_chunks(memory, garbage)
     }
 
-    /// Gives back a row that nobody reads any more.
+    /// Takes back a row, a grace period after it was unlinked.
     pub(crate) fn free_row(&self, start: u64, len: u64) {
         self.tails.free(start, len);
     }

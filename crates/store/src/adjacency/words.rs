@@ -1,52 +1,59 @@
-//! The descriptor words of a table: a small table from slot to word while few vertices have a list, an array over all
-//! slots once many do, and nothing where no vertex has one.
+//! The descriptor words of a table, in one of three forms.
 //!
-//! All forms are one atomic word a slot to their users: what is not there is 0, and a word is replaced by compare-and-
-//! swap. In the sparse form that happens under a latch, so that a table that is full can be copied into a larger one
-//! or into the array while nobody changes it; readers take no latch, and one that still reads the table from before
-//! reads the words as they were at a moment under its pin (`sparse` says why that is as good).
+//! | form | while |
+//! |---|---|
+//! | nothing | no vertex has a list |
+//! | sparse: a small table from slot to word | few vertices have one |
+//! | dense: an array over all slots | many have one |
 //!
-//! A collector *empties* a table whose lists have all gone, so that readers pass over it at the cost of two looks
-//! ([`Descriptors::is_empty`]): a graph whose edges get other labels with time does not keep an array for every label
-//! there has been. The array is changed by writers without the latch; so before it goes, the collector replaces each of
-//! its words, which are 0, by [`FROZEN`]. Whoever exchanges a word in between finds that and waits for the latch. If a word
-//! is not 0, all become 0 again and the table stays.
+//! To their users, all forms are one atomic word a slot: a missing word is 0, and a word is replaced by
+//! compare-and-swap. In the sparse form that happens under a latch, so that a full table can be copied while no thread
+//! changes it. Readers take no latch (STORE-11).
 //!
-//! Why a reader of an array that goes is right. Let it have to find a list: because an edge was committed before its
-//! snapshot, or because of a pair of fences. Then the word was stored before the reader's first look, and stays other
-//! than 0 while the reader runs; so nothing is emptied from before that look on, and the forms that it meets are the
-//! one with the word or later ones. For the same reason a reader that finds neither array nor small table looks
-//! for the array once more: only growth can have come in between, if there is anything that it must find.
+//! - **STORE-12.** A collector takes a form away under the latch, with the tablet's turn, while the table has no
+//!   previous layout (STORE-17: no cursor is inside a list). Before an array goes, each of its words is replaced by
+//!   [`CLOSED`], in an exchange that succeeds on 0 alone; if one word is not 0, all become 0 again and the table stays.
+//!   A thread that meets `CLOSED` in an exchange waits for the latch. So no word is stored into an array that is gone.
+//!
+//! A table whose lists have all gone is emptied so that readers pass over it at the cost of two looks
+//! ([`Descriptors::is_empty`]): a graph whose edges get other labels with time keeps no array for every label that
+//! there has been.
+//!
+//! Why reading an array that is being removed is safe. Suppose that the reader must find a list: an edge was committed
+//! before its snapshot, or a pair of fences promises it. Then the word was stored before the reader's first look, and
+//! stays other than 0 while the reader runs. So nothing is emptied from that look on, and the reader meets the form
+//! with the word or a newer one. For the same reason, a reader that finds neither array nor small table looks for the
+//! array once more: if there is a list that it must find, only growth can have come in between.
 
 use std::sync::atomic::Ordering;
 
-use crate::epoch::{EpochCell, EpochSlice, Pin};
-use crate::limbo::Space;
-use crate::memory::RecordKind;
-use crate::sparse::{Full, SparseCells};
-use crate::sync::{AtomicU64, Mutex};
+use mangrove_reclaim::sync::{AtomicU64, Mutex};
+use mangrove_reclaim::{EpochCell, EpochSlice, Pin};
 
-/// A sparse table has at most one entry for so many slots of the page: an entry takes as much as two words.
+use crate::cell::sparse::{Full, SparseCells};
+use crate::memory::{RecordKind, Space};
+
+/// A sparse table has at most one entry for this many slots of the page: an entry takes as much as two words.
 const SPARSE_SHARE: usize = 4;
-/// An array for this many slots is small enough to begin with.
+/// A page of at most this many slots gets an array at once: it is small.
 const DENSE_SLOTS: usize = 16;
-/// In place of a 0 of an array that may be about to go; no descriptor is like it. Readers take it for 0.
-const FROZEN: u64 = u64::MAX;
+/// Stands for 0 in an array that may be about to go (STORE-12). No descriptor equals it, and readers take it for 0.
+const CLOSED: u64 = u64::MAX;
 
-/// A word as its users know it.
+/// A word as readers see it: `CLOSED` is 0.
 #[inline]
-fn thawed(word: u64) -> u64 {
-    if word == FROZEN { 0 } else { word }
+fn opened(word: u64) -> u64 {
+    if word == CLOSED { 0 } else { word }
 }
 
-/// See the module.
+/// The descriptor words of a table. Invariant: STORE-12.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
-    /// The dense form, while it is there.
+    /// The dense form, while the table has it.
     words: EpochSlice<AtomicU64>,
-    /// The sparse form, while it is there: never for long beside the dense one.
+    /// The sparse form, while the table has it; never for long beside the dense one.
     sparse: EpochCell<SparseCells>,
-    /// Held by who changes the sparse form, makes the dense one, or takes either away.
+    /// Held by a thread that changes the sparse form, makes the dense one, or takes either away.
     latch: Mutex<()>,
 }
 
@@ -65,10 +72,10 @@ impl Descriptors {
         self.words.bytes() + self.sparse.get(pin).map_or(0, SparseCells::bytes)
     }
 
-    /// Whether nobody has a list.
+    /// Returns true if no vertex has a list.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        // The third look: see the module.
+        // The third look: only growth can have come in between (see the header of this file).
         !self.words.is_some() && !self.sparse.is_some() && !self.words.is_some()
     }
 
@@ -84,14 +91,14 @@ impl Descriptors {
     #[inline]
     fn load_dense(words: &[AtomicU64], at: usize) -> u64 {
         // Acquire: its partners are the compare-and-swaps that publish headers and runs, and `fill`.
-        words.get(at).map_or(0, |word| thawed(word.load(Ordering::Acquire)))
+        words.get(at).map_or(0, |word| opened(word.load(Ordering::Acquire)))
     }
 
     #[inline(never)]
     fn load_sparse(&self, at: usize, pin: &Pin) -> u64 {
         match self.sparse.get(pin) {
             Some(cells) => cells.find(at).map_or(0, |cell| cell.word()),
-            // No list is there, or the table has become dense between the two looks.
+            // There is no list, or the table became dense between the two looks.
             None => self.words.get(pin).map_or(0, |words| Self::load_dense(words, at)),
         }
     }
@@ -99,7 +106,7 @@ impl Descriptors {
     /// Appends the words of the first slots; those beyond the page's capacity are 0.
     pub(super) fn append(&self, slots: usize, out: &mut Vec<u64>, pin: &Pin) {
         let start = out.len();
-        // The sparse form first: where it has gone, the dense one is there.
+        // The sparse form first: if it has gone, the dense one is there.
         if !self.words.is_some()
             && let Some(cells) = self.sparse.get(pin)
         {
@@ -112,7 +119,7 @@ impl Descriptors {
         }
         let words = self.words.get(pin).map_or(&[][..], |words| &words[..slots.min(words.len())]);
         // Acquire: as in `load`.
-        out.extend(words.iter().map(|word| thawed(word.load(Ordering::Acquire))));
+        out.extend(words.iter().map(|word| opened(word.load(Ordering::Acquire))));
         out.resize(start + slots, 0);
     }
 
@@ -120,14 +127,15 @@ impl Descriptors {
     #[inline]
     pub(super) fn prefetch(&self, at: usize, pin: &Pin) {
         if let Some(word) = self.words.get(pin).and_then(|words| words.get(at)) {
-            crate::prefetch::prefetch(word);
+            mangrove_reclaim::prefetch::prefetch(word);
         }
     }
 
-    /// The slots that may have a word other than 0, ascending. For collectors: nobody else empties the table meanwhile.
+    /// The slots that may have a word other than 0, ascending. For collectors: no other thread empties the table in the
+    /// meantime.
     pub(crate) fn slots(&self, pin: &Pin) -> impl Iterator<Item = usize> + use<> {
         let some = self.sparse.get(pin).map(SparseCells::slots).unwrap_or_default();
-        // Asked last: what became dense since then is looked at as a whole.
+        // Asked last: a table that became dense since then is looked at as a whole.
         let (some, all) = match self.words.get(pin) {
             Some(words) => (Vec::new(), words.len()),
             None => (some, 0),
@@ -135,16 +143,16 @@ impl Descriptors {
         some.into_iter().chain(0..all)
     }
 
-    /// Replaces a word, if it is still `old`; otherwise returns the one that is there.
+    /// Replaces a word if it is `old`; otherwise returns the one that is there.
     pub(super) fn exchange(&self, at: usize, old: u64, new: u64, space: Space<'_>, pin: &Pin) -> Result<(), u64> {
         let dense = |words: &[AtomicU64]| {
-            // SeqCst: the bits of a word are part of a check of the Dekker kind (`compaction`).
+            // SeqCst: the bits of a word are part of a store-then-look pair (`garbage::compaction`).
             words[at].compare_exchange(old, new, Ordering::SeqCst, Ordering::Acquire).map(|_| ())
         };
         if let Some(words) = self.words.get(pin) {
             match dense(words) {
-                // About to go, or it has gone: who has the latch knows.
-                Err(FROZEN) => {}
+                // The array is about to go, or it has gone. The holder of the latch knows (STORE-12).
+                Err(CLOSED) => {}
                 outcome => return outcome,
             }
         }
@@ -152,7 +160,7 @@ impl Descriptors {
         loop {
             if let Some(words) = self.words.get(pin) {
                 return dense(words)
-                    .inspect_err(|&found| assert_ne!(found, FROZEN, "words are frozen under the latch"));
+                    .inspect_err(|&found| assert_ne!(found, CLOSED, "words are closed under the latch"));
             }
             let Some(cells) = self.sparse.get(pin) else {
                 self.begin(space, pin);
@@ -169,7 +177,7 @@ impl Descriptors {
         }
     }
 
-    /// Makes a word 0, and returns what it was.
+    /// Makes a word 0 and returns the old one.
     pub(super) fn take(&self, at: usize, space: Space<'_>, pin: &Pin) -> u64 {
         let mut word = self.load(at, pin);
         while word != 0 {
@@ -181,7 +189,7 @@ impl Descriptors {
         word
     }
 
-    /// Gives a table its first words, in the form that fits them: `count` are not 0.
+    /// Gives a table its first words, `count` of which are not 0, in the form that fits them.
     pub(super) fn fill(&self, count: usize, words: impl Iterator<Item = u64>, space: Space<'_>, pin: &Pin) {
         let _latch = self.latch.lock();
         let len = SparseCells::len_for(count);
@@ -198,8 +206,8 @@ impl Descriptors {
         self.replace_sparse(0, Some(cells), space);
     }
 
-    /// Takes away the form of a table in which every word is 0; whether there is none now. By a collector that has the
-    /// tablet's turn, when no cursor can be inside a list of the table.
+    /// Takes away the form of a table in which every word is 0. Returns true if the table has none then. By a collector
+    /// that has the tablet's turn, when no cursor can be inside a list of the table (STORE-12).
     pub(super) fn empty(&self, space: Space<'_>, pin: &Pin) -> bool {
         let _latch = self.latch.lock();
         if let Some(words) = self.words.get(pin) {
@@ -218,7 +226,7 @@ impl Descriptors {
         true
     }
 
-    /// Gives an empty table its first form. By the holder of the latch.
+    /// Gives an empty table its first form. The caller holds the latch.
     fn begin(&self, space: Space<'_>, pin: &Pin) {
         match self.words.len() <= DENSE_SLOTS {
             true => self.publish_dense((0..self.words.len()).map(|_| AtomicU64::new(0)).collect(), 0, space, pin),
@@ -226,20 +234,20 @@ impl Descriptors {
         }
     }
 
-    /// Replaces a table that is full by a larger one or by the array. By the holder of the latch.
+    /// Replaces a full table by a larger one or by the array. The caller holds the latch.
     fn grow(&self, cells: &SparseCells, space: Space<'_>, pin: &Pin) {
         if cells.next_len() * SPARSE_SHARE <= self.words.len() {
             return self.replace_sparse(cells.bytes(), Some(cells.grown()), space);
         }
         let words: Box<[AtomicU64]> = (0..self.words.len()).map(|_| AtomicU64::new(0)).collect();
         for (at, cell) in cells.iter() {
-            // Relaxed: published with the array.
+            // Relaxed: the array publishes it.
             words[at].store(cell.word(), Ordering::Relaxed);
         }
         self.publish_dense(words, cells.bytes(), space, pin);
     }
 
-    /// By the holder of the latch, as is `replace_sparse`.
+    /// Publishes the array. The caller holds the latch, here and in `replace_sparse`.
     fn publish_dense(&self, words: Box<[AtomicU64]>, bytes_before: usize, space: Space<'_>, pin: &Pin) {
         self.words.get_or_init(pin, || words);
         space.memory.add(RecordKind::Descriptor, self.words.bytes());
@@ -255,29 +263,29 @@ impl Descriptors {
     }
 }
 
-/// Freezes every word, where all are 0; otherwise none. By the holder of the latch.
+/// Closes every word if all are 0, otherwise none. Returns true if they are closed. The caller holds the latch.
 fn freeze(words: &[AtomicU64]) -> bool {
     // A look first: mostly there is a list.
     if words.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
         return false;
     }
     // Acquire: what the writer of the 0 did comes before what is done with the table from here on.
-    let freeze = |word: &AtomicU64| word.compare_exchange(0, FROZEN, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-    let frozen = words.iter().take_while(|word| freeze(word)).count();
-    if frozen == words.len() {
+    let close = |word: &AtomicU64| word.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    let closed = words.iter().take_while(|word| close(word)).count();
+    if closed == words.len() {
         return true;
     }
-    // Frozen words are changed by nobody else.
-    words[..frozen].iter().for_each(|word| word.store(0, Ordering::Release));
+    // STORE-12: no other thread changes a closed word.
+    words[..closed].iter().for_each(|word| word.store(0, Ordering::Release));
     false
 }
 
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
-    use crate::epoch;
-    use crate::limbo::Limbo;
+    use crate::memory::Limbo;
     use crate::memory::Memory;
+    use mangrove_reclaim::epoch;
 
     #[test]
     fn words_keep_their_slots_through_all_forms() {
@@ -305,7 +313,7 @@ mod tests {
             let third = words.load(3, &pin);
             assert_eq!((words.take(3, space, &pin), words.take(3, space, &pin), words.load(3, &pin)), (third, 0, 0));
             drop(pin);
-            limbo.release_boxes();
+            crate::memory::release_boxes(&limbo);
         }
     }
 
@@ -326,19 +334,19 @@ mod tests {
                 assert!(words.slots(&pin).next().is_none() && words.empty(space, &pin));
             }
             drop(pin);
-            limbo.release_boxes();
+            crate::memory::release_boxes(&limbo);
         }
     }
 
     #[test]
-    fn who_meets_a_frozen_word_takes_it_for_none() {
+    fn who_meets_a_closed_word_takes_it_for_none() {
         let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
         let space = Space { memory: &memory, limbo: &limbo };
         let (words, pin) = (Descriptors::new(16), epoch::pin());
         words.exchange(3, 0, 7, space, &pin).unwrap();
         let array = words.words.get(&pin).expect("a small table is dense");
         assert!(!freeze(array));
-        assert!(array.iter().all(|word| word.load(Ordering::Relaxed) != FROZEN));
+        assert!(array.iter().all(|word| word.load(Ordering::Relaxed) != CLOSED));
         words.take(3, space, &pin);
         assert!(freeze(array) && words.load(3, &pin) == 0);
         let mut all = Vec::new();

@@ -7,14 +7,14 @@
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{Direction, EdgeId, ElementId, LabelSetId, Result, VertexId};
+use mangrove_reclaim::epoch;
+use mangrove_reclaim::sync::yield_now;
 use smallvec::SmallVec;
 
-use super::{Write, Writer, conflict};
+use super::{Writer, conflict};
 use crate::adjacency::AdjacencyTable;
-use crate::epoch;
-use crate::garbage::TableName;
-use crate::page::PageCore;
-use crate::sync::yield_now;
+use crate::memory::Write;
+use crate::page::{PageCore, TableName};
 use crate::version::{CLOSED, NEVER, claimed_by, contested, visible};
 
 /// Edges of a deleted vertex that are loaded ahead together.
@@ -78,7 +78,7 @@ impl Writer<'_> {
             page.prefetch_ends(edge.offset(), &self.pin);
             let other = self.store.vertex_page(neighbor).map(|(_, other)| other.tables(opposite(direction)));
             if let Some(table) = other.and_then(|tables| tables.get(page.core.label.0)) {
-                crate::prefetch::prefetch(&table.ended);
+                mangrove_reclaim::prefetch::prefetch(&table.ended);
                 tables.push((table, neighbor.offset(), edge));
             }
         }
@@ -150,7 +150,7 @@ impl Writer<'_> {
             let claimed = words[at].end.compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire);
             match claimed {
                 Ok(_) => break,
-                // The words are about to be taken away, or opened again (`settle`): new ones come in a moment.
+                // The words are about to be taken away, or opened again (`freeze`): new ones come in a moment.
                 Err(CLOSED) => yield_now(),
                 Err(_) => return Err(conflict("is deleting the same element")),
             }

@@ -1,0 +1,300 @@
+//! Rows of entries handed out by number, from chunks whose memory is given back once they are empty.
+//!
+//! ```text
+//! number    | chunk | entry LOG2 |          array of chunks ──▶ chunk ──▶ 2^LOG2 entries, or nothing
+//! ```
+//!
+//! A row is a number of consecutive entries of a chunk. Rows are cut from a chunk until the rest of it is too short. A row
+//! that comes back goes to a free list for its length. A chunk all of whose rows have come back is *empty*:
+//! [`Arena::give_back_chunks`] gives up its memory, and its number is used again before a new one is. So after a burst, an
+//! arena shrinks to the chunks that are not empty.
+//!
+//! - **RECLAIM-5.** Rows are handed out and taken back, and chunks are given up, under one lock. So no caller gets a row of
+//!   a chunk that is going away.
+//! - **RECLAIM-7.** A row is taken back a grace period after it was unlinked, so no pinned thread has its number. Only a
+//!   thread that loads ahead without reading may still touch an empty chunk. For its sake the chunk's memory goes through a
+//!   limbo, and entries are looked up under a pin.
+//!
+//! An entry comes as its last owner left it, or as its default.
+//!
+//! The lock is taken once a row, for a few loads and stores. An owner that expects contention makes several arenas.
+
+use std::ops::Range;
+
+use crate::accounting::Accounting;
+use crate::chunked::ChunkedArray;
+use crate::epoch::Pin;
+use crate::epoch_cell::EpochSlice;
+use crate::pool::Usage;
+use crate::retired::Retired;
+use crate::sync::Mutex;
+
+/// The logarithm of the number of chunks in the first part of the array of chunks.
+const DIRECTORY_LOG2: u32 = 4;
+
+/// The memory of `2^LOG2` entries, or nothing.
+#[derive(Debug)]
+struct Chunk<T, const LOG2: u32>(EpochSlice<T>);
+
+impl<T: Send + Sync + 'static, const LOG2: u32> Default for Chunk<T, LOG2> {
+    fn default() -> Self {
+        Chunk(EpochSlice::empty(1 << LOG2))
+    }
+}
+
+/// Rows of entries handed out by number. Number 0 is never handed out, so that it can stand for "no row".
+///
+/// Invariant: RECLAIM-5.
+#[derive(Debug)]
+pub struct Arena<T, K, const LOG2: u32> {
+    chunks: ChunkedArray<Chunk<T, LOG2>, K, DIRECTORY_LOG2>,
+    account: Mutex<RowAccount>,
+    /// What the memory is counted under.
+    kind: K,
+}
+
+/// Which rows are handed out, and which can be.
+#[derive(Debug, Default)]
+struct RowAccount {
+    /// Rows that came back, by the logarithm of their length.
+    free: Vec<Vec<u64>>,
+    /// The rest of the chunk that rows are cut from.
+    fresh: Range<u64>,
+    /// How many entries of each chunk are handed out.
+    live: Vec<u32>,
+    /// Numbers of chunks whose memory was given up.
+    vacant: Vec<u64>,
+}
+
+impl RowAccount {
+    /// The entry numbers of another chunk of `len` entries. A chunk that was given up is taken before a new one.
+    fn open_chunk(&mut self, len: u64) -> Range<u64> {
+        let chunk = self.vacant.pop().unwrap_or_else(|| {
+            self.live.push(0);
+            self.live.len() as u64 - 1
+        });
+        // Number 0 stands for "no row".
+        (chunk * len).max(1)..(chunk + 1) * len
+    }
+}
+
+impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, LOG2> {
+    const CHUNK: u64 = 1 << LOG2;
+
+    /// An arena without chunks.
+    pub fn new(kind: K) -> Self {
+        Arena { chunks: ChunkedArray::new(kind), account: Mutex::default(), kind }
+    }
+
+    fn chunk_of(number: u64) -> usize {
+        (number >> LOG2) as usize
+    }
+
+    /// The entries of a row that has not come back since the pin began. `None` if its chunk has no memory.
+    #[inline]
+    pub fn row<'p>(&'p self, start: u64, len: u64, pin: &'p Pin) -> Option<&'p [T]> {
+        let at = (start & (Self::CHUNK - 1)) as usize;
+        self.chunks.get(start >> LOG2)?.0.get(pin)?.get(at..at + len as usize)
+    }
+
+    /// As [`Arena::row`], of one entry.
+    #[inline]
+    pub fn get<'p>(&'p self, number: u64, pin: &'p Pin) -> Option<&'p T> {
+        self.chunks.get(number >> LOG2)?.0.get(pin)?.get((number & (Self::CHUNK - 1)) as usize)
+    }
+
+    /// Hands out a row of `len` entries: its number and its entries. `len` is a power of two that fits a chunk.
+    pub fn allocate<'p>(&'p self, len: u64, memory: &impl Accounting<K>, pin: &'p Pin) -> (u64, &'p [T]) {
+        debug_assert!(len.is_power_of_two() && len <= Self::CHUNK, "a row of {len} entries fits no chunk");
+        let class = len.ilog2() as usize;
+        // RECLAIM-5: handed out under the lock.
+        let mut account = self.account.lock();
+        let start = match account.free.get_mut(class).and_then(Vec::pop) {
+            Some(start) => {
+                // A row that came back was last touched long ago or by another core, so the next one is loaded ahead.
+                let next = account.free[class].last().and_then(|next| self.get(*next, pin));
+                next.into_iter().for_each(crate::prefetch::prefetch);
+                start
+            }
+            None => {
+                if account.fresh.end - account.fresh.start < len {
+                    // The rest of the chunk is unused until the chunk is given up.
+                    account.fresh = account.open_chunk(Self::CHUNK);
+                    // A row as long as a chunk does not fit the first one.
+                    if account.fresh.end - account.fresh.start < len {
+                        account.fresh = account.open_chunk(Self::CHUNK);
+                    }
+                }
+                let start = account.fresh.start;
+                account.fresh.start += len;
+                start
+            }
+        };
+        account.live[Self::chunk_of(start)] += len as u32;
+        let chunk = self.chunks.ensure(start >> LOG2, memory);
+        let (entries, is_new) = chunk.0.get_or_init(pin, || (0..Self::CHUNK).map(|_| T::default()).collect());
+        if is_new {
+            memory.add(self.kind, size_of_val(entries));
+        }
+        let at = (start & (Self::CHUNK - 1)) as usize;
+        (start, &entries[at..at + len as usize])
+    }
+
+    /// Takes back a row, a grace period after it was unlinked (RECLAIM-7).
+    pub fn free(&self, start: u64, len: u64) {
+        let class = len.ilog2() as usize;
+        let mut account = self.account.lock();
+        account.live[Self::chunk_of(start)] -= len as u32;
+        if account.free.len() <= class {
+            account.free.resize_with(class + 1, Vec::new);
+        }
+        account.free[class].push(start);
+    }
+
+    /// Gives up the memory of empty chunks. Returns how many there were.
+    pub fn give_back_chunks<G: From<Retired>>(&self, memory: &impl Accounting<K>, garbage: &mut Vec<G>) -> usize {
+        let mut guard = self.account.lock();
+        let RowAccount { free, fresh, live, vacant } = &mut *guard;
+        let is_there = |chunk: &u64| self.chunks.get(*chunk).is_some_and(|chunk| chunk.0.is_some());
+        let empty = |chunk: &u64| live[*chunk as usize] == 0 && is_there(chunk);
+        let empty: Vec<u64> = (0..live.len() as u64).filter(empty).collect();
+        if empty.is_empty() {
+            return 0;
+        }
+        for rows in free.iter_mut() {
+            rows.retain(|start| live[Self::chunk_of(*start)] > 0);
+            // The lowest numbers are handed out first from here on, so that rows gather in few chunks.
+            rows.sort_unstable_by(|one, other| other.cmp(one));
+            rows.shrink_to(2 * rows.len());
+        }
+        if !fresh.is_empty() && live[Self::chunk_of(fresh.start)] == 0 {
+            *fresh = 0..0;
+        }
+        for &number in &empty {
+            let chunk = self.chunks.get(number).expect("it was found to be there");
+            memory.remove(self.kind, chunk.0.bytes());
+            garbage.extend(chunk.0.take().map(G::from));
+        }
+        vacant.extend(empty.iter().rev());
+        empty.len()
+    }
+
+    /// How many entries are handed out, and the bytes of rows that came back.
+    pub fn usage(&self) -> Usage {
+        let account = self.account.lock();
+        let live = account.live.iter().map(|&live| u64::from(live)).sum();
+        let free: u64 = account.free.iter().enumerate().map(|(class, rows)| (rows.len() as u64) << class).sum();
+        Usage { live, free_bytes: free * size_of::<T>() as u64 }
+    }
+
+    /// The memory of all chunks in bytes.
+    pub fn bytes(&self) -> usize {
+        self.chunks.bytes() + self.chunks.iter().map(|chunk| chunk.0.bytes()).sum::<usize>()
+    }
+
+    /// The entries of all chunks, handed out or not.
+    pub fn iter<'p>(&'p self, pin: &'p Pin) -> impl Iterator<Item = &'p T> {
+        self.chunks.iter().filter_map(|chunk| chunk.0.get(pin)).flatten()
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::accounting::Counted;
+    use crate::epoch;
+    use crate::limbo::Limbo;
+
+    type Small = Arena<AtomicU64, (), 4>;
+
+    #[test]
+    fn rows_of_all_lengths_lie_apart_and_are_used_again() {
+        let memory = Counted::default();
+        let (arena, pin) = (Small::new(()), epoch::pin());
+        let mut owner = HashMap::new();
+        for round in 0..200_u64 {
+            let len = 1 << (round % 5);
+            let (start, entries) = arena.allocate(len, &memory, &pin);
+            assert_eq!((entries.len() as u64, start / 16), (len, (start + len - 1) / 16));
+            assert!((start..start + len).all(|number| number != 0 && owner.insert(number, round).is_none()));
+            if round % 3 == 0 {
+                arena.free(start, len);
+                owner.retain(|number, _| !(start..start + len).contains(number));
+            }
+        }
+        assert_eq!(arena.usage().live, owner.len() as u64);
+        assert_eq!(arena.bytes() as u64, memory.bytes());
+    }
+
+    #[test]
+    fn empty_chunks_are_given_back_and_their_numbers_taken_again() {
+        let (memory, limbo) = (Counted::default(), Limbo::<Retired>::default());
+        let arena = Small::new(());
+        let fill = |count: u64, len: u64| -> Vec<u64> {
+            let pin = epoch::pin();
+            (0..count).map(|_| arena.allocate(len, &memory, &pin).0).collect()
+        };
+        let give_back = || {
+            let mut garbage: Vec<Retired> = Vec::new();
+            let count = arena.give_back_chunks(&memory, &mut garbage);
+            limbo.take_in(garbage);
+            assert_eq!(arena.bytes() as u64, memory.bytes());
+            count
+        };
+        let rows = fill(100, 4);
+        let peak = memory.bytes();
+        rows[..99].iter().for_each(|&start| arena.free(start, 4));
+        assert!(give_back() > 20);
+        assert_eq!((give_back(), arena.usage().live), (0, 4));
+        let pin = epoch::pin();
+        assert!(arena.row(rows[99], 4, &pin).is_some() && arena.row(rows[0], 4, &pin).is_none());
+        drop(pin);
+        // The same chunks again, cut into other rows.
+        let other = fill(200, 2);
+        assert!(other.iter().all(|start| *start < rows[99] + 16));
+        assert!(memory.bytes() <= peak);
+        other.iter().for_each(|&start| arena.free(start, 2));
+        arena.free(rows[99], 4);
+        assert!(give_back() > 20);
+        assert_eq!(arena.iter(&epoch::pin()).count(), 0);
+        epoch::wait_for_readers();
+        limbo.release_boxes();
+    }
+
+    #[test]
+    fn rows_come_and_go_while_chunks_are_given_back() {
+        let rounds = if cfg!(miri) { 20 } else { 3_000 };
+        let (memory, limbo) = (Counted::default(), Limbo::<Retired>::default());
+        let arena = Small::new(());
+        std::thread::scope(|scope| {
+            for thread in 1..3_u64 {
+                let (arena, memory) = (&arena, &memory);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let pin = epoch::pin();
+                        let rows: Vec<_> = (0..9).map(|at| arena.allocate(1 << (at % 4), memory, &pin)).collect();
+                        let mark = |at: usize| thread << 32 | round << 8 | at as u64;
+                        for (at, (_, entries)) in rows.iter().enumerate() {
+                            entries.iter().for_each(|entry| entry.store(mark(at), Ordering::Relaxed));
+                        }
+                        for (at, (start, entries)) in rows.iter().enumerate() {
+                            assert!(entries.iter().all(|entry| entry.load(Ordering::Relaxed) == mark(at)));
+                            arena.free(*start, entries.len() as u64);
+                        }
+                    }
+                });
+            }
+            for _ in 0..rounds {
+                let mut garbage: Vec<Retired> = Vec::new();
+                arena.give_back_chunks(&memory, &mut garbage);
+                limbo.take_in(garbage);
+                limbo.release_boxes();
+            }
+        });
+        assert_eq!(arena.usage().live, 0);
+        assert_eq!(arena.bytes() as u64, memory.bytes());
+    }
+}

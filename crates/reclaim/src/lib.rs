@@ -1,0 +1,49 @@
+//! Memory that readers may still hold: when it may be freed or used again, and the lock-free structures built on that.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`epoch`] | pins of threads and grace periods: read this first |
+//! | [`limbo`] | unlinked things that wait for their grace period; `retired` is memory among them |
+//! | `epoch_cell` | boxes and arrays that are replaced while readers use them |
+//! | `record`, `pool` | records that are handed out by number, cleared, and used again |
+//! | `chunked`, `arena` | arrays that grow while readers use them; rows of entries whose memory is given back |
+//! | `once`, `append_map` | arrays and maps that are made while readers use them, and then stay |
+//! | [`accounting`] | how these structures report their memory to their owner |
+//! | [`sync`] | the concurrency primitives, which model tests replace |
+//! | [`mod@prefetch`], [`text`] | two instructions' worth of `unsafe` that have nowhere else to be |
+//!
+//! Not here: graphs, versions, transactions. Nearly all `unsafe` of Mangrove is in this crate, a leaf of it that Miri and
+//! the models can run on its own. All but two functions are safe to call: freeing retired memory, which is private, and
+//! [`RecordCell::clear`].
+//!
+//! The invariants are RECLAIM-1 to RECLAIM-8, each in the header of the module that keeps it.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod accounting;
+mod append_map;
+mod arena;
+mod chunked;
+pub mod epoch;
+mod epoch_cell;
+pub mod limbo;
+mod once;
+mod pool;
+pub mod prefetch;
+mod record;
+mod retired;
+pub mod sync;
+pub mod text;
+
+pub use accounting::Accounting;
+pub use append_map::AppendMap;
+pub use arena::Arena;
+pub use chunked::ChunkedArray;
+pub use epoch::{Grace, Pin};
+pub use epoch_cell::{EpochCell, EpochSlice, Guarded};
+pub use limbo::{Limbo, Unlinked};
+pub use once::{CellArrays, OnceCells, OnceSlice};
+pub use pool::{FreeList, Pool, Usage};
+pub use record::RecordCell;
+pub use retired::Retired;

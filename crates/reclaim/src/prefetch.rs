@@ -1,0 +1,20 @@
+//! Asking the processor for memory before it is needed.
+//!
+//! Batched reads keep many cache misses in flight. On a machine where a dependent random read costs thirty times an
+//! overlapped one, that makes them 2 to 3 times as fast.
+
+#![expect(unsafe_code, reason = "the prefetch instruction has no safe form")]
+
+/// Starts loading the cache line that `target` begins in. Never changes what a program computes.
+#[inline(always)]
+pub fn prefetch<T>(target: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64. The instruction accesses no memory architecturally and cannot
+        // fault; the address is valid besides, since it comes from a reference.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(target).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = target;
+}

@@ -1,0 +1,456 @@
+//! Compaction: tails and dead cells go, and lists are packed runs again.
+//!
+//! One table at a time (a page's vertices, one direction, one edge label set), by the one thread that has the tablet's
+//! turn:
+//!
+//! 1. *Look*: every list is read without a latch; one that is no clean run gets the compaction bit first. Edges of tails
+//!    are asked for their versions, and of the packed ones those that may have ended (`adjacency::ended`). Edges that every
+//!    snapshot sees and nobody is ending go into the list's new run. Cells of edges that are over are dropped. The
+//!    rest (too young, or ending) goes into a new, short tail.
+//! 2. *Build*: the runs become a new block of the table, under the next layout version.
+//! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch where there is one.
+//!    What was added to a list since it was looked at goes into the new one's tail; one that became dirty stays dirty.
+//! 4. *Remember*: what was replaced stays readable as the table's previous layout, until every transaction has ended
+//!    that may have a cursor inside one of the lists. Then its records are given up, and the cells that were dropped
+//!    count as gone.
+//!
+//! Why a clean run is right. Let a run hold an edge whose end somebody claims. Compaction set the bit, passed a SeqCst
+//! fence, then read the end word; the claimer claimed, passed a fence, then read the descriptor
+//! (`AdjacencyTable::mark_ended`). If compaction did not see the claim, the claimer sees the bit and takes it away, so
+//! that the new list is made dirty too; or it sees the new descriptor, and marks that one. A clean run without a header has
+//! no bit; there the claimer makes the descriptor itself dirty, and one of the two exchanges fails.
+//!
+//! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time. Every
+//! compaction takes a layout version of its own (`adjacency` says how cursors use it).
+//!
+//! Which tables, and when, says [`Effort`]. A table counts the cells that were appended to it and the ends of its edges
+//! ([`Changes`]); the writer whose change makes it *due* puts it into its tablet's list. So under load nothing walks the
+//! graph to find work, every table has a bounded part of it waiting, and a change costs the same share of a rewrite
+//! wherever it happens. Tables that never become due are found by a walk, once they are left alone.
+//!
+//! [`Changes`]: crate::adjacency::Changes
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
+use mangrove_reclaim::{Pin, epoch};
+
+use crate::adjacency::{AdjacencyTable, Block, HEADER, Layout, List, NewList, Seen, Suspects, Weight, is_clean_run};
+use crate::garbage::RunningTransactions;
+use crate::memory::{Garbage, RecordKind};
+use crate::page::{TableName, Tablet, VertexPage};
+use crate::store::Store;
+use crate::version::{CLOSED, NEVER, claimed_by};
+
+/// Which tables are compacted.
+///
+/// Reading a table of which 1 % of the lists are dirty costs 1.1 times a clean one, 10 % cost 2 times. Rewriting it
+/// costs about as much as reading it five times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effort {
+    /// What was changed at all.
+    All,
+    /// Tables that are due, and those left alone at the moment from one change in a hundred lists on.
+    Worthwhile,
+    /// Tables that are due: as many changes as they have lists, or a sixteenth of their cells.
+    Due,
+}
+
+/// A quiet table is worth it from so many changes on a hundred lists.
+const QUIET_PERCENT: u64 = 1;
+/// A long list is packed again when this part of it is in its tail or ended: every edge is then rewritten about eight
+/// times at most while the list grows.
+const LONG_LIST_PART: u64 = 8;
+
+/// What an edge is to a compaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    /// Every snapshot sees it, and nobody is ending it.
+    Settled,
+    /// Some see it, and some do not.
+    Changing,
+    /// Nobody sees it, now or later.
+    Over,
+}
+
+/// A list that was looked at. Ranges are of the arrays of the same name in [`Draft`].
+struct Looked {
+    seen: Seen,
+    /// The run of the new list: in the table's new block, or in one that it has to itself.
+    run: Range<usize>,
+    own: Option<Block>,
+    young: Range<usize>,
+}
+
+/// Lists are read in groups of so many, which are loaded ahead together.
+const GROUP: usize = 16;
+
+/// What becomes of a table's lists, before any is replaced. Its arrays are used for one table after another.
+#[derive(Default)]
+struct Draft {
+    /// Vertices that may have a list.
+    slots: Vec<usize>,
+    looked: Vec<Looked>,
+    /// The cells of the new block, in two parallel arrays.
+    neighbors: Vec<VertexId>,
+    edges: Vec<EdgeId>,
+    /// Cells of new tails.
+    young: Vec<(VertexId, EdgeId)>,
+    /// Edges whose cells go.
+    dropped: Vec<EdgeId>,
+    /// Cells of the list at hand that every snapshot sees.
+    frozen: Vec<(VertexId, EdgeId)>,
+    /// Where the names of edges that ended are taken to.
+    names: Vec<u64>,
+    /// Whether a long list with changes stays as it is, until there are more of them.
+    is_some_left: bool,
+}
+
+impl Draft {
+    fn clear(&mut self) {
+        self.is_some_left = false;
+        self.slots.clear();
+        self.looked.clear();
+        self.neighbors.clear();
+        self.edges.clear();
+        self.young.clear();
+        self.dropped.clear();
+    }
+}
+
+/// How far transactions are, at the beginning of a compaction. Later is only better.
+#[derive(Clone, Copy)]
+struct Reached {
+    oldest_snapshot: u64,
+    oldest_transaction: u64,
+}
+
+impl Store {
+    /// Compacts tables that are worth it; returns how many lists were replaced or layouts given up.
+    pub fn compact(&self, running: &dyn RunningTransactions, effort: Effort) -> usize {
+        let reached =
+            Reached { oldest_snapshot: running.oldest_snapshot(), oldest_transaction: running.oldest_transaction() };
+        let mut done = 0;
+        for tablet in &self.tablets {
+            let turn = if effort == Effort::All { Some(tablet.turn.lock()) } else { tablet.turn.try_lock() };
+            if turn.is_none() {
+                continue;
+            }
+            done += self.give_up_layouts(tablet, reached) + self.compact_listed(tablet, running, reached, effort);
+            // Quiet tablets cost nothing: the tables of a large graph are many.
+            if effort != Effort::Due && tablet.lists.take_change() {
+                done += self.compact_others(tablet, running, reached, effort);
+            }
+            if effort != Effort::Due && tablet.take_new_free_slots() {
+                done += self.freeze_with_free_slots(tablet, reached.oldest_snapshot, effort == Effort::All);
+            }
+        }
+        done
+    }
+
+    /// Gives up the layouts that nobody can be inside any more.
+    fn give_up_layouts(&self, tablet: &Tablet, reached: Reached) -> usize {
+        let (mut count, mut garbage) = (0, Vec::new());
+        loop {
+            let name = {
+                let mut tasks = tablet.tasks.lock();
+                match tasks.layouts.front() {
+                    Some(&(boundary, name)) if boundary <= reached.oldest_transaction => {
+                        tasks.layouts.pop_front();
+                        name
+                    }
+                    _ => break,
+                }
+            };
+            let (_, table) = tablet.table(name).expect("a table stays where it was listed");
+            self.give_up_layout(tablet, table, &mut garbage);
+            count += 1;
+            // It may have become due while it had to wait.
+            if table.changes.is_due() && table.changes.enlist() {
+                tablet.tasks.lock().tables.push(name);
+            }
+        }
+        self.collectors_limbo.take_in(garbage);
+        count
+    }
+
+    fn compact_listed(
+        &self,
+        tablet: &Tablet,
+        running: &dyn RunningTransactions,
+        reached: Reached,
+        effort: Effort,
+    ) -> usize {
+        let listed = std::mem::take(&mut tablet.tasks.lock().tables);
+        let mut draft = Draft::default();
+        let compact = |&name: &TableName| {
+            let (page, table) = tablet.table(name).expect("a table stays where it was listed");
+            table.changes.delist();
+            Compaction { store: self, tablet, page, table, name, running, reached }.run(effort, &mut draft)
+        };
+        listed.iter().map(compact).sum()
+    }
+
+    /// Looks at all tables.
+    fn compact_others(
+        &self,
+        tablet: &Tablet,
+        running: &dyn RunningTransactions,
+        reached: Reached,
+        effort: Effort,
+    ) -> usize {
+        let (mut done, mut draft) = (0, Draft::default());
+        for (number, page) in tablet.vertices.numbered() {
+            for direction in [Direction::Out, Direction::In] {
+                for (label, table) in page.tables(direction).iter() {
+                    let name = TableName { page: number as u32, direction, label: LabelSetId(label) };
+                    let compaction = Compaction { store: self, tablet, page, table, name, running, reached };
+                    done += compaction.run(effort, &mut draft);
+                    if table.changes.weight() > 0 {
+                        tablet.lists.note_change();
+                    }
+                }
+            }
+        }
+        done
+    }
+
+    /// Gives up the records of a table's previous layout, and counts the cells that were dropped with it.
+    fn give_up_layout(&self, tablet: &Tablet, table: &AdjacencyTable, garbage: &mut Vec<Garbage>) {
+        let pin = epoch::pin();
+        let Some(previous) = table.previous.get(&pin) else { return };
+        for descriptor in &previous.descriptors {
+            tablet.lists.prefetch(descriptor.load(Ordering::Relaxed), &pin);
+        }
+        for descriptor in &previous.descriptors {
+            tablet.lists.retire(descriptor.load(Ordering::Acquire), tablet.id.0, garbage, &pin);
+        }
+        let dropped = std::mem::take(&mut *previous.dropped.lock());
+        self.reclaimed.cells.fetch_add(dropped.len() as u64, Ordering::Relaxed);
+        self.release_reference(&dropped, garbage);
+        self.memory.remove(RecordKind::Descriptor, previous.bytes());
+        garbage.extend(table.previous.swap(None).map(Garbage::Box));
+        table.retire_blocks(&tablet.lists, garbage, self.space(), &pin);
+    }
+
+    fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
+        let Some((_, page)) = self.edge_page(edge) else { return Standing::Over };
+        let (begin, end) = page.core.version_under(pin, edge.offset());
+        match (begin, end) {
+            (NEVER, _) => Standing::Over,
+            (_, end) if claimed_by(end).is_none() && end <= oldest => Standing::Over,
+            (begin, end) if begin <= oldest && (end == NEVER || end == CLOSED) => Standing::Settled,
+            _ => Standing::Changing,
+        }
+    }
+}
+
+struct Compaction<'a> {
+    store: &'a Store,
+    tablet: &'a Tablet,
+    page: &'a VertexPage,
+    table: &'a AdjacencyTable,
+    name: TableName,
+    running: &'a dyn RunningTransactions,
+    reached: Reached,
+}
+
+impl Compaction<'_> {
+    /// Returns how many lists it replaced.
+    fn run(&self, effort: Effort, draft: &mut Draft) -> usize {
+        // Somebody may still be inside the layout before the last. When it goes, the table is looked at again.
+        if self.table.previous.is_some() || !self.is_worthwhile(effort) {
+            return 0;
+        }
+        // A table is a quantum.
+        draft.clear();
+        self.compact(effort, draft, &epoch::pin())
+    }
+
+    fn is_worthwhile(&self, effort: Effort) -> bool {
+        let changes = &self.table.changes;
+        match effort {
+            Effort::All => changes.weight() > 0,
+            Effort::Due => changes.is_due(),
+            Effort::Worthwhile if changes.is_quiet() => changes.is_part_of(self.page.core.used(), QUIET_PERCENT),
+            Effort::Worthwhile => changes.is_due(),
+        }
+    }
+
+    fn compact(&self, effort: Effort, draft: &mut Draft, pin: &Pin) -> usize {
+        let (store, table) = (self.store, self.table);
+        let version = table.take_layout_version(pin);
+        // What comes from here on is counted for the next time.
+        table.changes.restart();
+        let mut names = std::mem::take(&mut draft.names);
+        let suspects = table.ended.take(&mut names);
+        draft.slots.extend(table.descriptors.slots(pin));
+        for first in (0..draft.slots.len()).step_by(GROUP) {
+            let group = first..draft.slots.len().min(first + GROUP);
+            self.prefetch(&draft.slots[group.clone()], &suspects, pin);
+            group.for_each(|nth| self.look(draft.slots[nth], version, effort, &suspects, draft, pin));
+        }
+        // Whoever compacts everything has to find the table. (One for all: they are not to make it due.)
+        table.changes.keep(u32::from(draft.is_some_left));
+        if draft.looked.is_empty() {
+            suspects.give_back();
+            draft.names = names;
+            self.give_up_empty(pin);
+            return 0;
+        }
+        draft.names = names;
+        table.changes.set_limit(draft.looked.len(), draft.neighbors.len());
+        if !draft.neighbors.is_empty() {
+            table.add_block(version, Block::new(&draft.neighbors, &draft.edges), &store.memory);
+        }
+        let layout = Layout::new(draft.looked.iter().map(|list| list.seen.at));
+        store.memory.add(RecordKind::Descriptor, layout.bytes());
+        let none_before = table.previous.swap(Some(layout));
+        assert!(none_before.is_none(), "a table has one previous layout at most");
+        let replaced = self.replace(version, draft, pin);
+        let boundary = self.running.next_transaction();
+        self.tablet.tasks.lock().layouts.push_back((boundary, self.name));
+        store.reclaimed.tables.fetch_add(1, Ordering::Relaxed);
+        replaced
+    }
+
+    /// Gives up what a table has whose lists have gone with their vertices.
+    fn give_up_empty(&self, pin: &Pin) {
+        let mut garbage = Vec::new();
+        self.table.retire_blocks(&self.tablet.lists, &mut garbage, self.store.space(), pin);
+        self.store.collectors_limbo.take_in(garbage);
+    }
+
+    /// Starts loading what lists with headers are made of, step by step for all of them: header, tail, version words.
+    fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
+        let (table, lists) = (self.table, &self.tablet.lists);
+        group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin), pin));
+        group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at, pin), pin));
+        for &at in group {
+            let list = table.list(at, lists, pin);
+            list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
+            if !suspects.is_empty() && list.edges.len() < self.long_list() as usize {
+                let asked = list.edges.iter().filter(|edge| suspects.has(**edge));
+                asked.for_each(|edge| self.prefetch_version(*edge, pin));
+            }
+        }
+    }
+
+    fn prefetch_version(&self, edge: EdgeId, pin: &Pin) {
+        if let Some(core) = self.store.edge_core(edge) {
+            core.prefetch_version(pin, edge.offset());
+        }
+    }
+
+    /// Reads a list and drafts what it is to become in layout `version`, unless it stays as it is.
+    fn look(&self, at: usize, version: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
+        let (table, lists) = (self.table, &self.tablet.lists);
+        let mut old = table.descriptor(at, pin);
+        // Those with a block to themselves do not come every time: they keep no names.
+        let mut is_apart = false;
+        if old & HEADER != 0 {
+            let weight = table.weigh(old, lists, pin);
+            // The version has come round to that of the list: the next compaction takes another one.
+            if !self.is_due(&weight, effort) || weight.layout_version == version {
+                draft.is_some_left |= self.is_due(&weight, Effort::All);
+                return;
+            }
+            is_apart = weight.is_apart;
+        }
+        if !is_clean_run(old) {
+            old = table.begin_compaction(at, self.store.space(), pin);
+        }
+        if old == 0 {
+            return;
+        }
+        let list = table.list_of(old, lists, pin);
+        let (first, first_young) = (draft.neighbors.len(), draft.young.len());
+        let is_asked_whole = (is_apart && list.dirty) || suspects.has_list(at);
+        self.draft_cells(&list, (!is_asked_whole).then_some(suspects), draft, pin);
+        let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_layout: version };
+        let (mut run, mut own) = (first..draft.neighbors.len(), None);
+        if run.len() as u64 >= self.long_list() {
+            own = Some(Block::new(&draft.neighbors[first..], &draft.edges[first..]));
+            run = 0..run.len();
+            draft.neighbors.truncate(first);
+            draft.edges.truncate(first);
+        }
+        draft.looked.push(Looked { seen, run, own, young: first_young..draft.young.len() });
+    }
+
+    /// Drafts the run and the tail of a list: asks all edges of the tail, and of the run the suspects, or all.
+    fn draft_cells(&self, list: &List<'_>, suspects: Option<&Suspects<'_>>, draft: &mut Draft, pin: &Pin) {
+        draft.frozen.clear();
+        list.tail(0).for_each(|(_, neighbor, edge)| self.put((neighbor, edge), draft, pin));
+        let (neighbors, edges) = (list.neighbors, list.edges);
+        let mut kept = 0;
+        if suspects.is_none_or(|suspects| !suspects.is_empty()) {
+            // Mostly few are asked: what lies between them stays as it is.
+            for at in 0..edges.len() {
+                if suspects.is_none_or(|suspects| suspects.has(edges[at])) {
+                    self.keep(&neighbors[kept..at], &edges[kept..at], draft);
+                    self.put((neighbors[at], edges[at]), draft, pin);
+                    kept = at + 1;
+                }
+            }
+        }
+        if kept == 0 && draft.frozen.is_empty() {
+            // The run as it is.
+            draft.neighbors.extend_from_slice(neighbors);
+            draft.edges.extend_from_slice(edges);
+            return;
+        }
+        self.keep(&neighbors[kept..], &edges[kept..], draft);
+        // A few cells, and a run that ascends: what this sort finds and merges.
+        draft.frozen.sort();
+        draft.neighbors.extend(draft.frozen.iter().map(|cell| cell.0));
+        draft.edges.extend(draft.frozen.iter().map(|cell| cell.1));
+    }
+
+    fn keep(&self, neighbors: &[VertexId], edges: &[EdgeId], draft: &mut Draft) {
+        draft.frozen.extend(neighbors.iter().copied().zip(edges.iter().copied()));
+    }
+
+    /// Says where a cell goes that may have to be seen differently by some.
+    fn put(&self, cell: (VertexId, EdgeId), draft: &mut Draft, pin: &Pin) {
+        match self.store.standing(pin, cell.1, self.reached.oldest_snapshot) {
+            Standing::Settled => draft.frozen.push(cell),
+            Standing::Changing => draft.young.push(cell),
+            Standing::Over => draft.dropped.push(cell.1),
+        }
+    }
+
+    fn replace(&self, version: u32, draft: &mut Draft, pin: &Pin) -> usize {
+        let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
+        let previous = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
+        let (replaced, mut left) = (draft.looked.len(), 0);
+        for (Looked { seen, run, own, young }, remembered) in draft.looked.drain(..).zip(&previous.descriptors) {
+            let tail = &draft.young[young];
+            let made = table.make_list(NewList { layout_version: version, run, own, tail }, lists, &store.memory, pin);
+            let is_as_built = table.replace(&seen, made, remembered, lists, store.space(), pin);
+            left += u32::from(!tail.is_empty() || !is_as_built);
+        }
+        previous.dropped.lock().extend(draft.dropped.drain(..));
+        // Lists that are not clean yet are worth another look.
+        table.changes.keep(left);
+        replaced
+    }
+
+    fn long_list(&self) -> u64 {
+        self.store.sizes.long_list.into()
+    }
+
+    /// Whether a list with a header is to be packed.
+    fn is_due(&self, weight: &Weight, effort: Effort) -> bool {
+        let Weight { packed, is_apart, tail, ended, is_dirty, .. } = *weight;
+        // A long list moves to a block of its own first of all.
+        if packed < self.long_list() || !is_apart {
+            return true;
+        }
+        match effort {
+            Effort::All => tail > 0 || is_dirty,
+            Effort::Worthwhile | Effort::Due => (tail + ended) * LONG_LIST_PART >= packed,
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Property indexes: from values to the vertices that may have them.
+//!
+//! An index is on one key or several, of all vertices or those with a label. A *hash* index answers equality on
+//! all its keys; an *ordered* one also equality on some of its first keys with a range on the next. Either may be
+//! *unique*.
+//!
+//! Entries are *candidates*: added when a value is written, re-checked by every reader against the visible
+//! values, and taken out by garbage collection when no version needs them. So an index needs no versions of
+//! its own, and a rollback leaves nothing to clean but entries that no longer check out. Adding an entry and
+//! taking it out are decided under one lock, and both look at the cells inside it or before it: a writer
+//! stores, fences and adds; a collector locks, fences, looks at the cells, and removes. The entry of a cell that
+//! the collector did not see is added after it has unlocked.
+//!
+//! An index is built while others write: it is registered first, so that every write from then on adds its
+//! entry; then all pages are scanned, every version of every cell. A writer stores the cell first and looks
+//! for indexes second, the builder does it the other way round, with a SeqCst fence between the two steps on
+//! both sides: one of them notices. Only when the scan is through is the index offered to readers, and only to
+//! snapshots from then on.
+//!
+//! Keys: a hash index hashes so that numbers equal across types meet (`compare::equal`), an ordered one
+//! sorts by `compare::order`, where they are equal too.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `key` | the values an entry is filed under, their order and hash, intervals of them |
+//! | `hashed`, `ordered` | the two structures |
+//!
+//! Which entries a vertex has is in `write::index_entries`.
+
+mod hashed;
+mod key;
+mod ordered;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mangrove_graph::{IndexId, IndexInfo, IndexRange, KeyId, LabelId, Result, Value, VertexId};
+
+use self::hashed::HashEntries;
+pub(crate) use self::key::IndexKey;
+use self::key::Interval;
+use self::ordered::OrderedEntries;
+use crate::memory::{Memory, RecordKind};
+use crate::version::NEVER;
+
+/// The most keys an index may have.
+pub const INDEX_KEYS_MAX: usize = 8;
+
+/// What an index is to be like.
+#[derive(Clone, Debug)]
+pub struct IndexOptions {
+    /// Only vertices with this label; `None`: all.
+    pub label: Option<LabelId>,
+    /// The properties, most significant first: 1 to [`INDEX_KEYS_MAX`] different ones.
+    pub keys: Vec<KeyId>,
+    /// Answers ranges too.
+    pub ordered: bool,
+    /// Refuses a second vertex with the same values.
+    pub unique: bool,
+}
+
+/// An index with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexReport {
+    /// What it is like.
+    pub info: IndexInfo,
+    /// Whether it is complete: queries use it.
+    pub online: bool,
+    /// Entries: vertices times the values they have or recently had.
+    pub entries: u64,
+    /// Different values (of a composite index: combinations) among them. Equal ones that lie on different
+    /// pages of an ordered index may be counted twice.
+    pub distinct: u64,
+    /// The memory it takes.
+    pub bytes: u64,
+}
+
+/// What adding an entry added, or taking one out took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Added {
+    /// Nothing: the entry was there.
+    Known,
+    /// An entry under a key that others share.
+    Entry,
+    /// The only entry of its key.
+    Key,
+}
+
+/// The bytes of one index, counted in the store's memory, too.
+#[derive(Debug, Default)]
+struct Ledger {
+    bytes: AtomicU64,
+}
+
+impl Ledger {
+    /// An allocation that was `before` bytes is `after` bytes now; 0 stands for none.
+    fn resize(&self, before: usize, after: usize, memory: &Memory) {
+        if before == after {
+            return;
+        }
+        if before > 0 {
+            memory.remove(RecordKind::PropertyIndex, before);
+            self.bytes.fetch_sub(before as u64, Ordering::Relaxed);
+        }
+        if after > 0 {
+            memory.add(RecordKind::PropertyIndex, after);
+            self.bytes.fetch_add(after as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) as usize
+    }
+}
+
+#[derive(Debug)]
+enum Entries {
+    Hash(HashEntries),
+    Ordered(OrderedEntries),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct PropertyIndex {
+    pub(crate) info: IndexInfo,
+    /// The first snapshot that may use the index; `NEVER` while it is built.
+    usable_from: AtomicU64,
+    entries: Entries,
+    entry_count: AtomicU64,
+    distinct_count: AtomicU64,
+    ledger: Ledger,
+}
+
+impl PropertyIndex {
+    pub(crate) fn new(id: IndexId, options: &IndexOptions, memory: &Memory) -> Self {
+        let ledger = Ledger::default();
+        let entries = if options.ordered {
+            Entries::Ordered(OrderedEntries::new(&ledger, memory))
+        } else {
+            Entries::Hash(HashEntries::new())
+        };
+        let IndexOptions { label, ordered, unique, .. } = *options;
+        PropertyIndex {
+            info: IndexInfo { id, label, keys: options.keys.as_slice().into(), ordered, unique },
+            usable_from: AtomicU64::new(NEVER),
+            entries,
+            entry_count: AtomicU64::new(0),
+            distinct_count: AtomicU64::new(0),
+            ledger,
+        }
+    }
+
+    /// Offers the index to snapshots from this one on.
+    pub(crate) fn publish(&self, from: u64) {
+        self.usable_from.store(from, Ordering::Release);
+    }
+
+    pub(crate) fn usable_at(&self, begin_ts: u64) -> bool {
+        self.usable_from.load(Ordering::Acquire) <= begin_ts
+    }
+
+    /// Adds an entry, and appends the vertices that were under an equal key before to `others`. Of two
+    /// writers of one value, the second meets the first; in an ordered index each may meet the other.
+    pub(crate) fn add(&self, key: IndexKey, vertex: VertexId, others: Option<&mut Vec<VertexId>>, memory: &Memory) {
+        let added = match &self.entries {
+            Entries::Hash(entries) => entries.add(key.hash_equal(), vertex, others, &self.ledger, memory),
+            Entries::Ordered(entries) => entries.add(key, vertex, others, &self.ledger, memory),
+        };
+        if added != Added::Known {
+            self.entry_count.fetch_add(1, Ordering::Relaxed);
+            self.distinct_count.fetch_add(u64::from(added == Added::Key), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes an entry out unless `still_there` says, under the lock that adding the entry takes, that a version
+    /// needs it.
+    pub(crate) fn remove_if(
+        &self,
+        key: &IndexKey,
+        vertex: VertexId,
+        still_there: impl FnOnce() -> bool,
+        memory: &Memory,
+    ) -> bool {
+        let removed = match &self.entries {
+            Entries::Hash(entries) => entries.remove_if(key.hash_equal(), vertex, still_there, &self.ledger, memory),
+            Entries::Ordered(entries) => entries.remove_if(key, vertex, still_there, &self.ledger, memory),
+        };
+        if let Some(removed) = removed {
+            self.entry_count.fetch_sub(1, Ordering::Relaxed);
+            if removed == Added::Key {
+                let less = |count: u64| Some(count.saturating_sub(1));
+                let _ = self.distinct_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            }
+        }
+        removed.is_some()
+    }
+
+    /// Whether two values are filed as one.
+    pub(crate) fn files_alike(&self, a: &Value, b: &Value) -> bool {
+        match &self.entries {
+            Entries::Hash(_) => key::hash_of(a) == key::hash_of(b),
+            Entries::Ordered(_) => mangrove_graph::compare::order(a, b).is_eq(),
+        }
+    }
+
+    /// The vertices that may have these values under the first keys and one in the range under the next; not in
+    /// order, possibly more than once.
+    pub(crate) fn candidates(&self, prefix: &[Value], range: &IndexRange, out: &mut Vec<VertexId>) -> Result<()> {
+        let used = prefix.len() + 1;
+        match (range, &self.entries) {
+            (_, Entries::Ordered(_)) if used > self.info.keys.len() => {
+                return Err(mangrove_graph::Error::bug("an index was asked about more keys than it has"));
+            }
+            (IndexRange::Equal(values), Entries::Ordered(entries)) => {
+                for value in values {
+                    let limit = (value.clone(), true);
+                    entries.candidates(&Interval { prefix, low: Some(&limit), high: Some(&limit) }, out);
+                }
+            }
+            (IndexRange::Between { low, high }, Entries::Ordered(entries)) => {
+                entries.candidates(&Interval { prefix, low: low.as_ref(), high: high.as_ref() }, out);
+            }
+            (IndexRange::Equal(values), Entries::Hash(entries)) if used == self.info.keys.len() => {
+                for value in values {
+                    let all = prefix.iter().chain([value]).cloned().collect();
+                    entries.candidates(IndexKey::new(all).hash_equal(), out);
+                }
+            }
+            (_, Entries::Hash(_)) => {
+                return Err(mangrove_graph::Error::bug(
+                    "a hash index answers equality on all its keys, and was asked for something else",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The vertices that may have just these values.
+    pub(crate) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<VertexId>) {
+        match &self.entries {
+            Entries::Hash(entries) => entries.candidates(key.hash_equal(), out),
+            Entries::Ordered(entries) => entries.equal_candidates(key, out),
+        }
+    }
+
+    /// Calls `each` with the vertices of every key of the index that has more than one.
+    pub(crate) fn each_group<E>(&self, each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
+        match &self.entries {
+            Entries::Hash(entries) => entries.each_group(each),
+            Entries::Ordered(entries) => entries.each_group(each),
+        }
+    }
+
+    /// The index with its numbers.
+    pub(crate) fn report(&self) -> IndexReport {
+        IndexReport {
+            info: self.info.clone(),
+            online: self.usable_at(NEVER - 1),
+            entries: self.entry_count.load(Ordering::Relaxed),
+            distinct: self.distinct_count.load(Ordering::Relaxed),
+            bytes: self.ledger.bytes() as u64,
+        }
+    }
+
+    /// The bytes in use, added up from the structure itself.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.entries {
+            Entries::Hash(entries) => entries.walk(),
+            Entries::Ordered(entries) => entries.walk(),
+        }
+    }
+
+    /// Empties a dropped index and gives its memory back. Writers that met it in an older list add nothing more.
+    pub(crate) fn close(&self, memory: &Memory) {
+        match &self.entries {
+            Entries::Hash(entries) => entries.close(&self.ledger, memory),
+            Entries::Ordered(entries) => entries.close(&self.ledger, memory),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mangrove_graph::TabletId;
+
+    fn vertex(n: u64) -> VertexId {
+        VertexId::new(TabletId(1), n)
+    }
+
+    fn index(keys: u32, ordered: bool, memory: &Memory) -> PropertyIndex {
+        let keys = (0..keys).map(KeyId).collect();
+        PropertyIndex::new(IndexId(0), &IndexOptions { label: None, keys, ordered, unique: false }, memory)
+    }
+
+    fn candidates(index: &PropertyIndex, prefix: &[Value], range: &IndexRange) -> Vec<u64> {
+        let mut out = Vec::new();
+        index.candidates(prefix, range, &mut out).unwrap();
+        let mut slots: Vec<u64> = out.into_iter().map(VertexId::slot).collect();
+        slots.sort_unstable();
+        slots
+    }
+
+    fn one(value: impl Into<Value>) -> IndexKey {
+        IndexKey::One(value.into())
+    }
+
+    #[test]
+    fn equal_numbers_of_any_type_meet() {
+        let memory = Memory::new(u64::MAX);
+        for index in [index(1, false, &memory), index(1, true, &memory)] {
+            index.add(one(29), vertex(1), None, &memory);
+            index.add(one(29.0), vertex(2), None, &memory);
+            index.add(one("29"), vertex(3), None, &memory);
+            let mut others = Vec::new();
+            index.add(IndexKey::One(Value::I64(29)), vertex(4), Some(&mut others), &memory);
+            assert_eq!(others.len(), 2);
+            assert_eq!(candidates(&index, &[], &IndexRange::Equal(vec![Value::I8(29)])), [1, 2, 4]);
+            let report = index.report();
+            assert_eq!((report.entries, report.distinct), (4, 2));
+        }
+    }
+
+    #[test]
+    fn ranges_keep_their_bounds() {
+        let memory = Memory::new(u64::MAX);
+        let index = index(1, true, &memory);
+        (0..10).for_each(|n| index.add(one(n), vertex(n as u64), None, &memory));
+        let between = |low: Option<(i32, bool)>, high: Option<(i32, bool)>| IndexRange::Between {
+            low: low.map(|(v, b)| (Value::I32(v), b)),
+            high: high.map(|(v, b)| (Value::I32(v), b)),
+        };
+        for (range, expected) in [
+            (between(Some((3, true)), Some((5, false))), vec![3, 4]),
+            (between(Some((7, false)), None), vec![8, 9]),
+            (between(None, Some((1, true))), vec![0, 1]),
+            (between(Some((5, false)), Some((5, true))), vec![]),
+            (between(Some((6, true)), Some((5, true))), vec![]),
+        ] {
+            assert_eq!(candidates(&index, &[], &range), expected, "{range:?}");
+            assert!((0..10).all(|n| range.holds(&Value::I32(n)) == expected.contains(&(n as u64))));
+        }
+    }
+
+    #[test]
+    fn a_composite_index_answers_prefixes() {
+        let memory = Memory::new(u64::MAX);
+        let pair = |a: i32, b: i32| IndexKey::new(vec![a.into(), b.into()]);
+        for ordered in [false, true] {
+            let index = index(2, ordered, &memory);
+            for n in 0..20 {
+                index.add(pair(n / 10, n % 10), vertex(n as u64), None, &memory);
+            }
+            let equal = IndexRange::Equal(vec![Value::I32(3), Value::I32(5)]);
+            assert_eq!(candidates(&index, &[Value::I32(1)], &equal), [13, 15]);
+            if ordered {
+                index.add(one(1), vertex(99), None, &memory);
+                let range = IndexRange::Between { low: Some((Value::I32(8), true)), high: None };
+                assert_eq!(candidates(&index, &[Value::I32(0)], &range), [8, 9]);
+                let first = IndexRange::Equal(vec![Value::I32(1)]);
+                assert_eq!(candidates(&index, &[], &first).len(), 11, "with the one that lacks the second key");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_out_is_given_back() {
+        let memory = Memory::new(u64::MAX);
+        for ordered in [false, true] {
+            let index = index(1, ordered, &memory);
+            for n in 0..5_000_i32 {
+                index.add(
+                    one(format!("a name that is long enough for the heap {}", n % 100)),
+                    vertex(n as u64),
+                    None,
+                    &memory,
+                );
+            }
+            assert_eq!(index.bytes() as u64, index.report().bytes);
+            for n in 0..5_000_i32 {
+                let key = one(format!("a name that is long enough for the heap {}", n % 100));
+                assert!(!index.remove_if(&key, vertex(n as u64), || true, &memory), "it is still needed");
+                assert!(index.remove_if(&key, vertex(n as u64), || false, &memory));
+            }
+            assert_eq!((index.report().entries, index.bytes() as u64), (0, index.report().bytes));
+            index.close(&memory);
+            index.add(one("late"), vertex(1), None, &memory);
+        }
+        assert_eq!(memory.report().total_bytes(), 0);
+    }
+}

@@ -1,0 +1,466 @@
+//! The entries of an ordered index: sorted leaves under a directory that is replaced as a whole.
+//!
+//! ```text
+//! directory (ArcSwap)     low₁         low₂         low₃
+//!                  leaf₀   │   leaf₁    │   leaf₂    │   leaf₃      each behind a lock of its own
+//! ```
+//!
+//! An entry is a key and a vertex, sorted by both. Leaf `i` holds the entries from its low bound (inclusive) to
+//! the next one's. Readers and writers find their leaf in the directory they loaded, lock that leaf alone, and
+//! load the directory again where it was retired meanwhile; so writers of different parts do not meet.
+//!
+//! - A full leaf is *split*: two new ones and a new directory are published before the old one is unlocked,
+//!   retired. A leaf that has become empty is retired, too, and its range falls to its left neighbor.
+//! - Lock order: a leaf, then the directory's mutex.
+//! - The low bound of a leaf never changes. The high bound of one that is not retired only grows.
+//!
+//! A scan that meets a retired leaf goes on from that leaf's low bound in a new directory, so it may meet an
+//! entry twice and never misses one that was there throughout.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use mangrove_graph::{Result, VertexId};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+
+use super::key::{IndexKey, Interval};
+use super::{Added, Ledger};
+use crate::memory::Memory;
+
+/// Entries a leaf has at most. Inserting moves half of them, a split copies the directory: at this size both
+/// stay below a microsecond or so up to ten million entries.
+const LEAF_ENTRIES_MAX: usize = 512;
+
+#[derive(Clone, Debug)]
+struct Entry {
+    key: IndexKey,
+    vertex: VertexId,
+}
+
+impl Entry {
+    fn compare(&self, key: &IndexKey, vertex: VertexId) -> Ordering {
+        self.key.cmp(key).then(self.vertex.cmp(&vertex))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Leaf {
+    entries: Vec<Entry>,
+    /// What the entries own besides their own bytes.
+    heap_bytes: usize,
+    retired: bool,
+}
+
+impl Leaf {
+    fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.heap_bytes
+    }
+
+    fn of(entries: Vec<Entry>) -> Self {
+        let heap_bytes = entries.iter().map(|entry| entry.key.heap_bytes()).sum();
+        Leaf { entries, heap_bytes, retired: false }
+    }
+
+    /// Whether an entry beside this place has the key.
+    fn has_neighbor(&self, at: usize, key: &IndexKey) -> bool {
+        at.checked_sub(1).is_some_and(|left| self.entries[left].key == *key)
+            || self.entries.get(at).is_some_and(|right| right.key == *key)
+    }
+}
+
+/// What a leaf costs besides its entries: itself and its place in the directory, with the counts of two `Arc`s.
+const LEAF_BYTES: usize = size_of::<RwLock<Leaf>>() + size_of::<Entry>() + 6 * size_of::<usize>();
+
+#[derive(Debug, Default)]
+struct LeafDirectory {
+    /// Leaf `i + 1` begins here.
+    lows: Vec<Arc<Entry>>,
+    leaves: Vec<Arc<RwLock<Leaf>>>,
+}
+
+impl LeafDirectory {
+    /// The leaf an entry belongs to.
+    fn leaf_of(&self, key: &IndexKey, vertex: VertexId) -> usize {
+        self.lows.partition_point(|low| low.compare(key, vertex).is_le())
+    }
+
+    /// Whether the leaf's low bound has this key, so that entries before it may have it, too.
+    fn begins_with(&self, leaf: usize, key: &IndexKey) -> bool {
+        leaf.checked_sub(1).and_then(|at| self.lows.get(at)).is_some_and(|low| low.key == *key)
+    }
+
+    /// The place of the leaf that begins here, or with which what began here was merged.
+    fn leaf_from(&self, low: Option<&Entry>) -> usize {
+        low.map_or(0, |low| self.leaf_of(&low.key, low.vertex))
+    }
+
+    /// The leaf at a place gives way to others, which begin at `lows` (the first one where the old one did).
+    fn replaced(&self, at: usize, leaves: Vec<Leaf>, lows: Vec<Arc<Entry>>) -> LeafDirectory {
+        let mut next = LeafDirectory { lows: self.lows.clone(), leaves: self.leaves.clone() };
+        let leaves = leaves.into_iter().map(|leaf| Arc::new(RwLock::new(leaf)));
+        next.leaves.splice(at..=at, leaves);
+        next.lows.splice(at..at, lows);
+        next
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct OrderedEntries {
+    directory: ArcSwap<LeafDirectory>,
+    /// Held while the directory changes; true once the index was dropped.
+    changes: Mutex<bool>,
+}
+
+impl OrderedEntries {
+    pub(super) fn new(ledger: &Ledger, memory: &Memory) -> Self {
+        let directory = LeafDirectory { lows: Vec::new(), leaves: vec![Arc::default()] };
+        ledger.resize(0, LEAF_BYTES, memory);
+        OrderedEntries { directory: ArcSwap::from_pointee(directory), changes: Mutex::new(false) }
+    }
+
+    /// Adds an entry; of two that add to one key, at least the second is told of the first.
+    pub(super) fn add(
+        &self,
+        key: IndexKey,
+        vertex: VertexId,
+        others: Option<&mut Vec<VertexId>>,
+        ledger: &Ledger,
+        memory: &Memory,
+    ) -> Added {
+        let probe = others.is_some().then(|| key.clone());
+        let (added, runs_on) = loop {
+            let directory = self.directory.load();
+            let Some(at) = directory.leaves.get(directory.leaf_of(&key, vertex)) else { return Added::Known };
+            let leaf = at.write();
+            if !leaf.retired {
+                break self.insert(&directory, leaf, key, vertex, ledger, memory);
+            }
+        };
+        if let (Some(others), Some(probe)) = (others, probe)
+            && runs_on
+        {
+            // Everybody adds first and looks second, both under the leaf's lock: one of two meets the other.
+            self.equal(&probe, |v| {
+                if v != vertex {
+                    others.push(v);
+                }
+            });
+        }
+        added
+    }
+
+    /// Adds to a leaf; says whether other entries have the key.
+    fn insert(
+        &self,
+        directory: &LeafDirectory,
+        mut leaf: RwLockWriteGuard<'_, Leaf>,
+        key: IndexKey,
+        vertex: VertexId,
+        ledger: &Ledger,
+        memory: &Memory,
+    ) -> (Added, bool) {
+        let number = directory.leaf_of(&key, vertex);
+        let runs_over = directory.begins_with(number, &key) || directory.begins_with(number + 1, &key);
+        match leaf.entries.binary_search_by(|entry| entry.compare(&key, vertex)) {
+            Ok(_) => (Added::Known, true),
+            Err(at) => {
+                let shares_key = leaf.has_neighbor(at, &key);
+                let is_first = !shares_key && !directory.begins_with(number, &key);
+                let before = leaf.bytes();
+                leaf.heap_bytes += key.heap_bytes();
+                leaf.entries.insert(at, Entry { key, vertex });
+                ledger.resize(before, leaf.bytes(), memory);
+                if leaf.entries.len() > LEAF_ENTRIES_MAX {
+                    self.split(leaf, ledger, memory);
+                }
+                (if is_first { Added::Key } else { Added::Entry }, shares_key || runs_over)
+            }
+        }
+    }
+
+    /// Replaces a full leaf by two.
+    fn split(&self, mut full: RwLockWriteGuard<'_, Leaf>, ledger: &Ledger, memory: &Memory) {
+        let closed = self.changes.lock();
+        if *closed {
+            return;
+        }
+        let directory = self.directory.load();
+        let number = directory.leaf_of(&full.entries[0].key, full.entries[0].vertex);
+        // Values that ascend (times, counters) fill the last leaf again and again: cut it near its end.
+        let is_last = number + 1 == directory.leaves.len();
+        let cut = if is_last { LEAF_ENTRIES_MAX * 7 / 8 } else { full.entries.len() / 2 };
+        let before = full.bytes();
+        let mut left = std::mem::take(&mut full.entries);
+        let right = left.split_off(cut);
+        left.shrink_to_fit();
+        (full.heap_bytes, full.retired) = (0, true);
+        let low = Arc::new(right[0].clone());
+        ledger.resize(0, LEAF_BYTES + low.key.heap_bytes(), memory);
+        let (left, right) = (Leaf::of(left), Leaf::of(right));
+        ledger.resize(before, left.bytes(), memory);
+        ledger.resize(0, right.bytes(), memory);
+        self.directory.store(Arc::new(directory.replaced(number, vec![left, right], vec![low])));
+    }
+
+    /// Takes an entry out unless it is still needed, which is asked under the lock that adding it takes.
+    pub(super) fn remove_if(
+        &self,
+        key: &IndexKey,
+        vertex: VertexId,
+        still_there: impl FnOnce() -> bool,
+        ledger: &Ledger,
+        memory: &Memory,
+    ) -> Option<Added> {
+        loop {
+            let directory = self.directory.load();
+            let number = directory.leaf_of(key, vertex);
+            let mut leaf = directory.leaves.get(number)?.write();
+            if leaf.retired {
+                continue;
+            }
+            let at = leaf.entries.binary_search_by(|entry| entry.compare(key, vertex)).ok()?;
+            if still_there() {
+                return None;
+            }
+            let before = leaf.bytes();
+            leaf.heap_bytes -= leaf.entries[at].key.heap_bytes();
+            leaf.entries.remove(at);
+            if leaf.entries.len() < leaf.entries.capacity() / 4 {
+                let kept = leaf.entries.len() * 2;
+                leaf.entries.shrink_to(kept);
+            }
+            ledger.resize(before, leaf.bytes(), memory);
+            let was_last = !leaf.has_neighbor(at, key) && !directory.begins_with(number, key);
+            if leaf.entries.is_empty() {
+                self.merge_away(leaf, directory.lows.get(number.wrapping_sub(1)), ledger, memory);
+            }
+            return Some(if was_last { Added::Key } else { Added::Entry });
+        }
+    }
+
+    /// Retires an empty leaf; its range falls to its left neighbor. The first leaf, which has none, stays.
+    fn merge_away(
+        &self,
+        mut empty: RwLockWriteGuard<'_, Leaf>,
+        low: Option<&Arc<Entry>>,
+        ledger: &Ledger,
+        memory: &Memory,
+    ) {
+        let Some(low) = low else { return };
+        let closed = self.changes.lock();
+        if *closed {
+            return;
+        }
+        let directory = self.directory.load();
+        let number = directory.leaf_from(Some(low));
+        let mut next = LeafDirectory { lows: directory.lows.clone(), leaves: directory.leaves.clone() };
+        next.leaves.remove(number);
+        next.lows.remove(number - 1);
+        empty.retired = true;
+        ledger.resize(empty.bytes(), 0, memory);
+        empty.entries = Vec::new();
+        ledger.resize(LEAF_BYTES + low.key.heap_bytes(), 0, memory);
+        self.directory.store(Arc::new(next));
+    }
+
+    /// Calls `each` with the entries that `position` puts inside, in order, until it says no. See
+    /// [`Interval::position`].
+    fn scan(&self, position: impl Fn(&IndexKey) -> Ordering, mut each: impl FnMut(&Entry) -> bool) {
+        let mut resume: Option<Option<Arc<Entry>>> = None;
+        'again: loop {
+            let directory = self.directory.load();
+            let first = match &resume {
+                None => directory.lows.partition_point(|low| position(&low.key).is_lt()),
+                Some(low) => directory.leaf_from(low.as_deref()),
+            };
+            for (number, leaf) in directory.leaves.iter().enumerate().skip(first) {
+                let leaf = leaf.read();
+                if leaf.retired {
+                    resume = Some(number.checked_sub(1).map(|at| directory.lows[at].clone()));
+                    continue 'again;
+                }
+                let from = leaf.entries.partition_point(|entry| position(&entry.key).is_lt());
+                for entry in &leaf.entries[from..] {
+                    if position(&entry.key).is_gt() || !each(entry) {
+                        return;
+                    }
+                }
+            }
+            return;
+        }
+    }
+
+    fn equal(&self, key: &IndexKey, mut each: impl FnMut(VertexId)) {
+        self.scan(
+            |other| other.cmp(key),
+            |entry| {
+                each(entry.vertex);
+                true
+            },
+        );
+    }
+
+    pub(super) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<VertexId>) {
+        self.equal(key, |vertex| out.push(vertex));
+    }
+
+    pub(super) fn candidates(&self, interval: &Interval<'_>, out: &mut Vec<VertexId>) {
+        self.scan(
+            |key| interval.position(key),
+            |entry| {
+                out.push(entry.vertex);
+                true
+            },
+        );
+    }
+
+    /// Calls `each` with the vertices of every key that has more than one.
+    pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
+        let mut outcome = Ok(());
+        let mut group: (Option<IndexKey>, Vec<VertexId>) = (None, Vec::new());
+        self.scan(
+            |_| Ordering::Equal,
+            |entry| {
+                if group.0.as_ref() != Some(&entry.key) {
+                    outcome = if group.1.len() > 1 { each(&group.1) } else { Ok(()) };
+                    group = (Some(entry.key.clone()), Vec::new());
+                }
+                group.1.push(entry.vertex);
+                outcome.is_ok()
+            },
+        );
+        outcome?;
+        if group.1.len() > 1 { each(&group.1) } else { Ok(()) }
+    }
+
+    /// Empties the index for good.
+    pub(super) fn close(&self, ledger: &Ledger, memory: &Memory) {
+        let directory = {
+            let mut closed = self.changes.lock();
+            *closed = true;
+            self.directory.swap(Arc::default())
+        };
+        for leaf in &directory.leaves {
+            let mut leaf = leaf.write();
+            ledger.resize(leaf.bytes(), 0, memory);
+            *leaf = Leaf { retired: true, ..Leaf::default() };
+            ledger.resize(LEAF_BYTES, 0, memory);
+        }
+        directory.lows.iter().for_each(|low| ledger.resize(low.key.heap_bytes(), 0, memory));
+    }
+
+    /// The bytes in use, added up.
+    pub(super) fn walk(&self) -> usize {
+        let directory = self.directory.load();
+        let leaves: usize = directory.leaves.iter().map(|leaf| LEAF_BYTES + leaf.read().bytes()).sum();
+        leaves + directory.lows.iter().map(|low| low.key.heap_bytes()).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mangrove_graph::{TabletId, Value};
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+    use std::collections::BTreeSet;
+
+    fn vertex(n: u64) -> VertexId {
+        VertexId::new(TabletId(1), n)
+    }
+
+    fn key(n: u64) -> IndexKey {
+        IndexKey::One(Value::I64(n as i64))
+    }
+
+    fn content(entries: &OrderedEntries) -> Vec<(IndexKey, VertexId)> {
+        let mut all = Vec::new();
+        entries.scan(
+            |_| Ordering::Equal,
+            |entry| {
+                all.push((entry.key.clone(), entry.vertex));
+                true
+            },
+        );
+        all
+    }
+
+    #[test]
+    fn random_changes_keep_order_content_and_accounts() {
+        let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
+        let entries = OrderedEntries::new(&ledger, &memory);
+        let (mut model, mut rng, mut distinct) = (BTreeSet::new(), StdRng::seed_from_u64(7), 0_i64);
+        for round in 0..40_000_u64 {
+            // Few keys with many vertices each, so that keys run over several leaves; growing, then shrinking.
+            let (k, v) = (rng.random_range(0..40_u64), rng.random_range(0..400_u64));
+            if rng.random_bool(if round < 20_000 { 0.8 } else { 0.2 }) {
+                let added = entries.add(key(k), vertex(v), None, &ledger, &memory);
+                assert_eq!(model.insert((k, v)), added != Added::Known);
+                distinct += i64::from(added == Added::Key);
+            } else {
+                let removed = entries.remove_if(&key(k), vertex(v), || false, &ledger, &memory);
+                assert_eq!(model.remove(&(k, v)), removed.is_some());
+                distinct -= i64::from(removed == Some(Added::Key));
+            }
+        }
+        let expected: Vec<_> = model.iter().map(|&(k, v)| (key(k), vertex(v))).collect();
+        assert_eq!(content(&entries), expected);
+        let keys = model.iter().map(|(k, _)| k).collect::<BTreeSet<_>>().len() as i64;
+        assert!((distinct - keys).abs() <= 3, "{distinct} distinct keys were counted, there are {keys}");
+        assert_eq!(ledger.bytes(), entries.walk());
+        for (k, v) in &model {
+            entries.remove_if(&key(*k), vertex(*v), || false, &ledger, &memory);
+        }
+        assert_eq!(entries.directory.load().leaves.len(), 1, "empty leaves were merged away");
+        entries.close(&ledger, &memory);
+        assert_eq!(ledger.bytes(), 0);
+    }
+
+    #[test]
+    fn two_who_add_to_one_key_do_not_miss_each_other() {
+        let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
+        let entries = OrderedEntries::new(&ledger, &memory);
+        for round in 0..2_000 {
+            let add = |v| {
+                let mut others = Vec::new();
+                entries.add(key(round), vertex(v), Some(&mut others), &ledger, &memory);
+                others
+            };
+            let (one, two) = std::thread::scope(|scope| {
+                let one = scope.spawn(|| add(1));
+                let two = add(2);
+                (one.join().unwrap(), two)
+            });
+            assert!(one == [vertex(2)] || two == [vertex(1)], "{one:?} {two:?}");
+        }
+    }
+
+    #[test]
+    fn scans_beside_writers_meet_what_was_there_throughout() {
+        let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
+        let entries = OrderedEntries::new(&ledger, &memory);
+        for n in 0..3_000 {
+            entries.add(key(n * 2), vertex(0), None, &ledger, &memory);
+        }
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for _ in 0..3 {
+                    for n in 0..3_000 {
+                        entries.add(key(n * 2 + 1), vertex(0), None, &ledger, &memory);
+                    }
+                    for n in 0..3_000 {
+                        entries.remove_if(&key(n * 2 + 1), vertex(0), || false, &ledger, &memory);
+                    }
+                }
+            });
+            while !writer.is_finished() {
+                let mut seen: Vec<_> = content(&entries).into_iter().map(|(key, _)| key).collect();
+                seen.retain(|key| matches!(key, IndexKey::One(Value::I64(n)) if n % 2 == 0));
+                seen.dedup();
+                assert!(seen.len() >= 3_000);
+            }
+        });
+        assert_eq!(content(&entries).len(), 3_000);
+    }
+}

@@ -1,0 +1,506 @@
+//! Loading an empty graph without transactions.
+//!
+//! A [`BulkLoader`] fills pages that nobody else can see, one label set at a time, and [`BulkLoader::finish`]
+//! packs the adjacency into blocks and publishes everything at once, as the base that every snapshot sees:
+//! no version words, no tails, nothing to clean. Dropping the loader instead leaves the graph empty; what
+//! its large values took in the value regions is given back with the store.
+//!
+//! Only one loader at a time, on an empty graph, with no transaction running: `txn` sees to that.
+//!
+//! Chosen ids go into the id index at once, which refuses a second use of one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove_graph::{
+    Catalog, EdgeId, ElementKind, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, TabletId, UserId, Value,
+    VertexId,
+};
+use smol_str::SmolStr;
+
+use crate::cell::{MultiProperty, RawCell};
+use crate::index::IdKey;
+use crate::load::pack::pack;
+use crate::page::{EdgePage, PAGE_SLOTS, PageCore, Tablet, VertexPage};
+use crate::store::{Slot, Store};
+use crate::version::{BASE_TS, Snapshot};
+
+/// The values of one property for the rows of a call.
+#[derive(Clone, Debug)]
+pub struct BulkColumn {
+    /// The property.
+    pub key: KeyId,
+    /// One value a row.
+    pub values: ColumnData,
+}
+
+/// Values of one type, or of any.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ColumnData {
+    /// Booleans.
+    Bool(Vec<bool>),
+    /// 32-bit integers.
+    I32(Vec<i32>),
+    /// 64-bit integers.
+    I64(Vec<i64>),
+    /// Doubles.
+    F64(Vec<f64>),
+    /// Strings.
+    String(Vec<SmolStr>),
+    /// Anything; `None` where a row has no value.
+    Any(Vec<Option<Value>>),
+    /// Several values or meta-properties a row, of vertices only; none where the record is empty.
+    Multi(Vec<MultiProperty>),
+}
+
+impl ColumnData {
+    fn len(&self) -> usize {
+        match self {
+            ColumnData::Bool(v) => v.len(),
+            ColumnData::I32(v) => v.len(),
+            ColumnData::I64(v) => v.len(),
+            ColumnData::F64(v) => v.len(),
+            ColumnData::String(v) => v.len(),
+            ColumnData::Any(v) => v.len(),
+            ColumnData::Multi(v) => v.len(),
+        }
+    }
+
+    /// Whether at least half of the rows have a value.
+    fn is_mostly_there(&self) -> bool {
+        match self {
+            ColumnData::Any(v) => v.iter().filter(|value| value.is_some()).count() * 2 >= v.len(),
+            ColumnData::Multi(v) => v.iter().filter(|multi| !multi.values.is_empty()).count() * 2 >= v.len(),
+            _ => true,
+        }
+    }
+
+    /// The cell of a row.
+    fn cell(&self, row: usize, tablet: &Tablet, store: &Store) -> RawCell {
+        let value = match self {
+            ColumnData::Bool(v) => v[row].into(),
+            ColumnData::I32(v) => v[row].into(),
+            ColumnData::I64(v) => v[row].into(),
+            ColumnData::F64(v) => v[row].into(),
+            ColumnData::String(v) => v[row].clone().into(),
+            ColumnData::Any(v) => match &v[row] {
+                Some(value) => value.clone(),
+                None => return RawCell::ABSENT,
+            },
+            ColumnData::Multi(v) if v[row].values.is_empty() => return RawCell::ABSENT,
+            ColumnData::Multi(v) => return tablet.values.encode_multi(v[row].clone(), &store.memory),
+        };
+        tablet.values.encode(value, &store.memory)
+    }
+
+    fn check(&self, rows: usize, key: &str, is_edge: bool) -> Result<()> {
+        if self.len() != rows {
+            return Err(Error::invalid(format!("the column '{key}' has {} values for {rows} rows", self.len())));
+        }
+        let storable = match self {
+            ColumnData::Any(values) => values.iter().flatten().all(Value::is_storable),
+            ColumnData::Multi(_) if is_edge => {
+                return Err(Error::invalid(format!("the edge property '{key}' cannot have several values")));
+            }
+            ColumnData::Multi(records) => records
+                .iter()
+                .flat_map(|m| &m.values)
+                .all(|one| one.value.is_storable() && one.meta.iter().all(|(_, value)| value.is_storable())),
+            _ => true,
+        };
+        if storable {
+            Ok(())
+        } else {
+            Err(Error::invalid(format!("the column '{key}' has values no property can hold")))
+        }
+    }
+}
+
+/// Pages of one kind that are not published yet.
+pub(crate) struct Staged<P> {
+    /// Tablet, number and page, in the order they were begun.
+    pub(crate) pages: Vec<(TabletId, u32, Box<P>)>,
+    /// By tablet (counting from 0) and page number: the index in `pages`, or `NONE`.
+    indexes: Vec<Vec<u32>>,
+    /// Slots that nobody gets, because a user chose the number of their automatic id.
+    free_slots: BTreeSet<(u32, usize)>,
+}
+
+impl<P> Staged<P> {
+    fn new(tablets: usize) -> Self {
+        Staged { pages: Vec::new(), indexes: vec![Vec::new(); tablets], free_slots: BTreeSet::new() }
+    }
+
+    /// Pages that have their numbers already.
+    pub(crate) fn of(tablets: usize, pages: Vec<(TabletId, u32, Box<P>)>) -> Self {
+        let mut staged = Staged { pages, ..Staged::new(tablets) };
+        for (index, (tablet, number, _)) in staged.pages.iter().enumerate() {
+            let numbers = &mut staged.indexes[usize::from(tablet.0) - 1];
+            if numbers.len() <= *number as usize {
+                numbers.resize(*number as usize + 1, NONE);
+            }
+            numbers[*number as usize] = index as u32;
+        }
+        staged
+    }
+
+    /// The index of a page in `pages`.
+    #[inline]
+    pub(crate) fn index_of(&self, tablet: TabletId, page: usize) -> Option<usize> {
+        let index = *self.indexes.get(usize::from(tablet.0).wrapping_sub(1))?.get(page)?;
+        (index != NONE).then_some(index as usize)
+    }
+
+    fn add(&mut self, tablet: TabletId, page: P) -> u32 {
+        let numbers = &mut self.indexes[usize::from(tablet.0) - 1];
+        let index = u32::try_from(self.pages.len()).expect("fewer than 2^32 pages fit in memory");
+        self.pages.push((tablet, numbers.len() as u32, Box::new(page)));
+        numbers.push(index);
+        index
+    }
+}
+
+/// What staged vertices and edges have in common.
+pub(crate) trait Paged {
+    fn core(&self) -> &PageCore;
+    fn core_mut(&mut self) -> &mut PageCore;
+}
+
+impl Paged for VertexPage {
+    fn core(&self) -> &PageCore {
+        &self.core
+    }
+    fn core_mut(&mut self) -> &mut PageCore {
+        &mut self.core
+    }
+}
+
+impl Paged for EdgePage {
+    fn core(&self) -> &PageCore {
+        &self.core
+    }
+    fn core_mut(&mut self) -> &mut PageCore {
+        &mut self.core
+    }
+}
+
+impl<P: Paged> Staged<P> {
+    /// The core and offset of an element, if it was loaded. Both kinds of ids have the same bits.
+    fn find(&self, id: VertexId) -> Option<(&PageCore, usize)> {
+        let (_, _, page) = &self.pages[self.index_of(id.tablet(), id.page())?];
+        (id.offset() < page.core().used()).then_some((page.core(), id.offset()))
+    }
+
+    /// The labels of an element that was staged.
+    fn labels_of(&self, id: VertexId, catalog: &Catalog) -> Vec<LabelId> {
+        self.find(id).map(|(core, _)| catalog.labels_of(core.label)).unwrap_or_default()
+    }
+
+    /// Returns true if a slot stays empty.
+    fn is_free(&self, id: VertexId) -> bool {
+        let index = self.index_of(id.tablet(), id.page());
+        index.is_some_and(|index| self.free_slots.contains(&(index as u32, id.offset())))
+    }
+}
+
+/// What most rows of a call have, so that a page that is begun for many of them gets arrays for it at once.
+struct Expected {
+    ids: bool,
+    keys: Vec<KeyId>,
+}
+
+impl Expected {
+    fn of(ids: Option<&[UserId]>, columns: &[BulkColumn]) -> Self {
+        let keys = columns.iter().filter(|column| column.values.is_mostly_there()).map(|column| column.key).collect();
+        Expected { ids: ids.is_some(), keys }
+    }
+
+    /// Looks at a slot that is about to be filled, with so many more of its page to come (about).
+    fn prepare(&self, slot: &Slot<'_>, rows: usize, store: &Store) {
+        if slot.at == 0 && rows >= slot.core.capacity() / 2 {
+            slot.core.expect_many(self.ids, self.keys.iter().copied(), store.space());
+        }
+    }
+}
+
+/// See the module.
+pub struct BulkLoader {
+    store: Arc<Store>,
+    vertices: Staged<VertexPage>,
+    edges: Staged<EdgePage>,
+    /// The page of vertices being filled, by label set.
+    open_vertices: HashMap<LabelSetId, u32, foldhash::fast::RandomState>,
+    /// The pages of edges being filled, by label set: one for each tablet, or `NONE`.
+    open_edges: HashMap<LabelSetId, Vec<u32>, foldhash::fast::RandomState>,
+    /// A call failed half-way, or the load was finished.
+    closed: bool,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl BulkLoader {
+    /// A loader for an empty store. `txn` keeps transactions away while it lives.
+    pub fn new(store: Arc<Store>) -> Result<Self> {
+        if !store.is_empty() {
+            let message =
+                "a bulk load needs a graph that was never written to; load into a new one, or use transactions";
+            return Err(Error::invalid(message));
+        }
+        let tablets = store.tablets.len();
+        Ok(BulkLoader {
+            vertices: Staged::new(tablets),
+            edges: Staged::new(tablets),
+            open_vertices: HashMap::default(),
+            open_edges: HashMap::default(),
+            closed: false,
+            store,
+        })
+    }
+
+    /// The store, for its catalog.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Adds `count` vertices of one label set. `ids` are the ids their users chose, none for automatic ones;
+    /// `columns` have a value a vertex. After an error the loader can only be dropped.
+    pub fn vertices(
+        &mut self,
+        labels: LabelSetId,
+        count: usize,
+        ids: Option<&[UserId]>,
+        columns: &[BulkColumn],
+    ) -> Result<Vec<VertexId>> {
+        self.check(count, ids, columns, false)?;
+        self.store.check_rows(ElementKind::Vertex, labels, count, columns, |_| None)?;
+        self.closed = true;
+        let expected = Expected::of(ids, columns);
+        let mut loaded = Vec::with_capacity(count);
+        while loaded.len() < count {
+            let row = loaded.len();
+            let (index, at) = self.next_vertex_slot(labels);
+            let (tablet, number, page) = &self.vertices.pages[index as usize];
+            let id = VertexId::new(*tablet, u64::from(*number) * PAGE_SLOTS + at as u64);
+            let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
+            let slot = Slot { tablet, core: &page.core, at };
+            expected.prepare(&slot, count - row, &self.store);
+            match ids {
+                Some(ids) => self.enter_id(&self.vertices, &self.store.vertex_ids, id, &slot, &ids[row], "vertex")?,
+                None if self.is_taken(&self.store.vertex_ids, id.external()) => {
+                    self.vertices.free_slots.insert((index, at));
+                    continue;
+                }
+                None => {}
+            }
+            self.set_columns(&slot, row, columns);
+            loaded.push(id);
+        }
+        self.closed = false;
+        Ok(loaded)
+    }
+
+    /// Adds edges of one label set, given by source and target. `ids` and `columns` as for vertices.
+    pub fn edges(
+        &mut self,
+        label: LabelSetId,
+        ends: &[(VertexId, VertexId)],
+        ids: Option<&[UserId]>,
+        columns: &[BulkColumn],
+    ) -> Result<Vec<EdgeId>> {
+        self.check(ends.len(), ids, columns, true)?;
+        let missing = |id: VertexId| self.vertices.find(id).is_none() || self.vertices.is_free(id);
+        if let Some(row) = ends.iter().position(|&(source, target)| missing(source) || missing(target)) {
+            let (source, target) = ends[row];
+            let message =
+                format!("row {row}: {source:?} or {target:?} was not loaded; load vertices before their edges");
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        let labels_at = |id| self.vertices.labels_of(id, self.store.catalog());
+        let ends_of = |row: usize| Some((labels_at(ends[row].0), labels_at(ends[row].1)));
+        self.store.check_rows(ElementKind::Edge, label, ends.len(), columns, ends_of)?;
+        self.closed = true;
+        let expected = Expected::of(ids, columns);
+        let mut loaded = Vec::with_capacity(ends.len());
+        while let Some(&(source, target)) = ends.get(loaded.len()) {
+            let row = loaded.len();
+            let (index, at) = self.next_edge_slot(source.tablet(), label);
+            self.edges.pages[index as usize].2.set_own_ends(at, source, target);
+            let (tablet, number, page) = &self.edges.pages[index as usize];
+            let id = EdgeId::new(*tablet, u64::from(*number) * PAGE_SLOTS + at as u64);
+            if ids.is_some() || !columns.is_empty() || self.store.edge_ids.has_ints() {
+                let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
+                let slot = Slot { tablet, core: &page.core, at };
+                // Edges go to the pages of all tablets in turn.
+                expected.prepare(&slot, (ends.len() - row) / self.store.tablets.len(), &self.store);
+                let same_bits = VertexId::from_bits(id.to_bits());
+                match ids {
+                    Some(ids) => {
+                        self.enter_id(&self.edges, &self.store.edge_ids, same_bits, &slot, &ids[row], "edge")?
+                    }
+                    None if self.is_taken(&self.store.edge_ids, id.external()) => {
+                        self.edges.free_slots.insert((index, at));
+                        continue;
+                    }
+                    None => {}
+                }
+                self.set_columns(&slot, row, columns);
+            }
+            loaded.push(id);
+        }
+        self.closed = false;
+        Ok(loaded)
+    }
+
+    /// Packs the adjacency and publishes the graph as the base that every snapshot sees.
+    pub fn finish(mut self) -> Result<()> {
+        if self.closed {
+            return Err(Error::invalid("an earlier step of this bulk load failed; drop it and load again"));
+        }
+        self.closed = true;
+        for (index, at) in std::mem::take(&mut self.vertices.free_slots) {
+            self.vertices.pages[index as usize].2.core.leave_empty(at, &self.store.memory);
+        }
+        for (index, at) in std::mem::take(&mut self.edges.free_slots) {
+            self.edges.pages[index as usize].2.core.leave_empty(at, &self.store.memory);
+        }
+        pack(&self.store, &self.vertices, &self.edges);
+        self.publish();
+        Ok(())
+    }
+
+    fn publish(&mut self) {
+        for (tablet, number, page) in std::mem::take(&mut self.vertices.pages) {
+            let tablet = self.store.tablet(tablet).expect("pages are staged for tablets there are");
+            let published = tablet.vertices.add(page, &self.store.memory);
+            assert_eq!(published, number, "a bulk load is alone with its graph");
+            let page = tablet.vertices.get(number as usize).expect("the page was just added");
+            for index in self.store.indexes.load().iter() {
+                if self.store.key_position(&index.info, page.core.label, index.info.keys[0]).is_some() {
+                    let base = Snapshot::committed(BASE_TS);
+                    self.store.index_page(index, tablet, number as usize, page, &base);
+                }
+            }
+        }
+        for (tablet, number, page) in std::mem::take(&mut self.edges.pages) {
+            let tablet = self.store.tablet(tablet).expect("pages are staged for tablets there are");
+            let published = tablet.edges.add(page, &self.store.memory);
+            assert_eq!(published, number, "a bulk load is alone with its graph");
+        }
+    }
+
+    fn check(&self, rows: usize, ids: Option<&[UserId]>, columns: &[BulkColumn], is_edge: bool) -> Result<()> {
+        if self.closed {
+            return Err(Error::invalid("an earlier step of this bulk load failed; drop it and load again"));
+        }
+        self.store.memory.check()?;
+        if let Some(ids) = ids.filter(|ids| ids.len() != rows) {
+            return Err(Error::invalid(format!("there are {} ids for {rows} rows", ids.len())));
+        }
+        columns.iter().try_for_each(|c| c.values.check(rows, &self.store.catalog().key_name(c.key), is_edge))
+    }
+
+    fn next_vertex_slot(&mut self, labels: LabelSetId) -> (u32, usize) {
+        let staged = &mut self.vertices;
+        if let Some(&index) = self.open_vertices.get(&labels)
+            && let Some(at) = staged.pages[index as usize].2.core_mut().fill()
+        {
+            return (index, at);
+        }
+        let tablet = self.store.next_tablet().id;
+        let index = staged.add(tablet, VertexPage::clean(labels, self.store.sizes.page_slots_max, &self.store.memory));
+        self.open_vertices.insert(labels, index);
+        let at = staged.pages[index as usize].2.core.fill().expect("a new page has room");
+        (index, at)
+    }
+
+    fn next_edge_slot(&mut self, tablet: TabletId, label: LabelSetId) -> (u32, usize) {
+        let tablets = self.store.tablets.len();
+        let open = self.open_edges.entry(label).or_insert_with(|| vec![NONE; tablets]);
+        let index = &mut open[usize::from(tablet.0) - 1];
+        if *index != NONE
+            && let Some(at) = self.edges.pages[*index as usize].2.core_mut().fill()
+        {
+            return (*index, at);
+        }
+        let full = (*index != NONE).then(|| self.edges.pages[*index as usize].2.core.capacity());
+        *index =
+            self.edges.add(tablet, EdgePage::clean(label, self.store.sizes.next_capacity(full), &self.store.memory));
+        let at = self.edges.pages[*index as usize].2.core.fill().expect("a new page has room");
+        (*index, at)
+    }
+
+    fn is_taken(&self, index: &crate::index::IdIndex, external: i64) -> bool {
+        let mut taken = false;
+        if index.has_ints() {
+            index.candidates(IdKey::of_int(external), |_| {
+                taken = true;
+                true
+            });
+        }
+        taken
+    }
+
+    /// Gives a staged element the id its user chose.
+    fn enter_id<P: Paged>(
+        &self,
+        staged: &Staged<P>,
+        index: &crate::index::IdIndex,
+        bits: VertexId,
+        slot: &Slot<'_>,
+        id: &UserId,
+        kind: &str,
+    ) -> Result<()> {
+        let duplicate = || {
+            let message = format!("the id {id} is given to two {kind} elements; ids are unique among them");
+            Err(Error::new(ErrorKind::DuplicateId, message))
+        };
+        let has_id = |other: VertexId| {
+            let regions = self.store.tablet(other.tablet());
+            match (staged.find(other), regions) {
+                (Some((core, at)), Some(tablet)) => core.has_user_id(at, id, &tablet.values),
+                _ => false,
+            }
+        };
+        slot.core.set_user_id(slot.at, id, &slot.tablet.values, self.store.space());
+        index.insert(IdKey::of(id), bits.to_bits(), &self.store.memory, &self.store.limbo, |other| {
+            if has_id(VertexId::from_bits(other)) { duplicate() } else { Ok(()) }
+        })?;
+        let UserId::Int(number) = id else { return Ok(()) };
+        let twin = VertexId::from_external(number.number);
+        match staged.find(twin) {
+            Some((core, at)) if core.user_id(at).is_absent() && !staged.is_free(twin) => duplicate(),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_columns(&self, slot: &Slot<'_>, row: usize, columns: &[BulkColumn]) {
+        for BulkColumn { key, values } in columns {
+            let cell = values.cell(row, slot.tablet, &self.store);
+            if !cell.is_absent() {
+                let column = slot.core.column_or_create(*key, &self.store.memory);
+                column.set_in_place(slot.at, cell, self.store.space());
+            }
+        }
+    }
+}
+
+impl Drop for BulkLoader {
+    fn drop(&mut self) {
+        if self.store.is_empty() {
+            // Nothing was published: forget the ids, and count the staged pages out.
+            self.store.vertex_ids.clear(&self.store.memory, &self.store.limbo);
+            self.store.edge_ids.clear(&self.store.memory, &self.store.limbo);
+            let mut remove = |kind, bytes| self.store.memory.remove(kind, bytes);
+            self.vertices.pages.iter().for_each(|(_, _, page)| page.add_bytes(&mut remove));
+            self.edges.pages.iter().for_each(|(_, _, page)| page.add_bytes(&mut remove));
+        }
+    }
+}
+
+impl std::fmt::Debug for BulkLoader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BulkLoader({} vertex pages, {} edge pages)", self.vertices.pages.len(), self.edges.pages.len())
+    }
+}

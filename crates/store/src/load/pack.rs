@@ -1,0 +1,151 @@
+//! Packing the adjacency of a bulk load, or of a restored graph, into blocks.
+//!
+//! A counting sort, once for each direction and edge label set: count the edges of each vertex, lay the runs
+//! out page by page in the order of the vertices, drop each edge into its run, sort each run by neighbor, and cut the
+//! whole into one block a page. The two directions are packed by two threads.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
+use mangrove_reclaim::epoch;
+
+use crate::adjacency::Block;
+use crate::load::bulk::Staged;
+use crate::page::{EdgePage, PAGE_SLOTS, VertexPage};
+use crate::store::Store;
+
+const SLOTS: usize = PAGE_SLOTS as usize;
+
+/// Gives every staged page of vertices its adjacency tables.
+pub(crate) fn pack(store: &Store, vertices: &Staged<VertexPage>, edges: &Staged<EdgePage>) {
+    let mut labels: BTreeMap<LabelSetId, Vec<usize>> = BTreeMap::new();
+    for (index, (_, _, page)) in edges.pages.iter().enumerate() {
+        labels.entry(page.core.label).or_default().push(index);
+    }
+    let one_way = |direction| {
+        let mut touched = Touched::of(vertices.pages.len());
+        for (&label, pages) in &labels {
+            Packer { store, vertices, edges, pages, direction, label }.run(&mut touched);
+            touched.clear();
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| one_way(Direction::In));
+        one_way(Direction::Out);
+    });
+}
+
+/// Pages of vertices that have edges of a label, numbered in the order in which they were met: so that a label costs no
+/// more than its own edges and pages, however large the graph is.
+struct Touched {
+    /// By page, its number or `NONE`.
+    numbers: Vec<u32>,
+    /// By number, the page.
+    pages: Vec<usize>,
+}
+
+impl Touched {
+    const NONE: u32 = u32::MAX;
+
+    /// None yet, of so many pages.
+    fn of(pages: usize) -> Self {
+        Touched { numbers: vec![Self::NONE; pages], pages: Vec::new() }
+    }
+
+    /// The number of a page, which it gets now if it has none.
+    fn number(&mut self, page: usize) -> usize {
+        let number = &mut self.numbers[page];
+        if *number == Self::NONE {
+            *number = self.pages.len() as u32;
+            self.pages.push(page);
+        }
+        *number as usize
+    }
+
+    /// Forgets them.
+    fn clear(&mut self) {
+        self.pages.drain(..).for_each(|page| self.numbers[page] = Self::NONE);
+    }
+}
+
+struct Packer<'a> {
+    store: &'a Store,
+    vertices: &'a Staged<VertexPage>,
+    edges: &'a Staged<EdgePage>,
+    /// Where the pages of the label are among those of edges.
+    pages: &'a [usize],
+    direction: Direction,
+    label: LabelSetId,
+}
+
+impl Packer<'_> {
+    fn run(&self, touched: &mut Touched) {
+        let mut counts: Vec<u32> = Vec::new();
+        self.each_edge(|index, at, _, _| {
+            let number = touched.number(index);
+            counts.resize(touched.pages.len() * SLOTS, 0);
+            counts[number * SLOTS + at] += 1;
+        });
+        let mut next: Vec<usize> = Vec::with_capacity(counts.len());
+        let mut total = 0;
+        for &count in &counts {
+            next.push(total);
+            total += count as usize;
+        }
+        let mut cells = vec![(VertexId::from_bits(0), EdgeId::from_bits(0)); total];
+        self.each_edge(|index, at, neighbor, edge| {
+            let next = &mut next[touched.number(index) * SLOTS + at];
+            cells[*next] = (neighbor, edge);
+            *next += 1;
+        });
+        let mut end = 0;
+        for (&index, lengths) in touched.pages.iter().zip(counts.chunks_exact(SLOTS)) {
+            let start = end;
+            end += lengths.iter().map(|&len| len as usize).sum::<usize>();
+            self.pack_page(index, lengths, &mut cells[start..end]);
+        }
+    }
+
+    /// Calls `each` with every edge: the page and the offset of the vertex whose list it goes to, the vertex at its other
+    /// end, and its id.
+    fn each_edge(&self, mut each: impl FnMut(usize, usize, VertexId, EdgeId)) {
+        let pin = epoch::pin();
+        for (tablet, number, page) in self.pages.iter().map(|index| &self.edges.pages[*index]) {
+            for at in 0..page.core.used() {
+                if page.core.version(at).0 == crate::version::NEVER {
+                    continue;
+                }
+                let (source, target) = page.ends(at, &pin);
+                let (owner, neighbor) = match self.direction {
+                    Direction::In => (target, source),
+                    Direction::Out | Direction::Both => (source, target),
+                };
+                let index =
+                    self.vertices.index_of(owner.tablet(), owner.page()).expect("ends were checked when loaded");
+                let edge = EdgeId::new(*tablet, page.core.slot_number(u64::from(*number) * PAGE_SLOTS, at));
+                each(index, owner.offset(), neighbor, edge);
+            }
+        }
+    }
+
+    fn pack_page(&self, index: usize, lengths: &[u32], cells: &mut [(VertexId, EdgeId)]) {
+        for run in runs(lengths) {
+            cells[run].sort_unstable();
+        }
+        let block = Block::of(cells);
+        let (tablet, _, page) = &self.vertices.pages[index];
+        let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
+        let table = page.table_or_create(self.direction, self.label, &self.store.sizes, &self.store.memory);
+        table.set_block(block, lengths, &self.store.sizes, &tablet.lists, self.store.space());
+    }
+}
+
+fn runs(lengths: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let mut end = 0;
+    lengths.iter().map(move |&len| {
+        let start = end;
+        end += len as usize;
+        start..end
+    })
+}

@@ -1,0 +1,426 @@
+//! A store made again: of images of its pages, and of what a log says came after them.
+//!
+//! ```text
+//! images ──▶ private pages ──▶ redo, in the order of the log ──▶ finish: pack, publish, index ──▶ Store
+//! ```
+//!
+//! A [`Restore`] owns an empty store that nobody else has yet. Each tablet's pages are restored on their own, by one
+//! thread at a time ([`Restore::tablet`]), so tablets go side by side. Redo is applied in place: there are no
+//! snapshots, and the last in the order of the log wins. [`Restore::finish`] then does what needs all tablets: it checks
+//! that edges have ends, packs the adjacency, publishes the pages as the base that every snapshot sees, fills the
+//! indexes, and gives the places that have no element to new ones.
+//!
+//! What is restored is what was, except for what nobody can tell:
+//!
+//! 1. Every element has its id, chosen or automatic, and a place that had an element is given away under a later
+//!    generation.
+//! 2. Pages keep their numbers, and with them [`Store::pages_changed_since`] its meaning: an image that was put in
+//!    counts as unchanged, what redo touches as changed by that commit.
+//! 3. Nothing that is put in is believed: whatever contradicts itself or the rest is [`Damage`], and names the page.
+//!    After damage the store is dropped.
+//! 4. Reserved slots whose element was never committed are free places like others.
+//!
+//! Not here: files and bytes (`durable`), and the names of labels and keys, which are put into the catalog first.
+
+mod finish;
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use mangrove_graph::{
+    EdgeId, ElementId, ElementKind, GENERATION_MAX, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId,
+};
+use mangrove_reclaim::epoch;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::cell::Content;
+use crate::load::bulk::Paged;
+use crate::load::image::{ColumnImage, PageImage};
+use crate::memory::{Garbage, Memory};
+use crate::page::{EdgePage, PageCore, PageName, SlotSet, Tablet, VertexPage, value_garbage};
+use crate::store::Store;
+use crate::version::BASE_TS;
+use crate::write::redo::Redo;
+
+pub use finish::{RestorePhase, RestoreSummary, Restored};
+
+/// What was put in contradicts itself or the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The page it was found on.
+    pub page: PageName,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.page, self.message)
+    }
+}
+
+impl std::error::Error for Damage {}
+
+fn damage(page: PageName, message: impl Into<String>) -> Damage {
+    Damage { page, message: message.into() }
+}
+
+type Outcome<T = ()> = Result<T, Damage>;
+
+/// A page that nobody else can see yet.
+struct PrivatePage<P> {
+    page: Box<P>,
+    used: u32,
+    live: SlotSet,
+    changed: u64,
+}
+
+/// The pages of one kind of one tablet, by number.
+type Pages<P> = HashMap<u32, PrivatePage<P>, foldhash::fast::RandomState>;
+
+#[derive(Default)]
+struct TabletPages {
+    vertices: Pages<VertexPage>,
+    edges: Pages<EdgePage>,
+}
+
+/// What restoring needs of a page besides its core.
+trait PageRecord: Paged + Sized {
+    fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self;
+    /// Copies what is not in the core.
+    fn copy_slot(&self, at: usize, to: &mut Self);
+    fn remove_bytes(&self, memory: &Memory);
+}
+
+impl PageRecord for VertexPage {
+    fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        VertexPage::clean(labels, capacity, memory)
+    }
+    fn copy_slot(&self, _at: usize, _to: &mut Self) {}
+    fn remove_bytes(&self, memory: &Memory) {
+        self.add_bytes(&mut |kind, bytes| memory.remove(kind, bytes));
+    }
+}
+
+impl PageRecord for EdgePage {
+    fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        EdgePage::clean(labels, capacity, memory)
+    }
+    fn copy_slot(&self, at: usize, to: &mut Self) {
+        let (source, target) = self.ends(at, &epoch::pin());
+        to.set_own_ends(at, source, target);
+    }
+    fn remove_bytes(&self, memory: &Memory) {
+        self.add_bytes(&mut |kind, bytes| memory.remove(kind, bytes));
+    }
+}
+
+/// See the module.
+pub struct Restore {
+    store: Store,
+    /// By tablet, counting from 0.
+    tablets: Box<[Mutex<TabletPages>]>,
+}
+
+impl fmt::Debug for Restore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Restore({} tablets)", self.tablets.len())
+    }
+}
+
+impl Restore {
+    /// Restores into a store that nothing was ever written to.
+    pub fn new(store: Store) -> Self {
+        assert!(store.is_empty(), "a graph is restored into an empty store");
+        let tablets = (0..store.tablets.len()).map(|_| Mutex::default()).collect();
+        Restore { store, tablets }
+    }
+
+    /// The store, for its catalog, which is to have all names before [`Restore::finish`].
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The turn to restore a tablet; `None` where there is no such tablet. Waits for whoever has it.
+    pub fn tablet(&self, id: TabletId) -> Option<TabletRestore<'_>> {
+        let pages = self.tablets.get(usize::from(id.0).checked_sub(1)?)?.lock();
+        Some(TabletRestore { store: &self.store, tablet: self.store.tablet(id)?, pages, garbage: Vec::new() })
+    }
+}
+
+/// The turn to restore one tablet.
+pub struct TabletRestore<'a> {
+    store: &'a Store,
+    tablet: &'a Tablet,
+    pages: MutexGuard<'a, TabletPages>,
+    /// Records that no cell names any more.
+    garbage: Vec<Garbage>,
+}
+
+impl Drop for TabletRestore<'_> {
+    fn drop(&mut self) {
+        if !self.garbage.is_empty() {
+            self.store.limbo.take_in(std::mem::take(&mut self.garbage));
+            self.store.release(usize::MAX);
+        }
+    }
+}
+
+impl fmt::Debug for TabletRestore<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TabletRestore({})", self.tablet.id.0)
+    }
+}
+
+impl TabletRestore<'_> {
+    // --- Images -------------------------------------------------------------------------------------
+
+    /// Makes a page of its image. Of several images of a page only the newest is put in, and before any redo.
+    pub fn image(&mut self, image: PageImage) -> Outcome {
+        let name = image.name;
+        if name.tablet != self.tablet.id {
+            return Err(damage(name, format!("it is among the pages of tablet {}", self.tablet.id.0)));
+        }
+        check_image(&image)?;
+        let is_new = match name.kind {
+            ElementKind::Vertex => {
+                let page = VertexPage::make(image.labels, image.capacity, &self.store.memory);
+                put(&mut self.pages.vertices, self.store, self.tablet, page, image)
+            }
+            ElementKind::Edge => {
+                let mut page = EdgePage::make(image.labels, image.capacity, &self.store.memory);
+                for (at, &(source, target)) in image.live.iter().zip(&image.ends) {
+                    page.set_own_ends(at, source, target);
+                }
+                put(&mut self.pages.edges, self.store, self.tablet, page, image)
+            }
+        };
+        if is_new { Ok(()) } else { Err(damage(name, "there are two images of it")) }
+    }
+
+    // --- Redo ---------------------------------------------------------------------------------------
+
+    /// A vertex came to be with the commit at `ts`.
+    pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
+        let at = SlotPosition::of(ElementId::Vertex(id));
+        begin(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
+    }
+
+    /// An edge came to be with the commit at `ts`.
+    pub fn edge(
+        &mut self,
+        ts: u64,
+        id: EdgeId,
+        labels: LabelSetId,
+        ends: (VertexId, VertexId),
+        chosen: Option<&UserId>,
+    ) -> Outcome {
+        let at = SlotPosition::of(ElementId::Edge(id));
+        let page = begin(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
+        page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
+        Ok(())
+    }
+
+    /// An element was deleted by the commit at `ts`.
+    pub fn delete(&mut self, ts: u64, element: ElementId) -> Outcome {
+        let (slot, tablet) = (SlotPosition::of(element), self.tablet);
+        let mut garbage = std::mem::take(&mut self.garbage);
+        let (core, live) = self.living(ts, slot, "is deleted")?;
+        live.remove(slot.offset);
+        garbage.extend(value_garbage(tablet, core.user_id(slot.offset)));
+        core.clear_user_id(slot.offset);
+        for (_, column) in core.columns() {
+            garbage.extend(value_garbage(tablet, column.clear(slot.offset, &tablet.undo, |_| {})));
+        }
+        self.garbage = garbage;
+        Ok(())
+    }
+
+    /// The commit at `ts` left this under a key of an element.
+    pub fn property(&mut self, ts: u64, element: ElementId, key: KeyId, content: Content) -> Outcome {
+        let (slot, store, tablet) = (SlotPosition::of(element), self.store, self.tablet);
+        let (core, _) = self.living(ts, slot, "gets a property")?;
+        if content == Content::Absent && core.column(key).is_none() {
+            return Ok(());
+        }
+        let column = core.column_or_create(key, &store.memory);
+        let old = column.newest(slot.offset);
+        column.set_in_place(slot.offset, tablet.values.encode_content(content, &store.memory), store.space());
+        self.garbage.extend(value_garbage(tablet, old));
+        Ok(())
+    }
+
+    /// What a commit at `ts` left is done again.
+    pub fn redo(&mut self, ts: u64, redo: Redo) -> Outcome {
+        match redo {
+            Redo::Insert { element: ElementId::Vertex(id), labels, user_id, .. } => {
+                self.vertex(ts, id, labels, user_id.as_ref())
+            }
+            Redo::Insert { element: ElementId::Edge(id), labels, ends, user_id } => match ends {
+                Some(ends) => self.edge(ts, id, labels, ends, user_id.as_ref()),
+                None => Err(damage(
+                    SlotPosition::of(ElementId::Edge(id)).page,
+                    format!("commit {ts} adds an edge without ends"),
+                )),
+            },
+            Redo::Delete(element) => self.delete(ts, element),
+            Redo::Property { element, key, content } => self.property(ts, element, key, content),
+        }
+    }
+
+    /// The page of an element that there is, changed at `ts`.
+    fn living(&mut self, ts: u64, slot: SlotPosition, what: &str) -> Outcome<(&PageCore, &mut SlotSet)> {
+        fn found<P: Paged>(pages: &mut Pages<P>, ts: u64, slot: SlotPosition) -> Option<(&PageCore, &mut SlotSet)> {
+            let private = pages.get_mut(&slot.page.number)?;
+            let core = private.page.core();
+            let is_there = private.live.contains(slot.offset) && core.generation(slot.offset) == slot.generation;
+            private.changed = private.changed.max(ts);
+            is_there.then_some((core, &mut private.live))
+        }
+        let found = match slot.page.kind {
+            ElementKind::Vertex => found(&mut self.pages.vertices, ts, slot),
+            ElementKind::Edge => found(&mut self.pages.edges, ts, slot),
+        };
+        found.ok_or_else(|| {
+            damage(slot.page, format!("the element in {slot} {what} by commit {ts}, and there is no such element"))
+        })
+    }
+}
+
+/// Where an element lies, and in which generation.
+#[derive(Clone, Copy, Debug)]
+struct SlotPosition {
+    page: PageName,
+    offset: usize,
+    generation: u16,
+}
+
+impl SlotPosition {
+    fn of(element: ElementId) -> Self {
+        let (kind, id) = match element {
+            ElementId::Vertex(id) => (ElementKind::Vertex, id),
+            // Both kinds of ids have the same bits.
+            ElementId::Edge(id) => (ElementKind::Edge, VertexId::from_bits(id.to_bits())),
+        };
+        let page = PageName { tablet: id.tablet(), kind, number: id.page() as u32 };
+        SlotPosition { page, offset: id.offset(), generation: id.generation() }
+    }
+}
+
+impl fmt::Display for SlotPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "slot {}, generation {}", self.offset, self.generation)
+    }
+}
+
+/// Whether an image is one of a page that there can be.
+fn check_image(image: &PageImage) -> Outcome {
+    let PageImage { name, capacity, used, live, generations, ids, ends, columns, .. } = image;
+    let wrong = |message: String| Err(damage(*name, message));
+    if u64::from(*capacity) > PAGE_SLOTS || used > capacity {
+        return wrong(format!("{used} of {capacity} slots are used, and a page has at most {PAGE_SLOTS}"));
+    }
+    let used = *used as usize;
+    if live.iter().any(|at| at >= used) {
+        return wrong("a slot that was never reserved has an element".into());
+    }
+    if !generations.is_empty() && (generations.len() != used || generations.iter().any(|&g| g > GENERATION_MAX)) {
+        return wrong(format!("it has {} generations for {used} slots, or one is too large", generations.len()));
+    }
+    let is_ascending = ids.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if !is_ascending || ids.iter().any(|&(at, _)| !live.contains(usize::from(at))) {
+        return wrong("its chosen ids are not those of its elements".into());
+    }
+    let ends_needed = if name.kind == ElementKind::Edge { live.len() } else { 0 };
+    if ends.len() != ends_needed {
+        return wrong(format!("it has the ends of {} edges and needs those of {ends_needed}", ends.len()));
+    }
+    match columns.iter().find(|c| !c.present.is_subset(live) || c.values.len() != c.present.len()) {
+        Some(column) => wrong(format!("the values under key {} are not those of its elements", column.key.0)),
+        None => Ok(()),
+    }
+}
+
+/// Fills a new page; false if there is one.
+fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page: P, image: PageImage) -> bool {
+    let core = page.core();
+    for (at, &generation) in image.generations.iter().enumerate() {
+        core.set_generation(at, generation, &store.memory);
+    }
+    for (at, id) in &image.ids {
+        core.set_user_id(usize::from(*at), id, &tablet.values, store.space());
+    }
+    for ColumnImage { key, present, values } in &image.columns {
+        let column = core.column_or_create(*key, &store.memory);
+        for (i, at) in present.iter().enumerate() {
+            column.set_in_place(at, tablet.values.encode_content(values.get(i), &store.memory), store.space());
+        }
+    }
+    let private = PrivatePage { page: Box::new(page), used: image.used, live: image.live, changed: BASE_TS };
+    pages.insert(image.name.number, private).is_none()
+}
+
+/// Gives a slot to an element; its page.
+fn begin<'p, P: PageRecord>(
+    pages: &'p mut Pages<P>,
+    store: &Store,
+    tablet: &Tablet,
+    ts: u64,
+    slot: SlotPosition,
+    labels: LabelSetId,
+    chosen: Option<&UserId>,
+) -> Outcome<&'p P> {
+    let capacity = (slot.offset as u32 + 1).next_power_of_two().max(store.sizes.first_page_slots);
+    let private = pages.entry(slot.page.number).or_insert_with(|| PrivatePage {
+        page: Box::new(P::make(labels, capacity, &store.memory)),
+        used: 0,
+        live: SlotSet::default(),
+        changed: ts,
+    });
+    if private.page.core().label != labels {
+        let expected = private.page.core().label.0;
+        let message = format!("commit {ts} puts an element of label set {} on it, and it is of {expected}", labels.0);
+        return Err(damage(slot.page, message));
+    }
+    if slot.offset >= private.page.core().capacity() {
+        *private.page = enlarged(&*private.page, private.used as usize, capacity, store);
+    }
+    let core = private.page.core();
+    // What never had an element may begin with any generation.
+    let is_taken = private.live.contains(slot.offset) || slot.generation < core.generation(slot.offset);
+    if is_taken {
+        let message = format!("an element comes to be in {slot} by commit {ts}, and the slot has one or a later one");
+        return Err(damage(slot.page, message));
+    }
+    core.set_generation(slot.offset, slot.generation, &store.memory);
+    if let Some(id) = chosen {
+        core.set_user_id(slot.offset, id, &tablet.values, store.space());
+    }
+    private.live.insert(slot.offset);
+    private.used = private.used.max(slot.offset as u32 + 1);
+    private.changed = private.changed.max(ts);
+    Ok(&private.page)
+}
+
+/// The same page with more slots. The first pages of a label set have fewer than the later ones, and the log does not
+/// say which they are: a page that only the log knows begins small and is enlarged when it turns out not to be.
+fn enlarged<P: PageRecord>(page: &P, used: usize, capacity: u32, store: &Store) -> P {
+    let (core, memory) = (page.core(), &store.memory);
+    let mut large = P::make(core.label, capacity, memory);
+    for at in 0..used {
+        page.copy_slot(at, &mut large);
+        large.core().set_generation(at, core.generation(at), memory);
+        let id = core.user_id(at);
+        if !id.is_absent() {
+            large.core().set_user_id_cell(at, id, store.space());
+        }
+        for (key, column) in core.columns() {
+            let cell = column.newest(at);
+            if !cell.is_absent() {
+                large.core().column_or_create(key, memory).set_in_place(at, cell, store.space());
+            }
+        }
+    }
+    page.remove_bytes(memory);
+    large
+}

@@ -1,0 +1,333 @@
+//! The end of a restore: what needs all tablets.
+//!
+//! The order matters. Edges are checked against vertices before the adjacency is packed, which relies on their ends.
+//! Pages are published before the indexes are filled, which find elements through them. Nobody else has the store until
+//! [`Restore::finish`] returns it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mangrove_graph::{ElementId, ElementKind, IndexInfo, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
+use mangrove_reclaim::epoch;
+use parking_lot::Mutex;
+
+use super::{Damage, Outcome, PageRecord, Pages, Restore, damage};
+use crate::index::{IdKey, PropertyIndex};
+use crate::load::bulk::{Paged, Staged};
+use crate::load::image::chosen_id;
+use crate::load::pack::pack;
+use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, Tablet, VertexPage};
+use crate::store::{Store, edge, vertex};
+use crate::version::{BASE_TS, NEVER, Snapshot};
+
+/// What finishing a restore is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum RestorePhase {
+    /// Checking that every edge has its ends.
+    Checking,
+    /// Packing the adjacency.
+    Packing,
+    /// Filling the index of ids.
+    Ids,
+    /// Filling the property indexes.
+    Indexes,
+}
+
+/// What was restored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RestoreSummary {
+    /// Vertices.
+    pub vertices: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Pages they are on.
+    pub pages: u64,
+}
+
+/// A restored store.
+#[derive(Debug)]
+pub struct Restored {
+    /// The store. Nothing in it has a version: all snapshots see all of it.
+    pub store: Store,
+    /// What is in it.
+    pub summary: RestoreSummary,
+}
+
+/// The list of pages that a place belongs to: see [`Restore::choose_cursors`].
+type Placed<P> = Vec<(TabletId, u32, Box<P>)>;
+
+impl Restore {
+    /// Makes the store of what was put in. The indexes are offered to snapshots from `now` on, a timestamp at or above
+    /// all that were given with redo; `next_index` is the number of the next one. `threads` work side by side, and
+    /// `progress` is told of each phase when it begins.
+    pub fn finish(
+        self,
+        indexes: &[IndexInfo],
+        next_index: u32,
+        now: u64,
+        threads: usize,
+        progress: &mut dyn FnMut(RestorePhase),
+    ) -> Result<Restored, Damage> {
+        let Restore { mut store, tablets } = self;
+        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+        for (at, tablet) in tablets.into_iter().enumerate() {
+            let (id, pages) = (TabletId(at as u16 + 1), tablet.into_inner());
+            store.freeze_pages(id, ElementKind::Vertex, pages.vertices, &mut vertices)?;
+            store.freeze_pages(id, ElementKind::Edge, pages.edges, &mut edges)?;
+        }
+        store.choose_cursors(&mut vertices, &mut edges);
+        let vertices = Staged::of(store.tablets.len(), vertices);
+        let edges = Staged::of(store.tablets.len(), edges);
+        progress(RestorePhase::Checking);
+        side_by_side(threads, &edges.pages, |(tablet, number, page)| check_ends(*tablet, *number, page, &vertices))?;
+        progress(RestorePhase::Packing);
+        pack(&store, &vertices, &edges);
+        let summary = RestoreSummary {
+            vertices: count(&vertices),
+            edges: count(&edges),
+            pages: (vertices.pages.len() + edges.pages.len()) as u64,
+        };
+        *store.next_tablet.get_mut() = vertices.pages.len() as u32;
+        publish(&store, vertices, edges);
+        progress(RestorePhase::Ids);
+        side_by_side(threads, &store.tablets, |tablet| store.enter_elements(tablet))?;
+        progress(RestorePhase::Indexes);
+        store.restore_indexes(indexes, next_index, now, threads)?;
+        Ok(Restored { store, summary })
+    }
+}
+
+/// Calls `work` with every item, from several threads; the first damage found.
+fn side_by_side<T: Sync>(threads: usize, items: &[T], work: impl Fn(&T) -> Outcome + Sync) -> Outcome {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(None);
+    let run = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(damage) = work(item) {
+                found.lock().get_or_insert(damage);
+                next.store(items.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(run);
+        }
+        run();
+    });
+    found.into_inner().map_or(Ok(()), Err)
+}
+
+fn count<P: Paged>(staged: &Staged<P>) -> u64 {
+    staged.pages.iter().map(|(_, _, page)| page.core().live_count()).sum()
+}
+
+fn has_element(core: &PageCore, at: usize) -> bool {
+    at < core.used() && core.version(at).0 != NEVER
+}
+
+/// The elements of a page, by the bits of their ids.
+fn elements(tablet: TabletId, number: u32, core: &PageCore) -> impl Iterator<Item = (usize, VertexId)> {
+    (0..core.used()).filter(|&at| has_element(core, at)).map(move |at| (at, id_of(tablet, number, core, at)))
+}
+
+/// The bits of the id that the element in a slot has, or the last one had.
+fn id_of(tablet: TabletId, number: u32, core: &PageCore, at: usize) -> VertexId {
+    VertexId::new(tablet, core.slot_number(u64::from(number) * PAGE_SLOTS, at))
+}
+
+fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &Staged<VertexPage>) -> Outcome {
+    let exists = |id: VertexId| {
+        vertices.index_of(id.tablet(), id.page()).is_some_and(|index| {
+            let core = &vertices.pages[index].2.core;
+            has_element(core, id.offset()) && core.generation(id.offset()) == id.generation()
+        })
+    };
+    let name = PageName { tablet, kind: ElementKind::Edge, number };
+    for (at, _) in elements(tablet, number, &page.core) {
+        let (source, target) = page.ends(at, &epoch::pin());
+        if source.tablet() != tablet {
+            let message = format!("the edge in slot {at} is not in the tablet of its source {source:?}");
+            return Err(damage(name, message));
+        }
+        if let Some(missing) = [source, target].into_iter().find(|&end| !exists(end)) {
+            return Err(damage(
+                name,
+                format!("the edge in slot {at} ends in {missing:?}, and there is no such vertex"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn publish(store: &Store, vertices: Staged<VertexPage>, edges: Staged<EdgePage>) {
+    let tablet = |id| store.tablet(id).expect("pages are restored in tablets there are");
+    for (id, number, page) in vertices.pages {
+        let is_new = tablet(id).vertices.put(number, page, &store.memory);
+        assert!(is_new, "page {number} of vertices is restored once");
+    }
+    for (id, number, page) in edges.pages {
+        let is_new = tablet(id).edges.put(number, page, &store.memory);
+        assert!(is_new, "page {number} of edges is restored once");
+    }
+}
+
+impl Store {
+    /// Says on the pages themselves what was kept beside them, and checks that what they name has a name.
+    fn freeze_pages<P: PageRecord>(
+        &self,
+        tablet: TabletId,
+        kind: ElementKind,
+        pages: Pages<P>,
+        out: &mut Placed<P>,
+    ) -> Outcome {
+        let (set_count, key_count) = (self.catalog().label_set_count(), self.catalog().key_count());
+        let mut pages: Vec<_> = pages.into_iter().collect();
+        pages.sort_unstable_by_key(|(number, _)| *number);
+        for (number, mut private) in pages {
+            let (name, core) = (PageName { tablet, kind, number }, private.page.core_mut());
+            if core.label.0 as usize >= set_count {
+                return Err(damage(name, format!("it is of label set {}, which has no name", core.label.0)));
+            }
+            if let Some((key, _)) = core.columns().find(|(key, _)| key.0 as usize >= key_count) {
+                return Err(damage(name, format!("it has values under key {}, which has no name", key.0)));
+            }
+            core.restore(private.used as usize, &private.live, private.changed, &self.memory);
+            out.push((tablet, number, private.page));
+        }
+        Ok(())
+    }
+
+    /// Where new elements go: to the page with most room of those that the last one might have gone to. The room of
+    /// other pages stays empty; only a bulk load leaves any.
+    fn choose_cursors(&mut self, vertices: &mut Placed<VertexPage>, edges: &mut Placed<EdgePage>) {
+        for (labels, at) in roomiest(vertices, |_, labels| labels).into_iter() {
+            let (tablet, number, page) = &mut vertices[at];
+            page.core.unseal();
+            self.vertex_cursors.ensure(u64::from(labels.0), &self.memory).set(*tablet, *number);
+        }
+        for ((_, labels), at) in roomiest(edges, |tablet, labels| (tablet, labels)) {
+            let (id, number, page) = &mut edges[at];
+            page.core.unseal();
+            let tablet = self.tablet(*id).expect("pages are restored in tablets there are");
+            tablet.edge_cursors.ensure(u64::from(labels.0), &self.memory).set(*id, *number);
+        }
+    }
+
+    /// Enters the elements of a tablet into the id indexes, and gives its free places to whoever wants one.
+    fn enter_elements(&self, tablet: &Tablet) -> Outcome {
+        for (number, page) in tablet.vertices.numbered() {
+            let name = PageName { tablet: tablet.id, kind: ElementKind::Vertex, number: number as u32 };
+            self.enter_page(name, tablet, &page.core, vertex)?;
+            free_slots(
+                name,
+                &page.core,
+                self.vertex_cursors.ensure(u64::from(page.core.label.0), &self.memory),
+                tablet,
+            );
+        }
+        for (number, page) in tablet.edges.numbered() {
+            let name = PageName { tablet: tablet.id, kind: ElementKind::Edge, number: number as u32 };
+            self.enter_page(name, tablet, &page.core, edge)?;
+            free_slots(
+                name,
+                &page.core,
+                tablet.edge_cursors.ensure(u64::from(page.core.label.0), &self.memory),
+                tablet,
+            );
+        }
+        Ok(())
+    }
+
+    fn enter_page(
+        &self,
+        name: PageName,
+        tablet: &Tablet,
+        core: &PageCore,
+        as_element: fn(u64) -> ElementId,
+    ) -> Outcome {
+        if !core.has_user_ids() {
+            return Ok(());
+        }
+        let everything = Snapshot::committed(BASE_TS);
+        for (at, bits) in elements(name.tablet, name.number, core) {
+            let Some(id) = chosen_id(core, at, &tablet.values) else { continue };
+            let twin = |other: ElementId| damage(name, format!("the id {id} of slot {at} is that of {other:?} too"));
+            let mut found = None;
+            let check = |other: u64| {
+                if self.has_id(as_element(other), &id) {
+                    found = Some(as_element(other));
+                    return Err(mangrove_graph::Error::invalid("two elements have one id"));
+                }
+                Ok(())
+            };
+            let index = self.ids_of(as_element(0));
+            let entered = index.insert(IdKey::of(&id), bits.to_bits(), &self.memory, &self.limbo, check);
+            if let (Err(_), Some(other)) = (entered, found) {
+                return Err(twin(other));
+            }
+            if let UserId::Int(_) = id
+                && let Some((other, slot)) = self.automatic(&id, as_element)
+                && slot.visible(&everything)
+            {
+                return Err(twin(other));
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_indexes(&self, indexes: &[IndexInfo], next_index: u32, now: u64, threads: usize) -> Outcome {
+        for info in indexes {
+            let index = self.register_restored(info);
+            side_by_side(threads, &self.tablets, |tablet| {
+                for (number, page) in tablet.vertices.numbered() {
+                    if self.key_position(&index.info, page.core.label, index.info.keys[0]).is_some() {
+                        self.index_page(&index, tablet, number, page, &Snapshot::committed(BASE_TS));
+                    }
+                }
+                Ok(())
+            })?;
+            index.publish(now);
+            if info.unique {
+                self.check_restored_unique(&index)?;
+            }
+        }
+        self.reserve_index_numbers(next_index);
+        Ok(())
+    }
+
+    /// No two vertices have what an index keeps unique: nobody could have committed that.
+    fn check_restored_unique(&self, index: &PropertyIndex) -> Outcome {
+        let Some((vertex, values)) = self.first_duplicate(index, &Snapshot::committed(BASE_TS)) else { return Ok(()) };
+        let page = PageName { tablet: vertex.tablet(), kind: ElementKind::Vertex, number: vertex.page() as u32 };
+        let shown = self.shown(&index.info.keys, &values);
+        Err(damage(page, format!("two vertices have {shown}, and index {} keeps that unique", index.info.id.0)))
+    }
+}
+
+/// Of each group of pages, the place of the one with most room, if any has some.
+fn roomiest<P: Paged, G: Ord>(pages: &Placed<P>, group: impl Fn(TabletId, LabelSetId) -> G) -> BTreeMap<G, usize> {
+    let room = |at: usize| pages[at].2.core().capacity() - pages[at].2.core().used();
+    let mut best: BTreeMap<G, usize> = BTreeMap::new();
+    for (at, (tablet, _, page)) in pages.iter().enumerate().filter(|(at, _)| room(*at) > 0) {
+        let roomiest = best.entry(group(*tablet, page.core().label)).or_insert(at);
+        if room(at) > room(*roomiest) {
+            *roomiest = at;
+        }
+    }
+    best
+}
+
+/// Gives the places of a page that have no element to new ones.
+fn free_slots(name: PageName, core: &PageCore, cursor: &Cursor, tablet: &Tablet) {
+    let page = PagePosition { number: name.number as usize, tablet: name.tablet };
+    let none = |_| unreachable!("no page is frozen with free_slots before anybody has it");
+    for at in (0..core.used()).filter(|&at| !has_element(core, at)) {
+        match core.is_used_up(at) {
+            false => cursor.free.give(page, id_of(name.tablet, name.number, core, at).to_bits(), none),
+            true => cursor.free.use_up(page, none),
+        }
+        tablet.note_free_slots();
+    }
+}

@@ -1,0 +1,288 @@
+//! Pages of edges: what all pages have, the ends of each edge, and the reference counts of edges that are over.
+//!
+//! The ends are an array of the page's slots. A frozen page with many free slots has them *packed*: only the ends of
+//! its elements, in the order of their slots, found by counting the elements before. They are unpacked before the first
+//! free slot is used again.
+//!
+//! ```text
+//! ends      source 8 | target 8                      a slot
+//! packed    set of slots 128 | elements before each word 2 x 16 | source 8, target 8      an element
+//! ```
+//!
+//! - **STORE-18.** An edge's slot has three references: its cells in two lists, and its columns. The slot is given back
+//!   when all are released. A cell counts as released when no layout that a cursor can reach holds it.
+//!
+//! One form of the ends is published before the other is taken away, so a reader finds one of the two, at the second
+//! look if need be. Both say the same of every element that the reader may ask for. Ends are packed while no writer
+//! owns a slot of the page (STORE-24), and written only by a writer that owns one.
+
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::{LabelSetId, VertexId};
+use mangrove_reclaim::sync::{AtomicU8, AtomicU64, spin_loop};
+use mangrove_reclaim::{EpochCell, EpochSlice, Pin, epoch};
+
+use crate::memory::{Garbage, Memory, RecordKind};
+use crate::page::{PageCore, SlotSet};
+
+#[derive(Debug, Default)]
+struct Ends {
+    source: AtomicU64,
+    target: AtomicU64,
+}
+
+impl Ends {
+    fn set(&self, source: VertexId, target: VertexId) {
+        self.source.store(source.to_bits(), Ordering::Relaxed);
+        self.target.store(target.to_bits(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> (VertexId, VertexId) {
+        let [source, target] = [&self.source, &self.target].map(|end| end.load(Ordering::Relaxed));
+        (VertexId::from_bits(source), VertexId::from_bits(target))
+    }
+}
+
+/// The ends of the slots in a set.
+#[derive(Debug)]
+struct PackedEnds {
+    slots: SlotSet,
+    /// How many of the slots are before each word of the set.
+    before: [u16; SlotSet::WORDS],
+    ends: Box<[(VertexId, VertexId)]>,
+}
+
+impl PackedEnds {
+    fn new(slots: SlotSet, of: &[Ends]) -> Self {
+        let (mut before, mut count) = ([0; SlotSet::WORDS], 0);
+        for (word, before) in slots.words().iter().zip(&mut before) {
+            *before = count;
+            count += word.count_ones() as u16;
+        }
+        PackedEnds { slots, before, ends: slots.iter().map(|at| of[at].get()).collect() }
+    }
+
+    /// The index of a slot's ends, if the slot is in the set.
+    fn index_of(&self, at: usize) -> Option<usize> {
+        let below = self.slots.words()[at / 64] & ((1 << (at % 64)) - 1);
+        self.slots.contains(at).then(|| usize::from(self.before[at / 64]) + below.count_ones() as usize)
+    }
+
+    /// The ends of a slot; for a slot that is not in the set, those of no edge.
+    fn get(&self, at: usize) -> (VertexId, VertexId) {
+        self.index_of(at).map_or((VertexId::from_bits(0), VertexId::from_bits(0)), |index| self.ends[index])
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.ends)
+    }
+}
+
+/// A page of edges with their ends.
+#[derive(Debug)]
+pub(crate) struct EdgePage {
+    pub(crate) core: PageCore,
+    /// The ends of all slots. Either these or `packed` exist.
+    ends: EpochSlice<Ends>,
+    packed: EpochCell<PackedEnds>,
+    /// How many references of an ended edge are released (STORE-18). Made with the first release.
+    released: EpochSlice<AtomicU8>,
+}
+
+/// The references of an edge's slot: two cells of lists, and the columns.
+const REFERENCES: u8 = 3;
+/// The ends of a frozen page are packed when this part of its slots is free.
+const PACKED_PART: usize = 8;
+
+impl EdgePage {
+    /// A page for transactions.
+    pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        Self::with_core(PageCore::live(label, capacity, memory), memory)
+    }
+
+    /// A page to be filled in bulk.
+    pub(crate) fn clean(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
+        Self::with_core(PageCore::clean(label, capacity), memory)
+    }
+
+    fn with_core(core: PageCore, memory: &Memory) -> Self {
+        let (ends, released) = (EpochSlice::empty(core.capacity()), EpochSlice::empty(core.capacity()));
+        let page = EdgePage { ends, packed: EpochCell::default(), core, released };
+        memory.add(RecordKind::EdgePage, size_of::<EdgePage>());
+        page.unpacked(&epoch::pin(), memory);
+        page
+    }
+
+    fn own_bytes(&self) -> usize {
+        let pin = epoch::pin();
+        let packed = self.packed.get(&pin).map_or(0, PackedEnds::bytes);
+        size_of::<EdgePage>() + self.ends.bytes() + packed + self.released.bytes()
+    }
+
+    // --- Reference counts ---------------------------------------------------------------------------
+
+    /// Starts loading what [`EdgePage::release_reference`] changes.
+    #[inline]
+    pub(crate) fn prefetch_references(&self, at: usize, pin: &Pin) {
+        if let Some(released) = self.released.get(pin) {
+            mangrove_reclaim::prefetch::prefetch(&released[at]);
+        }
+    }
+
+    /// Releases one reference of an ended edge. Returns true if it was the last, so that the slot may be given back
+    /// (STORE-18).
+    pub(crate) fn release_reference(&self, at: usize, memory: &Memory, pin: &Pin) -> bool {
+        let capacity = self.core.capacity();
+        let (released, is_new) = self.released.get_or_init(pin, || (0..capacity).map(|_| AtomicU8::new(0)).collect());
+        if is_new {
+            memory.add(RecordKind::EdgePage, size_of_val(released));
+        }
+        // Acquire and Release: the thread with the last release gives back what the others have let go.
+        let count = released[at].fetch_add(1, Ordering::AcqRel) + 1;
+        assert!(count <= REFERENCES, "slot {at} was released {count} times");
+        let is_last = count == REFERENCES;
+        if is_last {
+            // For the next element. No other thread has a reference left.
+            released[at].store(0, Ordering::Relaxed);
+        }
+        is_last
+    }
+
+    // --- Ends ---------------------------------------------------------------------------------------
+
+    /// The ends of all slots. If they are packed, they are unpacked.
+    fn unpacked<'p>(&'p self, pin: &'p Pin, memory: &Memory) -> &'p [Ends] {
+        let (ends, is_new) = self.ends.get_or_init(pin, || {
+            let ends: Box<[Ends]> = (0..self.core.capacity()).map(|_| Ends::default()).collect();
+            if let Some(packed) = self.packed.get(pin) {
+                packed.slots.iter().zip(&packed.ends).for_each(|(at, &(source, target))| ends[at].set(source, target));
+            }
+            ends
+        });
+        if is_new {
+            memory.add(RecordKind::EdgePage, size_of_val(ends));
+        }
+        ends
+    }
+
+    /// Sets the ends, before the edge begins. A packed form that exists stays until the page is frozen again.
+    // Relaxed: a reader that sees the edge begun (or published in bulk) sees its ends.
+    pub(crate) fn set_ends(&self, at: usize, source: VertexId, target: VertexId, memory: &Memory, pin: &Pin) {
+        self.unpacked(pin, memory)[at].set(source, target);
+    }
+
+    /// As [`EdgePage::set_ends`], for a page that is not published.
+    pub(crate) fn set_own_ends(&mut self, at: usize, source: VertexId, target: VertexId) {
+        let ends = self.ends.get_mut().expect("a page is made with the ends of all slots");
+        ends[at].set(source, target);
+    }
+
+    /// Source and target.
+    #[inline]
+    pub(crate) fn ends(&self, at: usize, pin: &Pin) -> (VertexId, VertexId) {
+        loop {
+            if let Some(ends) = self.ends.get(pin) {
+                return ends[at].get();
+            }
+            if let Some(packed) = self.packed.get(pin) {
+                return packed.get(at);
+            }
+            // The ends were unpacked after this loop looked for that form.
+            spin_loop();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn prefetch_ends(&self, at: usize, pin: &Pin) {
+        if let Some(ends) = self.ends.get(pin) {
+            ends.get(at).into_iter().for_each(mangrove_reclaim::prefetch::prefetch);
+        } else if let Some(packed) = self.packed.get(pin)
+            && let Some(index) = packed.index_of(at)
+        {
+            mangrove_reclaim::prefetch::prefetch(&packed.ends[index]);
+        }
+    }
+
+    /// Gives up what a frozen page does not need: reference counts, and the ends of free slots. By a collector that has
+    /// withdrawn the page's free slots and closed its end words, so that no edge here is over or begins (STORE-24).
+    pub(crate) fn shrink(&self, free_slots: Option<&SlotSet>, memory: &Memory, garbage: &mut Vec<Garbage>, pin: &Pin) {
+        let released = self.released.bytes();
+        if released > 0 {
+            memory.remove(RecordKind::EdgePage, released);
+            garbage.extend(self.released.take().map(Garbage::Box));
+        }
+        let slots: SlotSet =
+            (0..self.core.used()).filter(|&at| free_slots.is_none_or(|free_slots| !free_slots.contains(at))).collect();
+        let free = free_slots.map_or(0, SlotSet::len);
+        if free * PACKED_PART < self.core.capacity() {
+            // A slot was used again since the ends were packed.
+            if self.ends.is_some() {
+                self.replace_packed(None, memory, garbage, pin);
+            }
+        } else if self.ends.is_some() || self.packed.get(pin).is_some_and(|packed| packed.slots != slots) {
+            // The new form is published before the old one goes.
+            let ends = self.unpacked(pin, memory);
+            self.replace_packed(Some(PackedEnds::new(slots, ends)), memory, garbage, pin);
+            memory.remove(RecordKind::EdgePage, size_of_val(ends));
+            garbage.extend(self.ends.take().map(Garbage::Box));
+        }
+    }
+
+    fn replace_packed(&self, new: Option<PackedEnds>, memory: &Memory, garbage: &mut Vec<Garbage>, pin: &Pin) {
+        let before = self.packed.get(pin).map_or(0, PackedEnds::bytes);
+        memory.resize(RecordKind::EdgePage, before, new.as_ref().map_or(0, PackedEnds::bytes));
+        garbage.extend(self.packed.swap(new).map(Garbage::Box));
+    }
+
+    pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
+        add(RecordKind::EdgePage, self.own_bytes());
+        self.core.add_bytes(add);
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use mangrove_graph::TabletId;
+
+    use super::*;
+    use crate::memory::Limbo;
+
+    fn vertex(number: u64) -> VertexId {
+        VertexId::new(TabletId(1), number)
+    }
+
+    #[test]
+    fn packed_ends_are_those_of_the_elements_and_come_back() {
+        let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
+        let page = EdgePage::clean(LabelSetId(0), 1_024, &memory);
+        let pin = epoch::pin();
+        (0..1_024).for_each(|at| page.set_ends(at, vertex(at as u64), vertex(at as u64 + 7), &memory, &pin));
+        (0..1_024).for_each(|_| assert!(page.core.reserve().is_some()));
+        let is_free = |at: &usize| at % 3 == 1 || *at > 900;
+        let free_slots: SlotSet = (0..1_024).filter(is_free).collect();
+        let mut garbage = Vec::new();
+        assert!(!page.release_reference(5, &memory, &pin));
+        let before = memory.report().total_bytes();
+        page.shrink(Some(&free_slots), &memory, &mut garbage, &pin);
+        assert!(memory.report().total_bytes() < before);
+        assert_eq!(
+            page.own_bytes() as u64 + page.core.current_versions(&pin).map_or(0, |words| size_of_val(words) as u64),
+            { memory.report().total_bytes() }
+        );
+        for at in 0..1_024 {
+            let expected =
+                if is_free(&at) { (0, 0) } else { (vertex(at as u64).to_bits(), vertex(at as u64 + 7).to_bits()) };
+            let (source, target) = page.ends(at, &pin);
+            assert_eq!((source.to_bits(), target.to_bits()), expected, "{at}");
+        }
+        // One of the places is used again.
+        page.set_ends(1, vertex(8), vertex(9), &memory, &pin);
+        assert_eq!((page.ends(1, &pin), page.ends(0, &pin)), ((vertex(8), vertex(9)), (vertex(0), vertex(7))));
+        page.shrink(None, &memory, &mut garbage, &pin);
+        assert_eq!(page.ends(1_023, &pin), (VertexId::from_bits(0), VertexId::from_bits(0)));
+        drop(pin);
+        limbo.take_in(garbage);
+        epoch::wait_for_readers();
+        crate::memory::release_boxes(&limbo);
+    }
+}

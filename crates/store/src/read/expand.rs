@@ -1,0 +1,277 @@
+//! Expanding a batch of vertices along their edges.
+//!
+//! Two distances ahead: the descriptor of the vertex `2 × DISTANCE` on is on its way into the cache, and so
+//! is the run of the vertex `DISTANCE` on, whose descriptor has arrived by then. Neighbors are copied out
+//! without a look at them: the visibility of an edge implies that of its ends.
+//!
+//! A vertex's lists are numbered for the cursor: the place of the table among those of its direction (which
+//! is stable, tables are only added), and bit 31 for incoming edges. Inside a list the cursor carries the list's
+//! layout version: a list that compaction replaces meanwhile is read to its end as it was (`adjacency`).
+
+use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, VertexId};
+use mangrove_reclaim::{Pin, epoch};
+
+use crate::adjacency::{AdjacencyTable, List};
+use crate::page::{Tablet, VertexPage};
+use crate::read::view::StoreView;
+
+const DISTANCE: usize = 8;
+const INCOMING: u32 = 1 << 31;
+/// Above the position in a cursor: the layout version of the list it is in.
+const LAYOUT_SHIFT: u32 = 48;
+const POSITION_MASK: u64 = (1 << LAYOUT_SHIFT) - 1;
+
+/// Calls `each` with the lists of one page that a request takes, and their numbers, out first, until it
+/// returns false; whether it never did. Tables without a list are passed over.
+#[inline]
+fn each_table<'p>(
+    page: &'p VertexPage,
+    direction: Direction,
+    labels: &LabelFilter,
+    mut each: impl FnMut(u32, &'p AdjacencyTable) -> bool,
+) -> bool {
+    let mut one_way = |way, flag: u32| {
+        page.tables(way).each_while(|position, label, table| {
+            // Labels that edges no longer have leave empty tables behind.
+            !labels.takes(LabelSetId(label)) || table.is_empty() || each(flag | position, table)
+        })
+    };
+    (direction == Direction::In || one_way(Direction::Out, 0))
+        && (direction == Direction::Out || one_way(Direction::In, INCOMING))
+}
+
+struct Expander<'a> {
+    view: &'a StoreView<'a>,
+    pin: &'a Pin,
+    request: &'a ExpandRequest,
+}
+
+/// A vertex whose page was found ahead of its turn.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    tablet: &'a Tablet,
+    page: &'a VertexPage,
+    /// The table of the request, where there is just one: the common case.
+    only: Option<(u32, &'a AdjacencyTable)>,
+    /// Whether there are no tables for the request at all.
+    is_empty: bool,
+}
+
+/// See [`mangrove_graph::GraphView::expand`].
+pub(crate) fn expand(
+    view: &StoreView<'_>,
+    vertices: &[VertexId],
+    request: &ExpandRequest,
+    cursor: &mut ExpandCursor,
+    out: &mut Expansion,
+) -> bool {
+    let pin = &epoch::pin();
+    let expander = Expander { view, pin, request };
+    // Pages found so far, by row modulo the size: a row's page is looked up once.
+    let mut found: [Option<Found<'_>>; 2 * DISTANCE] = [None; 2 * DISTANCE];
+    let first = cursor.row as usize;
+    let rows_ahead = |from: usize, count: usize| from..(from + count).min(vertices.len());
+    for row in rows_ahead(first, 2 * DISTANCE) {
+        found[row % (2 * DISTANCE)] = expander.find(vertices[row]);
+    }
+    for row in rows_ahead(first, DISTANCE) {
+        expander.prefetch_lists(vertices[row], found[row % (2 * DISTANCE)]);
+    }
+    while let Some(&id) = vertices.get(cursor.row as usize) {
+        let row = cursor.row as usize;
+        let current = found[row % (2 * DISTANCE)];
+        if let Some(&ahead) = vertices.get(row + 2 * DISTANCE) {
+            found[row % (2 * DISTANCE)] = expander.find(ahead);
+        }
+        if let Some(&ahead) = vertices.get(row + DISTANCE) {
+            expander.prefetch_lists(ahead, found[(row + DISTANCE) % (2 * DISTANCE)]);
+        }
+        if let Some(current) = current
+            && !expander.expand_one(id, &current, cursor, out)
+        {
+            return false;
+        }
+        *cursor = ExpandCursor { row: cursor.row + 1, list: 0, position: 0 };
+        if out.len() >= request.limit && (cursor.row as usize) < vertices.len() {
+            return false;
+        }
+    }
+    true
+}
+
+impl<'a> Expander<'a> {
+    /// The page of a vertex, whose descriptors are then on their way.
+    #[inline]
+    fn find(&self, id: VertexId) -> Option<Found<'a>> {
+        let (tablet, page) = self.view.store.vertex_page_unchecked(id)?;
+        let (mut count, mut only) = (0, None);
+        each_table(page, self.request.direction, &self.request.labels, |number, table| {
+            table.prefetch_descriptor(id.offset(), self.pin);
+            count += 1;
+            only = (count == 1).then_some((number, table));
+            true
+        });
+        Some(Found { tablet, page, only, is_empty: count == 0 })
+    }
+
+    /// Calls `each` with the tables of the request until it returns false; whether it never did.
+    #[inline]
+    fn each_found(&self, found: &Found<'a>, mut each: impl FnMut(u32, &'a AdjacencyTable) -> bool) -> bool {
+        match found.only {
+            Some((number, table)) => each(number, table),
+            None if found.is_empty => true,
+            None => each_table(found.page, self.request.direction, &self.request.labels, each),
+        }
+    }
+
+    #[inline]
+    fn prefetch_lists(&self, id: VertexId, found: Option<Found<'a>>) {
+        if let Some(found) = found {
+            self.each_found(&found, |_, table| {
+                table.prefetch_list(id.offset(), self.request.edges, &found.tablet.lists, self.pin);
+                true
+            });
+        }
+    }
+
+    /// The lists of one vertex from the cursor on; false when the limit came first.
+    #[inline]
+    fn expand_one(&self, id: VertexId, found: &Found<'a>, cursor: &mut ExpandCursor, out: &mut Expansion) -> bool {
+        self.each_found(found, |number, table| {
+            if number < cursor.list {
+                return true;
+            }
+            if number > cursor.list {
+                (cursor.list, cursor.position) = (number, 0);
+            }
+            let lists = &found.tablet.lists;
+            let list = match cursor.position {
+                0 if table.descriptor(id.offset(), self.pin) == 0 => return true,
+                0 => table.list(id.offset(), lists, self.pin),
+                position => {
+                    let version = (position >> LAYOUT_SHIFT) as u32;
+                    let Some(list) = table.list_of_layout(id.offset(), version, lists, self.pin) else { return true };
+                    list
+                }
+            };
+            // GRAPH-2: a cell is visible on its own, so the neighbor is not read. GRAPH-4: the layout version keeps the order.
+            let (done, position) = self.copy(&list, cursor.row, cursor.position & POSITION_MASK, out);
+            cursor.position = (u64::from(list.layout_version) << LAYOUT_SHIFT) | position;
+            done
+        })
+    }
+
+    /// Copies a list from a position on; whether it is done, and the position reached.
+    fn copy(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let (done, position) = if list.dirty {
+            self.copy_dirty(list, row, position, out)
+        } else {
+            self.copy_clean(list, row, position, out)
+        };
+        if done && list.tail_len > 0 { self.copy_tail(list, row, position, out) } else { (done, position) }
+    }
+
+    fn is_full(&self, out: &Expansion) -> bool {
+        out.len() >= self.request.limit
+    }
+
+    #[inline]
+    fn copy_clean(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let from = position as usize;
+        if from >= list.neighbors.len() {
+            return (true, position);
+        }
+        let room = self.request.limit.saturating_sub(out.len()).max(1);
+        let to = list.neighbors.len().min(from.saturating_add(room));
+        out.neighbor.extend_from_slice(&list.neighbors[from..to]);
+        out.row.resize(out.neighbor.len(), row);
+        if self.request.edges {
+            out.edge.extend_from_slice(&list.edges[from..to]);
+        }
+        (to == list.neighbors.len(), to as u64)
+    }
+
+    fn copy_dirty(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let from = (position as usize).min(list.neighbors.len());
+        let cells = list.neighbors[from..].iter().copied().zip(list.edges[from..].iter().copied());
+        match self.copy_visible(cells, row, out) {
+            Some(number) => (false, position + number + 1),
+            None => (true, position.max(list.neighbors.len() as u64)),
+        }
+    }
+
+    fn copy_tail(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
+        let packed = list.neighbors.len() as u64;
+        let cells = list.tail(position - packed).map(|(_, neighbor, edge)| (neighbor, edge));
+        match self.copy_visible(cells, row, out) {
+            Some(number) => (false, position + number + 1),
+            None => (true, packed + list.tail_len),
+        }
+    }
+
+    /// Takes cells whose edges are visible; the number of the last one where the limit came first.
+    fn copy_visible(
+        &self,
+        cells: impl Iterator<Item = (VertexId, EdgeId)>,
+        row: u32,
+        out: &mut Expansion,
+    ) -> Option<u64> {
+        let mut last = None;
+        self.view.each_visible(self.pin, cells, |number, neighbor, edge| {
+            out.row.push(row);
+            out.neighbor.push(neighbor);
+            if self.request.edges {
+                out.edge.push(edge);
+            }
+            last = self.is_full(out).then_some(number);
+            last.is_none()
+        });
+        last
+    }
+}
+
+impl StoreView<'_> {
+    /// How many cells of a list are visible.
+    fn count_list(&self, pin: &Pin, list: &List<'_>) -> u64 {
+        let packed = match list.dirty {
+            false => list.neighbors.len() as u64,
+            true => self.count_visible(pin, list.neighbors.iter().copied().zip(list.edges.iter().copied())),
+        };
+        packed + self.count_visible(pin, list.tail(0).map(|(_, neighbor, edge)| (neighbor, edge)))
+    }
+}
+
+/// See [`mangrove_graph::GraphView::degrees`].
+pub(crate) fn degrees(
+    view: &StoreView<'_>,
+    vertices: &[VertexId],
+    direction: Direction,
+    labels: &LabelFilter,
+    out: &mut Vec<u64>,
+) {
+    let pin = &epoch::pin();
+    for (row, &id) in vertices.iter().enumerate() {
+        if let Some(&ahead) = vertices.get(row + 2 * DISTANCE)
+            && let Some((_, page)) = view.store.vertex_page_unchecked(ahead)
+        {
+            each_table(page, direction, labels, |_, table| {
+                table.prefetch_descriptor(ahead.offset(), pin);
+                true
+            });
+        }
+        out.push(degree(view, id, direction, labels, pin));
+    }
+}
+
+fn degree(view: &StoreView<'_>, id: VertexId, direction: Direction, labels: &LabelFilter, pin: &Pin) -> u64 {
+    let Some((tablet, page)) = view.store.vertex_page_unchecked(id) else { return 0 };
+    let mut sum = 0;
+    each_table(page, direction, labels, |_, table| {
+        sum += match table.clean_len(id.offset(), pin) {
+            Some(len) => len as u64,
+            None => view.count_list(pin, &table.list(id.offset(), &tablet.lists, pin)),
+        };
+        true
+    });
+    sum
+}

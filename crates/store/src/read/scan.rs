@@ -1,0 +1,342 @@
+//! Scans and counts, a page at a time.
+//!
+//! A page without version words is taken whole; another is filtered by them. Pages that appear while a scan
+//! is on its way hold nothing the scan's snapshot sees, so it does not matter whether it meets them.
+
+use std::collections::BTreeMap;
+
+use mangrove_graph::{
+    EdgeId, IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId,
+};
+use mangrove_reclaim::epoch;
+
+use crate::cell::column::Plain;
+use crate::cell::predicate::Predicate;
+use crate::page::{PAGE_SLOTS, PageCore, Tablet};
+use crate::read::view::StoreView;
+use crate::store::Store;
+use crate::version::Snapshot;
+
+/// Slots that one call of a predicate scan tests at most, and a page more: the work of some ten microseconds.
+const PATIENCE_SLOTS: usize = 16 * PAGE_SLOTS as usize;
+
+/// Fewer slots than this are tested one by one.
+const SELECTED_MIN: usize = 16;
+
+/// See [`mangrove_graph::GraphView::scan_vertices`].
+pub(crate) fn vertices(
+    view: &StoreView<'_>,
+    labels: &LabelFilter,
+    share: Share,
+    cursor: &mut ScanCursor,
+    limit: usize,
+    out: &mut Vec<VertexId>,
+) -> bool {
+    scan(view, share, cursor, limit, out, |tablet, number, walk| {
+        if number >= tablet.vertices.count() {
+            return false;
+        }
+        if let Some(page) = tablet.vertices.get(number).filter(|page| labels.takes(page.core.label)) {
+            walk.page(&page.core, tablet.id, number, VertexId::new);
+        }
+        true
+    })
+}
+
+/// What a predicate scan takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) labels: &'a LabelFilter,
+    pub(crate) key: KeyId,
+    pub(crate) range: &'a IndexRange,
+}
+
+/// See [`mangrove_graph::GraphView::scan_vertices_where`].
+pub(crate) fn vertices_where(
+    view: &StoreView<'_>,
+    wanted: Wanted<'_>,
+    share: Share,
+    cursor: &mut ScanCursor,
+    limit: usize,
+    out: &mut Vec<VertexId>,
+) -> bool {
+    let predicate = Predicate::new(wanted.range);
+    scan(view, share, cursor, limit, out, |tablet, number, walk| {
+        if number >= tablet.vertices.count() {
+            return false;
+        }
+        if let Some(page) = tablet.vertices.get(number).filter(|page| wanted.labels.takes(page.core.label)) {
+            walk.page_where(&page.core, tablet, number, wanted.key, &predicate, VertexId::new);
+        }
+        true
+    })
+}
+
+/// See [`mangrove_graph::GraphView::scan_edges_where`].
+pub(crate) fn edges_where(
+    view: &StoreView<'_>,
+    wanted: Wanted<'_>,
+    share: Share,
+    cursor: &mut ScanCursor,
+    limit: usize,
+    out: &mut Vec<EdgeId>,
+) -> bool {
+    let predicate = Predicate::new(wanted.range);
+    scan(view, share, cursor, limit, out, |tablet, number, walk| {
+        if number >= tablet.edges.count() {
+            return false;
+        }
+        if let Some(page) = tablet.edges.get(number).filter(|page| wanted.labels.takes(page.core.label)) {
+            walk.page_where(&page.core, tablet, number, wanted.key, &predicate, EdgeId::new);
+        }
+        true
+    })
+}
+
+/// See [`mangrove_graph::GraphView::scan_edges`].
+pub(crate) fn edges(
+    view: &StoreView<'_>,
+    labels: &LabelFilter,
+    share: Share,
+    cursor: &mut ScanCursor,
+    limit: usize,
+    out: &mut Vec<EdgeId>,
+) -> bool {
+    scan(view, share, cursor, limit, out, |tablet, number, walk| {
+        if number >= tablet.edges.count() {
+            return false;
+        }
+        if let Some(page) = tablet.edges.get(number).filter(|page| labels.takes(page.core.label)) {
+            walk.page(&page.core, tablet.id, number, EdgeId::new);
+        }
+        true
+    })
+}
+
+/// A scan inside one page.
+struct Walk<'a, T> {
+    snapshot: &'a Snapshot<'a>,
+    offset: usize,
+    /// How many more are wanted.
+    room: usize,
+    /// How many more slots may be tested in vain.
+    patience: usize,
+    out: &'a mut Vec<T>,
+}
+
+impl<T> Walk<'_, T> {
+    /// Takes visible slots from `offset` on until there is no room or the page is done.
+    fn page(&mut self, core: &PageCore, tablet: TabletId, number: usize, id: impl Fn(TabletId, u64) -> T) {
+        let base = number as u64 * PAGE_SLOTS;
+        let before = self.out.len();
+        if let Some(clean) = core.clean_count() {
+            let end = clean.min(self.offset.saturating_add(self.room));
+            if core.is_first_generation() {
+                self.out.extend((self.offset..end).map(|at| id(tablet, base + at as u64)));
+            } else {
+                self.out.extend((self.offset..end).map(|at| id(tablet, core.slot_number(base, at))));
+            }
+            self.offset = end.max(self.offset);
+        } else {
+            let (used, pin) = (core.used(), epoch::pin());
+            while self.offset < used && self.out.len() - before < self.room {
+                if core.visible_under(&pin, self.offset, self.snapshot) {
+                    self.out.push(id(tablet, core.slot_number(base, self.offset)));
+                }
+                self.offset += 1;
+            }
+        }
+        self.room -= self.out.len() - before;
+    }
+
+    /// As [`Walk::page`], of the slots with a value that passes.
+    fn page_where(
+        &mut self,
+        core: &PageCore,
+        tablet: &Tablet,
+        number: usize,
+        key: KeyId,
+        predicate: &Predicate<'_>,
+        id: impl Fn(TabletId, u64) -> T,
+    ) {
+        let Some(column) = core.column(key) else { return };
+        let base = number as u64 * PAGE_SLOTS;
+        let (before, from) = (self.out.len(), self.offset);
+        let full = before + self.room;
+        let used = core.clean_count().unwrap_or_else(|| core.used());
+        let id = |at: usize| id(tablet.id, core.slot_number(base, at));
+        let pin = &epoch::pin();
+        if let Some(plain) = column.plain() {
+            match core.clean_count() {
+                Some(_) => {
+                    self.take_selected((used, full), id, plain, predicate);
+                    self.take((used, full), id, |at| predicate.holds(plain.get(at), &tablet.values));
+                }
+                None => {
+                    let snapshot = self.snapshot;
+                    let passes =
+                        |at| core.visible_under(pin, at, snapshot) && predicate.holds(plain.get(at), &tablet.values);
+                    self.take((used, full), id, passes);
+                }
+            }
+            if plain.held() {
+                self.patience = self.patience.saturating_sub(self.offset - from);
+                self.room -= self.out.len() - before;
+                return;
+            }
+            self.out.truncate(before);
+            self.offset = from;
+        }
+        let snapshot = self.snapshot;
+        let cell = |at| column.read(at, snapshot, tablet.undo_under(pin));
+        let passes = |at| core.visible_under(pin, at, snapshot) && predicate.holds(cell(at), &tablet.values);
+        match column.few_slots() {
+            Some(slots) => self.take_of(&slots, (used, full), id, passes),
+            None => self.take((used, full), id, passes),
+        }
+        self.patience = self.patience.saturating_sub(self.offset - from);
+        self.room -= self.out.len() - before;
+    }
+
+    /// As [`Walk::take`], many slots at a time, as long as there is room for all of them to pass. Where the predicate
+    /// cannot select among cells it takes none, and [`Walk::take`] goes on from there either way.
+    fn take_selected(
+        &mut self,
+        (used, full): (usize, usize),
+        id: impl Fn(usize) -> T,
+        plain: Plain<'_>,
+        predicate: &Predicate<'_>,
+    ) {
+        let mut passing = [0; PAGE_SLOTS as usize];
+        loop {
+            let end = used.min(self.offset.saturating_add(full - self.out.len()));
+            if end.saturating_sub(self.offset) < SELECTED_MIN {
+                return;
+            }
+            let (tags, words) = plain.arrays(self.offset..end);
+            let Some(count) = predicate.select(tags, words, &mut passing) else { return };
+            let from = self.offset;
+            self.out.extend(passing[..count].iter().map(|at| id(from + usize::from(*at))));
+            self.offset = end;
+        }
+    }
+
+    /// As [`Walk::take`], where no others than these slots can pass.
+    fn take_of(
+        &mut self,
+        slots: &[usize],
+        (used, full): (usize, usize),
+        id: impl Fn(usize) -> T,
+        passes: impl Fn(usize) -> bool,
+    ) {
+        for &at in slots.iter().filter(|&&at| at < used) {
+            if self.out.len() == full {
+                return;
+            }
+            if at >= self.offset {
+                self.offset = at + 1;
+                if passes(at) {
+                    self.out.push(id(at));
+                }
+            }
+        }
+        if self.out.len() < full {
+            self.offset = used.max(self.offset);
+        }
+    }
+
+    /// Takes slots that pass from `offset` on until there are `full` or `used` is reached.
+    #[inline]
+    fn take(&mut self, (used, full): (usize, usize), id: impl Fn(usize) -> T, passes: impl Fn(usize) -> bool) {
+        while self.offset < used && self.out.len() < full {
+            if passes(self.offset) {
+                self.out.push(id(self.offset));
+            }
+            self.offset += 1;
+        }
+    }
+}
+
+/// Walks the pages of a share. `each` hands one page to the walk; false when the tablet has no more.
+fn scan<T>(
+    view: &StoreView<'_>,
+    share: Share,
+    cursor: &mut ScanCursor,
+    limit: usize,
+    out: &mut Vec<T>,
+    each: impl Fn(&Tablet, usize, &mut Walk<'_, T>) -> bool,
+) -> bool {
+    let offset = cursor.offset as usize;
+    let mut walk = Walk { snapshot: &view.snapshot, offset, room: limit, patience: PATIENCE_SLOTS, out };
+    while let Some(tablet) = view.store.tablets.get(cursor.tablet as usize) {
+        let more = share.takes(tablet.id) && {
+            if walk.room == 0 {
+                cursor.offset = walk.offset as u32;
+                return false;
+            }
+            each(tablet, cursor.page as usize, &mut walk)
+        };
+        if more && walk.room == 0 {
+            // The page may have more; the next call finds out.
+            cursor.offset = walk.offset as u32;
+            return false;
+        }
+        walk.offset = 0;
+        (cursor.tablet, cursor.page) = if more { (cursor.tablet, cursor.page + 1) } else { (cursor.tablet + 1, 0) };
+        if walk.patience == 0 {
+            cursor.offset = 0;
+            return false;
+        }
+    }
+    cursor.offset = 0;
+    true
+}
+
+/// How many pages a count asks the memory for at a time: each is a cache miss, and little else.
+const PAGES_AHEAD: usize = 32;
+
+/// The number of visible elements on the pages of a share: from the counts that pages keep, but for pages that were changed
+/// since the snapshot was taken, or by its own transaction.
+pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
+    view: &StoreView<'a>,
+    labels: &LabelFilter,
+    share: Share,
+    pages: impl Fn(&'a Tablet) -> I,
+) -> u64 {
+    let are_kept_counts_seen = view.snapshot.txn == 0 && view.store.installing.is_idle();
+    let tablets = view.store.tablets.iter().filter(|tablet| share.takes(tablet.id));
+    let mut pages = tablets.flat_map(pages);
+    let mut ahead: Vec<&PageCore> = Vec::with_capacity(PAGES_AHEAD);
+    let mut total = 0;
+    loop {
+        ahead.extend(pages.by_ref().take(PAGES_AHEAD).inspect(|core| core.prefetch_counts()));
+        if ahead.is_empty() {
+            return total;
+        }
+        let taken = ahead.drain(..).filter(|core| labels.takes(core.label));
+        total += taken.map(|core| count_page(core, &view.snapshot, are_kept_counts_seen)).sum::<u64>();
+    }
+}
+
+fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool) -> u64 {
+    let kept = core.clean_count().or_else(|| core.count_at(snapshot.begin_ts).filter(|_| is_kept_count_seen));
+    // A pin is a fence, which costs more than the rest of a page whose count is known.
+    let count = kept.unwrap_or_else(|| {
+        let pin = epoch::pin();
+        (0..core.used()).filter(|at| core.visible_under(&pin, *at, snapshot)).count()
+    });
+    count as u64
+}
+
+/// Numbers for the planner, from the pages' counters.
+pub(crate) fn statistics(store: &Store) -> Statistics {
+    fn by_label<'a>(pages: impl Iterator<Item = &'a PageCore>) -> Vec<(LabelSetId, u64)> {
+        let mut counts = BTreeMap::new();
+        pages.for_each(|core| *counts.entry(core.label).or_default() += core.live_count());
+        counts.into_iter().collect()
+    }
+    Statistics {
+        vertices: by_label(store.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| &page.core))),
+        edges: by_label(store.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| &page.core))),
+    }
+}

@@ -1,0 +1,81 @@
+//! Which edges of a list a snapshot sees, many at a time.
+//!
+//! A cell of a tail, or of a dirty run, names an edge whose version words decide. They are three steps away (page,
+//! array of words, word), each a cache miss in a large graph; and the edges of one list lie anywhere. So each step is
+//! taken for a batch of cells before the next one: their misses overlap.
+
+use mangrove_graph::{EdgeId, VertexId};
+use mangrove_reclaim::Pin;
+use smallvec::SmallVec;
+
+use crate::page::PageCore;
+use crate::read::view::StoreView;
+
+/// Cells that are looked at together: as many misses as a core keeps under way.
+const TOGETHER: usize = 16;
+
+/// A cell whose edge's page has been found.
+struct Cell<'a> {
+    neighbor: VertexId,
+    edge: EdgeId,
+    core: Option<&'a PageCore>,
+}
+
+impl Cell<'_> {
+    fn is_seen(&self, view: &StoreView<'_>, pin: &Pin) -> bool {
+        let at = self.edge.offset();
+        self.core.is_some_and(|core| {
+            at < core.capacity()
+                && core.generation(at) == self.edge.generation()
+                && core.visible_under(pin, at, &view.snapshot)
+        })
+    }
+}
+
+impl StoreView<'_> {
+    /// Calls `each` with number, neighbor and edge of the cells whose edges are visible, until it returns false.
+    #[inline]
+    pub(crate) fn each_visible(
+        &self,
+        pin: &Pin,
+        mut cells: impl Iterator<Item = (VertexId, EdgeId)>,
+        mut each: impl FnMut(u64, VertexId, EdgeId) -> bool,
+    ) {
+        let mut batch: SmallVec<[Cell<'_>; TOGETHER]> = SmallVec::new();
+        let mut number = 0;
+        loop {
+            batch.clear();
+            for (neighbor, edge) in cells.by_ref().take(TOGETHER) {
+                let core = self.store.edge_core(edge);
+                if let Some(core) = core {
+                    core.prefetch();
+                }
+                batch.push(Cell { neighbor, edge, core });
+            }
+            if batch.is_empty() {
+                return;
+            }
+            for cell in &batch {
+                if let Some(core) = cell.core {
+                    core.prefetch_version(pin, cell.edge.offset());
+                }
+            }
+            for cell in &batch {
+                if cell.is_seen(self, pin) && !each(number, cell.neighbor, cell.edge) {
+                    return;
+                }
+                number += 1;
+            }
+        }
+    }
+
+    /// How many of these edges are visible.
+    pub(crate) fn count_visible(&self, pin: &Pin, cells: impl Iterator<Item = (VertexId, EdgeId)>) -> u64 {
+        let mut count = 0;
+        self.each_visible(pin, cells, |_, _, _| {
+            count += 1;
+            true
+        });
+        count
+    }
+}

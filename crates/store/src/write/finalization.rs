@@ -1,0 +1,98 @@
+//! How a transaction's writes end: stamped with a commit timestamp, or taken back.
+
+use std::sync::atomic::Ordering;
+
+use mangrove_graph::ElementId;
+use mangrove_reclaim::{Pin, epoch};
+
+use crate::cell::undo;
+use crate::memory::Write;
+use crate::page::value_garbage;
+use crate::store::{Slot, Store};
+use crate::version::NEVER;
+use crate::version::installing::Announced;
+
+impl Store {
+    fn log_slot(&self, element: ElementId) -> Slot<'_> {
+        self.slot(element).expect("a log names only elements that exist")
+    }
+
+    /// Replaces every claim in a log by `word`: a commit timestamp or another claim of the transaction.
+    pub fn replace_claims(&self, log: &[Write], word: u64) {
+        let pin = epoch::pin();
+        for write in log {
+            self.replace_claim(write, word, &pin);
+        }
+    }
+
+    fn replace_claim(&self, write: &Write, word: u64, pin: &Pin) -> Slot<'_> {
+        let slot = self.log_slot(write.element());
+        match *write {
+            Write::Begin(_) => slot.core.versions(pin, &self.memory)[slot.at].begin.store(word, Ordering::Release),
+            Write::End(_) => slot.core.versions(pin, &self.memory)[slot.at].end.store(word, Ordering::Release),
+            Write::Property { undo, .. } => undo::finalize(undo, word, &slot.tablet.undo),
+        }
+        slot
+    }
+
+    /// Lets snapshots from `ts` on see a commit before its claims are finalized, which is what the caller does next, before
+    /// it drops the guard and while its transaction counts as running. `None` where this cannot be done just now.
+    pub fn announce(&self, txn: u64, ts: u64) -> Option<Announced<'_>> {
+        self.installing.announce(txn, ts)
+    }
+
+    /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
+    /// running snapshot, or announced.
+    pub fn install(&self, log: &[Write], ts: u64) {
+        let pin = epoch::pin();
+        for write in log {
+            let Slot { core, tablet, .. } = self.replace_claim(write, ts, &pin);
+            core.note_change(ts);
+            match *write {
+                Write::Begin(element) => {
+                    core.add_live(1);
+                    self.give_page(tablet, core, element);
+                }
+                Write::End(_) => core.add_live(-1),
+                Write::Property { .. } => {}
+            }
+        }
+    }
+
+    /// Takes a log's writes back.
+    pub fn rollback(&self, log: &[Write], txn: u64) {
+        let pin = epoch::pin();
+        let mut undone = Vec::new();
+        for write in log.iter().rev() {
+            match *write {
+                Write::Property { element, key, undo } => {
+                    let slot = self.log_slot(element);
+                    let column = slot.core.column(key).expect("a written property has a column");
+                    let cell = column.restore(slot.at, undo, &slot.tablet.undo);
+                    if !cell.is_absent() {
+                        undone.push((element, key, cell));
+                    }
+                }
+                Write::Begin(element) | Write::End(element) => {
+                    let slot = self.log_slot(element);
+                    let pair = &slot.core.versions(&pin, &self.memory)[slot.at];
+                    let word = if matches!(write, Write::Begin(_)) { &pair.begin } else { &pair.end };
+                    word.store(NEVER, Ordering::Release);
+                }
+            }
+        }
+        // Newest first, as the module `column` demands.
+        for write in log.iter().rev() {
+            if let Write::Property { element, undo, .. } = *write {
+                undo::forget(undo, txn, &self.log_slot(element).tablet.undo);
+            }
+        }
+        let mut garbage = Vec::new();
+        for (element, key, cell) in undone {
+            let slot = self.log_slot(element);
+            self.forget_value(element, &slot, key, cell);
+            garbage.extend(value_garbage(slot.tablet, cell));
+        }
+        self.limbo.take_in(garbage);
+    }
+}

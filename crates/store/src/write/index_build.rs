@@ -1,0 +1,229 @@
+//! Creating and dropping property indexes while others read and write; see [`crate::property_index`].
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use mangrove_graph::{ElementId, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, VertexId};
+use mangrove_reclaim::epoch;
+
+use crate::index::{INDEX_KEYS_MAX, IndexKey, IndexOptions, IndexReport, PropertyIndex};
+use crate::page::{PAGE_SLOTS, Tablet, VertexPage};
+use crate::store::{Slot, Store};
+use crate::version::{NEVER, Snapshot};
+use crate::write::index_entries::{Versions, each_key};
+use crate::write::unique::ValueClaim;
+
+impl Store {
+    /// Builds an index and offers it to snapshots from `now()` on, a timestamp at or below which everything
+    /// is installed, asked when the index is complete. Other transactions go on meanwhile. Fails, and leaves
+    /// nothing behind, where the same index exists or a unique one would start with duplicates.
+    pub fn create_index(&self, options: &IndexOptions, now: impl Fn() -> u64) -> Result<IndexId> {
+        self.check_options(options)?;
+        let moment = || {
+            let ts = now();
+            // The builder compares version words with it.
+            self.installing.wait();
+            Snapshot::committed(ts)
+        };
+        // Asked first: what a later snapshot sees is not older than this.
+        let start = moment();
+        let index = self.register(options)?;
+        // Pairs with the fence after a writer's store into a cell: either the writer sees the index
+        // registered, or the scan sees the cell.
+        fence(Ordering::SeqCst);
+        for tablet in &self.tablets {
+            for (number, page) in tablet.vertices.numbered() {
+                if self.key_position(&index.info, page.core.label, options.keys[0]).is_some() {
+                    self.index_page(&index, tablet, number, page, &start);
+                }
+            }
+        }
+        if options.unique
+            && let Err(error) = self.check_unique_from(&index, &moment())
+        {
+            self.drop_index(index.info.id)?;
+            return Err(error);
+        }
+        index.publish(now());
+        Ok(index.info.id)
+    }
+
+    fn check_options(&self, options: &IndexOptions) -> Result<()> {
+        let keys = &options.keys;
+        if keys.is_empty() || keys.len() > INDEX_KEYS_MAX {
+            let message = format!("an index is on 1 to {INDEX_KEYS_MAX} property keys, not on {}", keys.len());
+            return Err(Error::invalid(message));
+        }
+        match keys.iter().enumerate().find(|(at, key)| keys[..*at].contains(key)) {
+            None => Ok(()),
+            Some((_, &twice)) => {
+                let name = self.catalog().key_name(twice);
+                Err(Error::invalid(format!("an index has each of its keys once, and '{name}' is given twice")))
+            }
+        }
+    }
+
+    /// Takes an index away. A query that was about to use it is told `NotFound` by the view and scans instead.
+    pub fn drop_index(&self, id: IndexId) -> Result<()> {
+        self.drop_index_after(id, || Ok(()))
+    }
+
+    /// As [`Store::drop_index`], when `first` has succeeded: until it has, and until the index is gone, nobody is told by
+    /// [`Store::online_indexes`] which indexes there are.
+    pub fn drop_index_after(&self, id: IndexId, first: impl FnOnce() -> Result<()>) -> Result<()> {
+        let dropped = {
+            let _turn = self.index_changes.lock();
+            let mut indexes = Vec::clone(&self.indexes.load());
+            let Some(at) = indexes.iter().position(|index| index.info.id == id) else {
+                return Err(Error::new(ErrorKind::NotFound, format!("there is no index {}", id.0)));
+            };
+            first()?;
+            let dropped = indexes.remove(at);
+            self.indexes.store(Arc::new(indexes));
+            dropped
+        };
+        dropped.close(&self.memory);
+        Ok(())
+    }
+
+    /// The indexes there are, those being built included.
+    pub fn indexes(&self) -> Vec<IndexInfo> {
+        self.indexes.load().iter().map(|index| index.info.clone()).collect()
+    }
+
+    /// Whether an index was not dropped yet.
+    pub(crate) fn has_index(&self, id: IndexId) -> bool {
+        self.indexes.load().iter().any(|index| index.info.id == id)
+    }
+
+    /// The indexes with their numbers.
+    pub fn index_reports(&self) -> Vec<IndexReport> {
+        self.indexes.load().iter().map(|index| index.report()).collect()
+    }
+
+    /// The place of a key among those of an index, if the index is about vertices with this label set.
+    pub(crate) fn key_position(&self, index: &IndexInfo, labels: LabelSetId, key: KeyId) -> Option<usize> {
+        let position = index.keys.iter().position(|&k| k == key)?;
+        index.label.is_none_or(|label| self.catalog().labels_of(labels).contains(&label)).then_some(position)
+    }
+
+    fn register(&self, options: &IndexOptions) -> Result<Arc<PropertyIndex>> {
+        let mut next = self.index_changes.lock();
+        let mut indexes = Vec::clone(&self.indexes.load());
+        let same = |index: &Arc<PropertyIndex>| {
+            let info = &index.info;
+            (info.label, &*info.keys, info.ordered, info.unique)
+                == (options.label, &*options.keys, options.ordered, options.unique)
+        };
+        if let Some(twin) = indexes.iter().find(|index| same(index)) {
+            let message = format!("the same index exists already, as number {}", twin.info.id.0);
+            return Err(Error::new(ErrorKind::DuplicateId, message));
+        }
+        let index = Arc::new(PropertyIndex::new(IndexId(next.next_id), options, &self.memory));
+        next.next_id += 1;
+        indexes.push(index.clone());
+        self.indexes.store(Arc::new(indexes));
+        Ok(index)
+    }
+
+    /// Registers an index that there was before, in a store that nobody else has yet.
+    pub(crate) fn register_restored(&self, info: &IndexInfo) -> Arc<PropertyIndex> {
+        let _turn = self.index_changes.lock();
+        let IndexInfo { id, label, ref keys, ordered, unique } = *info;
+        let options = IndexOptions { label, keys: keys.to_vec(), ordered, unique };
+        let index = Arc::new(PropertyIndex::new(id, &options, &self.memory));
+        let mut indexes = Vec::clone(&self.indexes.load());
+        indexes.push(index.clone());
+        self.indexes.store(Arc::new(indexes));
+        index
+    }
+
+    /// Has the next index get at least this number.
+    pub(crate) fn reserve_index_numbers(&self, next: u32) {
+        let mut changes = self.index_changes.lock();
+        changes.next_id = next.max(changes.next_id);
+    }
+
+    /// The indexes that queries use, and the number that the next one gets: what a checkpoint keeps of them.
+    pub fn online_indexes(&self) -> (Vec<IndexInfo>, u32) {
+        let next = self.index_changes.lock();
+        let online = self.indexes.load().iter().filter(|index| index.report().online).map(|i| i.info.clone()).collect();
+        (online, next.next_id)
+    }
+
+    /// Adds what this snapshot or a later one may see of every vertex on a page.
+    pub(crate) fn index_page(
+        &self,
+        index: &PropertyIndex,
+        tablet: &Tablet,
+        number: usize,
+        page: &VertexPage,
+        from: &Snapshot<'_>,
+    ) {
+        if page.core.column(index.info.keys[0]).is_none() {
+            return;
+        }
+        // A page is a quantum.
+        let pin = epoch::pin();
+        for at in 0..page.core.used() {
+            if page.core.version(at).0 == NEVER {
+                continue;
+            }
+            let id = VertexId::new(tablet.id, page.core.slot_number(number as u64 * PAGE_SLOTS, at));
+            let slot = Slot { tablet, core: &page.core, at };
+            each_key(index, &slot, None, Versions::From(from), &pin, |key| index.add(key, id, None, &self.memory));
+        }
+    }
+
+    /// Whether all values of an index have one vertex at most.
+    fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
+        let Some((_, values)) = self.first_duplicate(index, snapshot) else { return Ok(()) };
+        let message = format!(
+            "two vertices have {}, so a unique index cannot be made of it; change one of them first",
+            self.shown(&index.info.keys, &values)
+        );
+        Err(Error::new(ErrorKind::DuplicateId, message))
+    }
+
+    /// A vertex with values that another one has too, visibly, and these values; `None` where all are unique.
+    pub(crate) fn first_duplicate(
+        &self,
+        index: &PropertyIndex,
+        snapshot: &Snapshot<'_>,
+    ) -> Option<(VertexId, IndexKey)> {
+        let mut duplicate = None;
+        let all = index.each_group(|vertices| {
+            for (i, &one) in vertices.iter().enumerate() {
+                if let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot) {
+                    duplicate = Some((one, values));
+                    return Err(());
+                }
+            }
+            Ok(())
+        });
+        debug_assert_eq!(all.is_err(), duplicate.is_some());
+        duplicate
+    }
+
+    /// Values of a vertex that one of the others has too, visibly.
+    fn first_shared(
+        &self,
+        index: &PropertyIndex,
+        one: VertexId,
+        others: &[VertexId],
+        snapshot: &Snapshot<'_>,
+    ) -> Option<IndexKey> {
+        if others.is_empty() {
+            return None;
+        }
+        let pin = epoch::pin();
+        let slot = self.slot(ElementId::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
+        let mut mine = Vec::new();
+        each_key(index, &slot, None, Versions::From(snapshot), &pin, |key| mine.push(key));
+        let keys = &index.info.keys;
+        mine.into_iter().filter(|key| key.values().len() == keys.len()).find(|key| {
+            let visibly = |id| self.claims_values(id, keys, key.values(), snapshot, &pin) == ValueClaim::Visible;
+            visibly(one) && others.iter().any(|&other| visibly(other))
+        })
+    }
+}

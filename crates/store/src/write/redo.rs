@@ -1,0 +1,211 @@
+//! What a commit leaves behind, as after-images: enough to do it again where it is not there.
+//!
+//! A log entry says what was claimed; the after-image is read from the store while the transaction still holds its
+//! claims, so nothing of it can change meanwhile. Every element and property is named once, in its final state: what
+//! was written several times, once; what was created and deleted again, not at all; of a deleted element, the deletion
+//! only. New elements come before their properties and, where both are new, vertices before the edges between them, for
+//! that is how they were made.
+//!
+//! Ids are the internal ones, with place and generation. Elements whose id nobody chose are known to their users by a
+//! number that follows from those, so replay must put everything where it was. (The generations of elements that were
+//! made and undone, or deleted, by one transaction are in no image: their numbers were never those of anything
+//! committed, and may be given again.)
+
+use mangrove_graph::{ElementId, KeyId, LabelSetId, UserId, VertexId};
+use mangrove_reclaim::epoch;
+
+use crate::cell::Content;
+use crate::memory::Write;
+use crate::store::{Slot, Store};
+use crate::version::claimed_by;
+
+/// One thing that a commit leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Redo {
+    /// A new vertex or edge.
+    Insert {
+        /// Which; with its generation.
+        element: ElementId,
+        /// Its labels.
+        labels: LabelSetId,
+        /// Source and target of an edge; `None` for a vertex.
+        ends: Option<(VertexId, VertexId)>,
+        /// The id its user chose, if one was chosen.
+        user_id: Option<UserId>,
+    },
+    /// An element that was there is gone, with its properties. (Edges of a vertex have deletions of their own.)
+    Delete(ElementId),
+    /// What an element now has under a key.
+    Property {
+        /// Whose.
+        element: ElementId,
+        /// Which.
+        key: KeyId,
+        /// All of it.
+        content: Content,
+    },
+}
+
+impl Store {
+    /// Shows `each` what the commit of a log would leave. The transaction must have finished writing and hold all its
+    /// claims.
+    pub fn each_redo(&self, log: &[Write], txn: u64, each: &mut dyn FnMut(Redo)) {
+        let _pin = epoch::pin();
+        for write in log {
+            let (Write::Begin(element) | Write::End(element) | Write::Property { element, .. }) = *write;
+            let slot = self.slot(element).expect("a log names only elements that exist");
+            let (begin, end) = slot.core.version(slot.at);
+            let (is_new, is_gone) = (claimed_by(begin) == Some(txn), claimed_by(end) == Some(txn));
+            match *write {
+                Write::Begin(_) if !is_gone => self.redo_insert(element, &slot, each),
+                Write::End(_) if !is_new => each(Redo::Delete(element)),
+                Write::Property { key, undo, .. } if !is_new && !is_gone => {
+                    redo_property(&slot, element, key, undo, each)
+                }
+                // Named already, or not to be named.
+                _ => {}
+            }
+        }
+    }
+
+    fn redo_insert(&self, element: ElementId, slot: &Slot<'_>, each: &mut dyn FnMut(Redo)) {
+        let ends = match element {
+            ElementId::Vertex(_) => None,
+            ElementId::Edge(id) => {
+                let (_, page) = self.edge_page(id).expect("the edge's slot was found");
+                Some(page.ends(id.offset(), &epoch::pin()))
+            }
+        };
+        let user_id = match slot.tablet.values.decode(slot.core.user_id(slot.at)) {
+            Content::One(value) => UserId::from_value(&value),
+            _ => None,
+        };
+        each(Redo::Insert { element, labels: slot.core.label, ends, user_id });
+        for (key, column) in slot.core.columns() {
+            let cell = column.newest(slot.at);
+            if !cell.is_absent() {
+                each(Redo::Property { element, key, content: slot.tablet.values.decode(cell) });
+            }
+        }
+    }
+}
+
+/// A property that was written by the log entry with this undo record, if no later entry wrote it again.
+fn redo_property(slot: &Slot<'_>, element: ElementId, key: KeyId, undo: u64, each: &mut dyn FnMut(Redo)) {
+    let column = slot.core.column(key).expect("a written property has a column");
+    if column.is_newest(slot.at, undo) {
+        each(Redo::Property { element, key, content: slot.tablet.values.decode(column.newest(slot.at)) });
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use std::sync::Arc;
+
+    use mangrove_graph::{EdgeId, Value};
+
+    use super::*;
+    use crate::store::StoreOptions;
+    use crate::version::Snapshot;
+    use crate::write::{WriteCardinality, Writer};
+
+    /// A transaction's statements, each seeing the ones before.
+    struct Transaction<'a> {
+        store: &'a Store,
+        begin: u64,
+        number: u64,
+        statement: u16,
+        log: Vec<Write>,
+    }
+
+    impl<'a> Transaction<'a> {
+        fn begin(store: &'a Store, begin: u64) -> Self {
+            Transaction { store, begin, number: begin + 1, statement: 0, log: Vec::new() }
+        }
+
+        fn run<T>(&mut self, statement: impl FnOnce(&mut Writer<'_>) -> mangrove_graph::Result<T>) -> T {
+            let snapshot = Snapshot::new(self.begin, self.number, self.statement);
+            self.statement += 1;
+            statement(&mut Writer::new(self.store, snapshot, self.statement, &mut self.log)).unwrap()
+        }
+
+        fn redo(&self) -> Vec<Redo> {
+            let mut redo = Vec::new();
+            self.store.each_redo(&self.log, self.number, &mut |one| redo.push(one));
+            redo
+        }
+
+        fn commit(self) {
+            self.store.install(&self.log, self.begin + 1);
+        }
+    }
+
+    fn property(element: ElementId, key: KeyId, value: i64) -> Redo {
+        Redo::Property { element, key, content: Content::One(Value::I64(value)) }
+    }
+
+    fn insert_vertex(vertex: VertexId, labels: LabelSetId, user_id: Option<UserId>) -> Redo {
+        Redo::Insert { element: ElementId::Vertex(vertex), labels, ends: None, user_id }
+    }
+
+    const SINGLE: WriteCardinality = WriteCardinality::Single;
+
+    #[test]
+    fn everything_is_named_once_as_it_ends() {
+        let store = Store::new(&StoreOptions::default());
+        let (label, knows) = (store.catalog().intern_label_text("a"), store.catalog().intern_label_text("knows"));
+        let (x, y) = (store.catalog().intern_key("x"), store.catalog().intern_key("y"));
+        let mut first = Transaction::begin(&store, 0);
+        let id = UserId::from("one");
+        let (a, b, e) = first.run(|w| {
+            let (a, b) = (w.insert_vertex(label, Some(&id))?, w.insert_vertex(label, None)?);
+            w.set_vertex_property(a, x, Value::I64(1), SINGLE, Vec::new())?;
+            Ok((a, b, w.insert_edge(a, b, knows, None)?))
+        });
+        first.run(|w| w.set_vertex_property(a, x, Value::I64(2), SINGLE, Vec::new()));
+        first.run(|w| w.set_edge_property(e, y, Value::I64(3)));
+        // Made and deleted again, with what it had.
+        let c = first.run(|w| w.insert_vertex(label, Some(&UserId::int(7))));
+        first.run(|w| w.set_vertex_property(c, x, Value::I64(9), SINGLE, Vec::new()));
+        first.run(|w| w.insert_edge(c, a, knows, None));
+        first.run(|w| w.delete_vertex(c));
+        let edge = |e: EdgeId, ends| Redo::Insert {
+            element: ElementId::Edge(e),
+            labels: knows,
+            ends: Some(ends),
+            user_id: None,
+        };
+        let (at_a, at_b, at_e) = (ElementId::Vertex(a), ElementId::Vertex(b), ElementId::Edge(e));
+        let expected = [
+            insert_vertex(a, label, Some(id)),
+            property(at_a, x, 2),
+            insert_vertex(b, label, None),
+            edge(e, (a, b)),
+            property(at_e, y, 3),
+        ];
+        assert_eq!(first.redo(), expected);
+        first.commit();
+
+        let mut second = Transaction::begin(&store, 1);
+        for n in 4..7 {
+            second.run(|w| w.set_vertex_property(b, x, Value::I64(n), SINGLE, Vec::new()));
+        }
+        second.run(|w| w.set_vertex_property(b, y, Value::I64(1), WriteCardinality::List, vec![(x, true.into())]));
+        second.run(|w| w.remove_vertex_property(a, x, None));
+        let f = second.run(|w| w.insert_edge(b, b, knows, None));
+        let redo = second.redo();
+        let Redo::Property { content: Content::Multi(multi), .. } = &redo[1] else { panic!("{redo:?}") };
+        assert_eq!(multi.values[0].meta, Arc::new(vec![(x, Value::Bool(true))]));
+        let gone = Redo::Property { element: at_a, key: x, content: Content::Absent };
+        assert_eq!((&redo[0], &redo[2], &redo[3]), (&property(at_b, x, 6), &gone, &edge(f, (b, b))));
+        assert_eq!(redo.len(), 4);
+        second.commit();
+
+        let mut third = Transaction::begin(&store, 2);
+        third.run(|w| w.set_vertex_property(b, x, Value::I64(8), SINGLE, Vec::new()));
+        third.run(|w| w.delete_vertex(b));
+        let (at_f, mut redo) = (ElementId::Edge(f), third.redo());
+        redo.sort_by_key(|redo| format!("{redo:?}"));
+        assert_eq!(redo, [Redo::Delete(at_e), Redo::Delete(at_f), Redo::Delete(at_b)]);
+    }
+}

@@ -1,0 +1,174 @@
+//! Keeping property indexes while values are written, and unique values unique.
+//!
+//! A unique value is checked twice. Before the write, so that an ordinary duplicate is refused and changes
+//! nothing. And when the entry is added, under the index's lock: of two running transactions that write one
+//! value, the second to add its entry meets the first, whose cell is written by then, and gives way.
+
+use mangrove_graph::{ElementId, Error, ErrorKind, KeyId, Result, Value, VertexId};
+use mangrove_reclaim::Pin;
+
+use crate::index::{IndexKey, PropertyIndex};
+use crate::store::{Slot, Store};
+use crate::version::{NEVER, Snapshot, contested, happened};
+use crate::write::index_entries::{Versions, each_key};
+use crate::write::{Writer, conflict};
+
+impl Writer<'_> {
+    /// Refuses a value that another visible vertex has under a unique index, before anything is written.
+    pub(crate) fn check_unique(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
+        for index in self.store.indexes.load().iter().filter(|index| index.info.unique) {
+            let Some(position) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
+            self.each_key(index, slot, (position, Some(value)), |key| {
+                let mut rivals = Vec::new();
+                index.equal_candidates(&key, &mut rivals);
+                self.check_rivals(index, id, &key, &rivals)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Adds a written value to the indexes that cover it.
+    pub(crate) fn index(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
+        for index in self.store.indexes.load().iter() {
+            let Some(position) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
+            self.each_key(index, slot, (position, Some(value)), |key| {
+                if !index.info.unique {
+                    index.add(key, id, None, &self.store.memory);
+                    return Ok(());
+                }
+                let mut rivals = Vec::new();
+                index.add(key.clone(), id, Some(&mut rivals), &self.store.memory);
+                // The value is written by now, so only a rollback helps.
+                self.check_rivals(index, id, &key, &rivals).map_err(|error| Error::conflict(error.message()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Files a vertex that has lost a key under what is left of an ordered composite index's keys before it.
+    pub(crate) fn index_without(&self, id: VertexId, slot: &Slot<'_>, key: KeyId) {
+        for index in self.store.indexes.load().iter().filter(|index| index.info.ordered) {
+            let Some(position @ 1..) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
+            each_key(index, slot, Some((position, None)), Versions::From(&self.snapshot), &self.pin, |key| {
+                index.add(key, id, None, &self.store.memory);
+            });
+        }
+    }
+
+    fn each_key(
+        &self,
+        index: &PropertyIndex,
+        slot: &Slot<'_>,
+        fixed: (usize, Option<&Value>),
+        mut each: impl FnMut(IndexKey) -> Result<()>,
+    ) -> Result<()> {
+        let mut outcome = Ok(());
+        each_key(index, slot, Some(fixed), Versions::From(&self.snapshot), &self.pin, |key| {
+            if outcome.is_ok() {
+                outcome = each(key);
+            }
+        });
+        outcome
+    }
+
+    fn check_rivals(&self, index: &PropertyIndex, id: VertexId, key: &IndexKey, rivals: &[VertexId]) -> Result<()> {
+        let (keys, values) = (&index.info.keys, key.values());
+        if values.len() < keys.len() {
+            return Ok(());
+        }
+        rivals.iter().filter(|&&rival| rival != id).try_for_each(|&rival| {
+            match self.store.claims_values(rival, keys, values, &self.snapshot, &self.pin) {
+                ValueClaim::None => Ok(()),
+                ValueClaim::Contested => Err(conflict("is giving the same unique value to another vertex")),
+                ValueClaim::Visible => Err(Error::new(
+                    ErrorKind::DuplicateId,
+                    format!(
+                        "a vertex with {} exists already, and an index keeps that unique; choose another value or \
+                         update the existing vertex",
+                        self.store.shown(keys, key)
+                    ),
+                )),
+            }
+        })
+    }
+}
+
+/// Whether another vertex stands in the way of a unique value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ValueClaim {
+    None,
+    /// It has the value in the snapshot.
+    Visible,
+    /// It has or gets the value in a way the snapshot does not see.
+    Contested,
+}
+
+impl Store {
+    /// How a vertex holds the values of several keys, seen from a writer's snapshot.
+    pub(crate) fn claims_values(
+        &self,
+        id: VertexId,
+        keys: &[KeyId],
+        values: &[Value],
+        snapshot: &Snapshot<'_>,
+        pin: &Pin,
+    ) -> ValueClaim {
+        let mut whole = ValueClaim::Visible;
+        for (&key, value) in keys.iter().zip(values) {
+            match self.claims_value(id, (key, value), snapshot, pin) {
+                ValueClaim::None => return ValueClaim::None,
+                ValueClaim::Contested => whole = ValueClaim::Contested,
+                ValueClaim::Visible => {}
+            }
+        }
+        whole
+    }
+
+    /// Values under their keys, for an error message.
+    pub(crate) fn shown(&self, keys: &[KeyId], key: &IndexKey) -> String {
+        let one = |(&key, value): (&KeyId, &Value)| format!("'{}' = {}", self.catalog().key_name(key), shown(value));
+        keys.iter().zip(key.values()).map(one).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// How a vertex holds a value, seen from a writer's snapshot.
+    fn claims_value(
+        &self,
+        id: VertexId,
+        (key, value): (KeyId, &Value),
+        snapshot: &Snapshot<'_>,
+        pin: &Pin,
+    ) -> ValueClaim {
+        let Some(slot) = self.slot(ElementId::Vertex(id)) else { return ValueClaim::None };
+        let (begin, end) = slot.core.version(slot.at);
+        if begin == NEVER || happened(end, snapshot) {
+            return ValueClaim::None;
+        }
+        let Some(column) = slot.core.column(key) else { return ValueClaim::None };
+        let holds = |cell| {
+            let mut found = false;
+            slot.tablet.values.values(cell, |v| found |= mangrove_graph::compare::equal(v, value));
+            found
+        };
+        let undo = slot.tablet.undo_under(pin);
+        if !contested(begin, snapshot) && holds(column.read(slot.at, snapshot, undo)) {
+            return ValueClaim::Visible;
+        }
+        let mut claim = ValueClaim::None;
+        column.each_version(slot.at, undo, |version, cell| {
+            if (contested(begin, snapshot) || contested(version, snapshot)) && holds(cell) {
+                claim = ValueClaim::Contested;
+            }
+        });
+        claim
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(s) => format!("'{s}'"),
+        other => match mangrove_graph::numeric::integer(other) {
+            Some(n) => n.to_string(),
+            None => format!("{other:?}"),
+        },
+    }
+}
