@@ -15,7 +15,7 @@ use std::time::Instant;
 use mangrove::{Error, ErrorKind, Result};
 
 use crate::options::Options;
-use crate::random::{below, mix};
+use mangrove_generate::random::{below, mix};
 
 /// Something that can be done again and again.
 pub trait Operation: Send {

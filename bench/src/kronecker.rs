@@ -1,18 +1,18 @@
 //! The edges of Kronecker graphs, as the generator (`mangrove generate kronecker`) draws them.
 
 use mangrove::Result;
-use mangrove_generate::kronecker::{Schema, Spec};
-use mangrove_generate::{EdgeBatch, Sink, VertexBatch};
+use mangrove_generate::kronecker::{KroneckerSpec, Schema};
+use mangrove_generate::{GeneratedEdges, GeneratedVertices, GraphSink};
 
 /// Keeps the ends of edges.
 struct Ends(Vec<(u32, u32)>);
 
-impl Sink for Ends {
-    fn vertices(&mut self, _: VertexBatch) -> Result<()> {
+impl GraphSink for Ends {
+    fn vertices(&mut self, _: GeneratedVertices) -> Result<()> {
         Ok(())
     }
 
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
         self.0.extend(batch.ends.iter().map(|&(source, target)| (source as u32, target as u32)));
         Ok(())
     }
@@ -21,7 +21,7 @@ impl Sink for Ends {
 /// The edges of a graph of `2^scale` vertices, by number.
 pub fn edges(scale: u32, edge_factor: usize, seed: u64) -> Vec<(u32, u32)> {
     assert!((1..=32).contains(&scale), "vertices are numbered by 32 bits");
-    let spec = Spec {
+    let spec = KroneckerSpec {
         scale,
         edge_factor: edge_factor as u64,
         schema: Schema::with_counts(1, 0),

@@ -40,7 +40,6 @@ mod oltp;
 mod options;
 mod page;
 mod people;
-mod random;
 mod report;
 mod served;
 mod social;

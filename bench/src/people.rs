@@ -6,7 +6,7 @@ use mangrove::{Database, KeyId, LabelSetId, Result, UserId, Value, VertexId};
 use mangrove_store::{BulkColumn, ColumnData};
 use smol_str::{SmolStr, SmolStrBuilder};
 
-use crate::random::{below, mix};
+use mangrove_generate::random::{below, mix};
 
 /// The label of people.
 pub const PERSON: &str = "person";

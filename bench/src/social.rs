@@ -6,7 +6,7 @@ use crate::csr::Csr;
 use crate::kronecker;
 use crate::options::{EDGE_FACTOR, Scale};
 use crate::people::{self, Columns, Names, Shape};
-use crate::random::{Random, mix};
+use mangrove_generate::random::{RandomStream, mix};
 
 /// The label of edges.
 pub const KNOWS: &str = "knows";
@@ -27,7 +27,7 @@ pub fn edges(scale: Scale) -> Vec<(u32, u32)> {
 
 /// The edges of a graph without hubs, every pair as likely as any other: the one the rivals were measured on.
 pub fn even_edges(scale: Scale) -> Vec<(u32, u32)> {
-    let (count, mut random) = (1u64 << scale.log_vertices(), Random::new(mix(SEED)));
+    let (count, mut random) = (1u64 << scale.log_vertices(), RandomStream::from_seed(mix(SEED)));
     let mut person = || random.below(count) as u32;
     (0..count as usize * EVEN_FACTOR).map(|_| (person(), person())).collect()
 }

@@ -6,7 +6,7 @@ use mangrove::{
 };
 
 use crate::harness::wrong;
-use crate::random::mix;
+use mangrove_generate::random::mix;
 
 /// Counts and a digest of a graph's edges as one way of reading shows them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

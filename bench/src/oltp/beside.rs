@@ -12,7 +12,7 @@ use super::driver::is_conflict;
 use super::graph::UPDATED;
 use super::histogram::Histogram;
 use super::session::options;
-use crate::random::{Random, mix};
+use mangrove_generate::random::{RandomStream, mix};
 
 /// Small transactions of one thread that come before the heavy one and after it, at least.
 const TRANSACTIONS_MIN: u64 = 50;
@@ -69,7 +69,7 @@ pub fn retrying<T>(mut transaction: impl FnMut() -> Result<T>) -> Result<(T, u32
 }
 
 fn small(database: &mangrove::Database, vertices: &[VertexId], seed: u64, stop: &AtomicBool) -> Result<Others> {
-    let (mut random, mut others) = (Random::new(mix(seed)), Others::default());
+    let (mut random, mut others) = (RandomStream::from_seed(mix(seed)), Others::default());
     let mut neighbors = Expansion::default();
     let mut count = 0;
     while count < TRANSACTIONS_MIN || !stop.load(Ordering::Relaxed) {

@@ -16,7 +16,7 @@ use super::graph::{EDGE_VALUES, Graph};
 use super::skew::Picker;
 use super::template::{Mix, Operations, Parameter, Template, Verb};
 use crate::people;
-use crate::random::Random;
+use mangrove_generate::random::RandomStream;
 
 /// What a template is done with.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub struct Draw {
     operations: Operations,
     picker: Picker,
     population: Population,
-    random: Random,
+    random: RandomStream,
     /// Shares, added up, in parts of 2^32.
     thresholds: Vec<u32>,
     /// Templates that remove a vertex and an edge, by their place in the mix.
@@ -85,7 +85,7 @@ impl Draw {
             (sum / total * f64::from(u32::MAX)) as u32
         };
         let place = |verb: Verb| mix.entries.iter().position(|(template, _)| template.verb == verb);
-        let mut random = Random::new(crate::random::mix(seed ^ 0x0117));
+        let mut random = RandomStream::from_seed(mangrove_generate::random::mix(seed ^ 0x0117));
         let mut own: Vec<EdgeId> = match population {
             Population::Turnover { threads } => {
                 graph.edges.iter().skip(seed as usize).step_by(threads).copied().collect()

@@ -14,8 +14,8 @@ use super::template::Operations;
 use crate::kronecker;
 use crate::options::EDGE_FACTOR;
 use crate::people;
-use crate::random::{below, mix};
 use crate::social::EDGE_BATCH;
+use mangrove_generate::random::{below, mix};
 
 /// How many labels vertices have.
 pub const VERTEX_LABELS: u64 = 20;

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::random::{Random, below, mix};
+use mangrove_generate::random::{RandomStream, below, mix};
 
 /// How vertices are picked.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,7 +63,7 @@ impl Picker {
 
     /// A number below `bound`. A skewed picker knows only the numbers it was made for: what came later is cold.
     #[inline]
-    pub fn pick(&self, random: &mut Random, bound: u64) -> u64 {
+    pub fn pick(&self, random: &mut RandomStream, bound: u64) -> u64 {
         match self {
             Picker::Uniform => random.below(bound),
             // The product of the rank and an odd constant would keep neighbors apart but their parity together.
@@ -111,7 +111,7 @@ impl Zipf {
     }
 
     /// A rank.
-    pub fn rank(&self, random: &mut Random) -> u64 {
+    pub fn rank(&self, random: &mut RandomStream) -> u64 {
         loop {
             let unit = (random.bits() >> 11) as f64 / (1u64 << 53) as f64;
             let y = self.integral_last + unit * (self.integral_first - self.integral_last);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn ranks_are_as_frequent_as_their_law_says() {
         for exponent in [0.5, 0.99, 1.0, 1.5] {
-            let (zipf, mut random) = (Zipf::new(1_000, exponent), Random::new(1));
+            let (zipf, mut random) = (Zipf::new(1_000, exponent), RandomStream::from_seed(1));
             let mut found = vec![0.0; 1_001];
             const DRAWN: usize = 200_000;
             (0..DRAWN).for_each(|_| found[zipf.rank(&mut random) as usize] += 1.0 / DRAWN as f64);

@@ -1,6 +1,6 @@
 //! Means with confidence intervals that assume no distribution.
 
-use crate::random::Random;
+use mangrove_generate::random::RandomStream;
 
 /// A mean and where the mean of a long run lies, with 95 % confidence.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,7 +21,7 @@ impl Estimate {
     pub fn of(samples: &[f64]) -> Option<Self> {
         let count = samples.len();
         let mean = |sum: f64| sum / count as f64;
-        let mut random = Random::new(95);
+        let mut random = RandomStream::from_seed(95);
         let mut means: Vec<f64> = (0..RESAMPLE_COUNT)
             .map(|_| mean((0..count).map(|_| samples[random.below(count as u64) as usize]).sum()))
             .collect();
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_interval_surrounds_the_mean_and_narrows_with_more_samples() {
-        let mut random = Random::new(7);
+        let mut random = RandomStream::from_seed(7);
         let mut samples = |count: usize| (0..count).map(|_| random.below(1_000) as f64).collect::<Vec<_>>();
         let (few, many) = (Estimate::of(&samples(20)).unwrap(), Estimate::of(&samples(2_000)).unwrap());
         assert!(few.low < few.mean && few.mean < few.high);

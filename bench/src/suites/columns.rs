@@ -17,9 +17,9 @@ use super::Context;
 use crate::harness::{Operation, Schedule, measure, verify};
 use crate::options::{Options, Suite};
 use crate::people::{self, AGE, BORN, NAME, PERSON};
-use crate::random::{Random, below, mix};
 use crate::report::{Growing, Row};
 use crate::social::{self, KNOWS};
+use mangrove_generate::random::{RandomStream, below, mix};
 
 const NAME_OF_SUITE: &str = Suite::Columns.name();
 
@@ -153,7 +153,7 @@ impl Graph {
 }
 
 fn shuffle(vertices: &mut [VertexId]) {
-    let mut random = Random::new(5);
+    let mut random = RandomStream::from_seed(5);
     for at in (1..vertices.len()).rev() {
         vertices.swap(at, random.below(at as u64 + 1) as usize);
     }

@@ -19,11 +19,11 @@ use super::Context;
 use crate::harness::{Operation, measure, wrong};
 use crate::options::Suite;
 use crate::people::{self, BORN, NAME as NAME_KEY, Names, Shape, digest};
-use crate::random::{Random, mix};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 use crate::social::{self, KNOWS};
 use crate::ways::{Question, Way};
+use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Insert.name();
 
@@ -153,7 +153,7 @@ fn check_person(database: &Database, number: u64) -> Result<()> {
 fn edges(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     const CASE: &str = "edge between two ids";
     let mut edges = social::edges(context.options.scale);
-    Random::new(mix(3)).shuffle(&mut edges);
+    RandomStream::from_seed(mix(3)).shuffle(&mut edges);
     let (edges, count) = (Arc::new(edges), 1usize << context.options.scale.log_vertices());
     let arrays = Arc::new(Mutex::new(BareEdges::new(count)));
     let numbers = Numbers::default();

@@ -25,9 +25,9 @@ use crate::oltp::graph::Blueprint;
 use crate::oltp::{Api, Level, Operations, Skew};
 use crate::options::Suite;
 use crate::people;
-use crate::random::{Random, mix};
 use crate::report::{Growing, Metric, Row};
 use crate::social::EDGE_BATCH;
+use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Locality.name();
 
@@ -148,7 +148,7 @@ fn numbers(database: &Database) -> Result<Vec<u64>> {
     transaction.view().vertex_user_ids(&vertices, &mut ids)?;
     let mut numbers: Vec<u64> = ids.iter().map(people::digest).collect();
     numbers.sort_unstable();
-    Random::new(mix(77)).shuffle(&mut numbers);
+    RandomStream::from_seed(mix(77)).shuffle(&mut numbers);
     Ok(numbers)
 }
 

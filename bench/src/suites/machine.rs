@@ -14,8 +14,8 @@ use mangrove::{Error, Result};
 use super::Context;
 use crate::harness::{Operation, measure, verify};
 use crate::options::Suite;
-use crate::random::{below, mix};
 use crate::report::{Growing, Row};
+use mangrove_generate::random::{below, mix};
 
 const NAME: &str = Suite::Machine.name();
 

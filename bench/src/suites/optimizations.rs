@@ -26,8 +26,8 @@ use crate::oltp::statistics::Estimate;
 use crate::oltp::template::{Mix, Parameter, Template, Verb};
 use crate::oltp::{Api, Level, Operations, Skew};
 use crate::options::Suite;
-use crate::random::Random;
 use crate::report::{Growing, Metric, Row};
+use mangrove_generate::random::RandomStream;
 
 const NAME: &str = Suite::Optimizations.name();
 
@@ -209,7 +209,7 @@ fn make_workers(
     let vertices = touched(graph, touches.vertices)?;
     let picker = Picker::new(touches.skew, vertices.len() as u64);
     let worker = |seed: usize| {
-        let mut random = Random::new(crate::random::mix(seed as u64));
+        let mut random = RandomStream::from_seed(mangrove_generate::random::mix(seed as u64));
         let mut pick = |count: usize| -> Vec<VertexId> {
             (0..count).map(|_| vertices[picker.pick(&mut random, vertices.len() as u64) as usize]).collect()
         };

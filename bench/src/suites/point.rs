@@ -10,10 +10,10 @@ use super::{Context, ReadCase, against_rival};
 use crate::harness::Operation;
 use crate::options::Suite;
 use crate::people::{self, Columns, Names, Shape, digest, digest_text};
-use crate::random::{below, mix};
 use crate::report::Growing;
 use crate::served::Served;
 use crate::ways::{Question, Way};
+use mangrove_generate::random::{below, mix};
 
 /// Ids of a batch.
 const BATCH: usize = 64;

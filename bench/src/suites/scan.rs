@@ -15,9 +15,9 @@ use crate::csr::Csr;
 use crate::harness::{Operation, Schedule, Timing, measure, verify};
 use crate::options::Suite;
 use crate::people::digest;
-use crate::random::Random;
 use crate::report::{Growing, Row};
 use crate::social::{self, Social};
+use mangrove_generate::random::RandomStream;
 
 const NAME: &str = Suite::Scan.name();
 
@@ -219,7 +219,7 @@ fn sum_property(social: &Social) -> Box<dyn Operation> {
 /// The live scan again, after some vertices got another edge. `summed` is the time of the static graph.
 fn dirty(context: &Context<'_>, schedule: Schedule, summed: f64, report: &mut Growing<'_>) -> Result<()> {
     let social = Social::load(context.options.scale, &social::edges(context.options.scale))?;
-    let mut random = Random::new(2);
+    let mut random = RandomStream::from_seed(2);
     let (count, mut expected) = (social.vertices.len(), live_sum(&social));
     let with_edges: Vec<usize> = (0..count).filter(|&v| social.csr.degree(v) > 0).collect();
     let transaction = social.database.begin()?;

@@ -14,9 +14,9 @@ use crate::oltp::audit;
 use crate::oltp::beside::{Others, beside, retrying};
 use crate::options::Suite;
 use crate::people::{self, Names, Shape};
-use crate::random::{Random, mix};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{KNOWS, load_edges};
+use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Supernode.name();
 
@@ -55,7 +55,7 @@ impl Star {
         let people = people::batches(&database, count, Shape::TwoProperties);
         let vertices = people::load(&mut loader, names.person, &people)?;
         let (hub, others) = (vertices[0], vertices[1..].to_vec());
-        let mut random = Random::new(mix(31));
+        let mut random = RandomStream::from_seed(mix(31));
         let ends: Vec<_> = (0..edge_count)
             .map(|n| {
                 let other = others[random.below(others.len() as u64) as usize];

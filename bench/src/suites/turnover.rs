@@ -8,9 +8,9 @@ use super::Context;
 use super::locality::copy;
 use crate::options::Suite;
 use crate::people::{self, Names, Shape};
-use crate::random::{Random, mix};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{self, KNOWS};
+use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Locality.name();
 const CASE: &str = "vertices churned";
@@ -48,11 +48,11 @@ fn churned(count: u64) -> Result<Database> {
     let database = Database::in_memory();
     let names = Names::of(&database);
     let knows = database.catalog().intern_label_text(KNOWS);
-    let mut random = Random::new(mix(count));
+    let mut random = RandomStream::from_seed(mix(count));
     let mut loader = database.bulk_load()?;
     let mut vertices =
         people::load(&mut loader, names.person, &people::batches(&database, count as usize, Shape::Ids))?;
-    let any = |vertices: &[VertexId], random: &mut Random| vertices[random.below(vertices.len() as u64) as usize];
+    let any = |vertices: &[VertexId], random: &mut RandomStream| vertices[random.below(vertices.len() as u64) as usize];
     let edges: Vec<_> =
         (0..count * DEGREE / 2).map(|_| (any(&vertices, &mut random), any(&vertices, &mut random))).collect();
     social::load_edges(&mut loader, knows, &edges)?;

@@ -1,8 +1,8 @@
-//! The time, where a person is told how long something took.
+//! Elapsed time, for figures that a person reads.
 
 use std::time::{Duration, Instant};
 
-/// Measures from its creation.
+/// Measures the time since its creation.
 #[derive(Clone, Copy)]
 pub struct Stopwatch(Instant);
 

@@ -1,70 +1,43 @@
-//! The `mangrove` program: `serve`, `query`, `console`, `load`, `generate`, `bench`.
+//! The `mangrove` program: the command line around the embedded database (crate `mangrove`) and the server.
 //!
-//! Everything it does is the embedded database's (crate `mangrove`) or the server's; here is what a person
-//! at a terminal needs around them:
+//! | room | what is in it |
+//! |---|---|
+//! | [`args`] | the command line; its doc comments are the texts of `--help` |
+//! | [`settings`] | every setting of a server, in one table; [`quantity`]: sizes and times as people write them |
+//! | [`config`] | the settings of a server put together: defaults, file, environment, flags |
+//! | [`serve`] | `mangrove serve`: logs, audit log, SIGHUP, memory budget, service manager |
+//! | [`commands`] | one module for each other command |
+//! | [`connection`] | what a command talks to: a server, through [`client`], or a graph that this program opens |
+//! | [`output`] | results as a table, JSON or CSV |
 //!
-//! - [`args`]: the command line; [`settings`]: everything a server can be told, in one table; [`config`]: the file, the
-//!   environment and the flags that tell it, and which of them wins;
-//!   [`quantity`]: sizes and lengths of time as people write them.
-//! - [`budget`]: how much memory a server may use.
-//! - [`graphs`]: a graph opened and its files loaded, with a progress bar.
-//! - [`logging`], [`audit_log`], [`notify`]: what a server says, and to whom.
-//! - [`reload`]: what a server does at SIGHUP.
-//! - [`serve`], [`query`], [`console`], [`stats`], [`load`], [`generate`], [`bench`]: one command each; [`manage`]: `index`, `config`,
-//!   `graph`, `queries`, `kill`, `checkpoint` and `inspect`; [`user`]: who may come in; [`store`]: `verify`, and looks into a database's files.
-//! - [`connection`]: whom to ask: a server by [`client`], or a graph opened here by [`local`]. [`variables`] and
-//!   [`parameters`] are what goes with a question.
-//! - [`health`]: how a server is; [`shell`]: manual page and completions.
-//! - [`output`]: results as a table, JSON or CSV.
+//! Rules that hold for every command:
 //!
-//! Invariants: results go to standard output and nothing else does; the exit code is 0 only on success, 1
-//! for an error that was met, 2 for a command line that is wrong; an error is one clear sentence on standard
-//! error with the way out.
-//!
-//! Not here: export and backup: later versions.
+//! - Results go to standard output, and nothing else does.
+//! - The exit code is 0 only on success, 1 after an error, 2 if the command line is wrong.
+//! - An error is one clear sentence on standard error, with the way out.
 
 #![forbid(unsafe_code)]
 
 mod args;
-mod audit_log;
-mod bench;
-mod budget;
 mod client;
 mod clock;
+mod commands;
 mod config;
 mod connection;
-mod console;
-mod export;
-mod generate;
-mod graphs;
-mod health;
-mod load;
-mod local;
-mod logging;
-mod manage;
 #[cfg(test)]
 #[path = "../tests/cli/manual.rs"]
 mod manual;
-mod notify;
-#[cfg(feature = "otel")]
-mod otel;
 mod output;
 mod parameters;
 mod quantity;
-mod query;
-mod reload;
 mod serve;
 mod settings;
-mod shell;
-mod stats;
-mod store;
-mod user;
-mod variables;
 
 use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
+use commands::{bench, console, export, generate, health, load, manage, query, shell, stats, store, user};
 use mangrove::Error;
 
 #[global_allocator]
@@ -96,7 +69,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the results wanted no more of them.
+        // The reader of the results has closed the pipe and wants no more.
         Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Told) => ExitCode::FAILURE,
         Err(Failure::Error(error)) => {
@@ -111,9 +84,9 @@ fn main() -> ExitCode {
 enum Failure {
     /// The reader of standard output closed it (`mangrove query … | head`).
     ReaderGone,
-    /// Something went wrong, and the log says what.
+    /// An error that the log has reported already.
     Told,
-    /// Something went wrong.
+    /// An error to report.
     Error(Error),
 }
 
@@ -123,7 +96,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Failures to write results.
+/// An error while writing results.
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {

@@ -1,14 +1,14 @@
-//! Values of parameters as people write them: `who=marko`, `ids=[1, 2]`.
+//! Parameters of scripts as people write them: `who=marko`, `ids=[1, 2]`.
 
 use mangrove::{Error, ErrorKind, Parameters, Value};
 use smol_str::SmolStr;
 
-/// Several `NAME=VALUE`, as `--param` has them.
+/// Parses several `NAME=VALUE`, as `--param` gives them.
 pub fn parse(given: &[String]) -> Result<Parameters, Error> {
     given.iter().map(|text| parse_one(text).map_err(|error| error.context("--param"))).collect()
 }
 
-/// `NAME=VALUE`, the value being JSON or else the text itself.
+/// Parses `NAME=VALUE`. The value is JSON, or else the text itself.
 pub fn parse_one(text: &str) -> Result<(SmolStr, Value), Error> {
     let (name, value) = text
         .split_once('=')
@@ -17,7 +17,7 @@ pub fn parse_one(text: &str) -> Result<(SmolStr, Value), Error> {
     Ok((name.into(), parameter(name, value)?))
 }
 
-/// JSON where it is JSON, else the text itself.
+/// The value of JSON text, or else the text itself.
 fn parameter(name: &str, text: &str) -> Result<Value, Error> {
     match serde_json::from_str::<serde_json::Value>(text) {
         Ok(json) => from_json(json).map_err(|e| e.context(name)),
@@ -25,7 +25,7 @@ fn parameter(name: &str, text: &str) -> Result<Value, Error> {
     }
 }
 
-/// Whole numbers take the type they have in a script: int, or long where they need it.
+/// A whole number gets the type that it has in a script: int, or long if it does not fit.
 fn from_json(json: serde_json::Value) -> Result<Value, Error> {
     use serde_json::Value as Json;
     Ok(match json {

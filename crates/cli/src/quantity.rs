@@ -1,4 +1,4 @@
-//! Sizes and lengths of time as people write them: `512MB`, `4GiB`, `30s`, `250ms`, `none`.
+//! Sizes and times as people write them: `512MB`, `4GiB`, `30s`, `250ms`, `none`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Size {
-    /// The size.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// How long something may take.
+/// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub enum TimeLimit {
-    /// As long as it likes.
+    /// No limit.
     None,
-    /// This long.
+    /// This time.
     After(Duration),
 }
 
@@ -33,7 +33,7 @@ impl TimeLimit {
     }
 }
 
-/// A quantity in a configuration file: with its unit as text, or a number that needs none.
+/// A quantity in a configuration file: text with a unit, or a number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {

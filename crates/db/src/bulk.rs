@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mangrove_graph::{Catalog, Draw, Error, KeyId, LabelSetId, Purpose, Result, Value, VertexId};
-use mangrove_load::{EdgeBatch, Sink, VertexBatch};
-pub use mangrove_load::{LoadOptions, LoadReport, Progress};
+use mangrove_load::{EdgeBatch, LoadSink, VertexBatch};
+pub use mangrove_load::{LoadOptions, LoadProgress, LoadReport};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
 use mangrove_txn::BulkLoad;
 use smol_str::SmolStr;
@@ -17,7 +17,7 @@ pub(crate) fn load(
     inner: &Inner,
     files: &[PathBuf],
     options: &LoadOptions,
-    progress: &mut dyn FnMut(Progress<'_>),
+    progress: &mut dyn FnMut(LoadProgress<'_>),
 ) -> Result<LoadReport> {
     if !inner.manager.store().is_empty() {
         return Err(Error::invalid(
@@ -43,10 +43,12 @@ impl BulkSink {
         self.load.store().catalog().intern_label_text(text)
     }
 
-    fn columns(&self, columns: Vec<mangrove_load::Column>) -> Vec<BulkColumn> {
+    fn columns(&self, columns: Vec<mangrove_load::PropertyColumn>) -> Vec<BulkColumn> {
         let catalog = self.load.store().catalog();
-        let column =
-            |c: mangrove_load::Column| BulkColumn { key: catalog.intern_key(&c.key), values: column_data(c.values) };
+        let column = |c: mangrove_load::PropertyColumn| BulkColumn {
+            key: catalog.intern_key(&c.key),
+            values: column_data(c.values),
+        };
         columns.into_iter().map(column).collect()
     }
 }
@@ -71,7 +73,7 @@ fn column_data(values: Vec<Value>) -> ColumnData {
     typed.unwrap_or_else(|| ColumnData::Any(values.into_iter().map(|v| (v != Value::Null).then_some(v)).collect()))
 }
 
-impl Sink for BulkSink {
+impl LoadSink for BulkSink {
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
         let label = self.label(label);
         let multi: Vec<&str> = batch.multi.iter().map(|m| m.key.as_str()).collect();
@@ -98,8 +100,8 @@ impl Sink for BulkSink {
 /// Multi-properties as columns, one a key, with the rows that have a single value under it.
 fn multi_columns(
     catalog: &Catalog,
-    properties: Vec<mangrove_load::MultiProperty>,
-    mixed: Vec<mangrove_load::Column>,
+    properties: Vec<mangrove_load::MultiPropertyRow>,
+    mixed: Vec<mangrove_load::PropertyColumn>,
     len: usize,
 ) -> Vec<BulkColumn> {
     let mut columns: Vec<(KeyId, Vec<MultiProperty>)> = Vec::new();

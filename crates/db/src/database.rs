@@ -15,7 +15,7 @@ use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
 use mangrove_store::{Store, StoreOptions};
 use mangrove_txn::{TransactionCounters, TransactionManager, TransactionOptions};
 
-use crate::bulk::{self, LoadOptions, LoadReport, Progress};
+use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
 use crate::home::{Directory, Home};
 use crate::options::{DatabaseOptions, QueryOptions};
@@ -233,7 +233,7 @@ impl Database {
         &self,
         files: &[PathBuf],
         options: &LoadOptions,
-        progress: &mut dyn FnMut(Progress<'_>),
+        progress: &mut dyn FnMut(LoadProgress<'_>),
     ) -> Result<LoadReport> {
         bulk::load(&self.inner, files, options, progress)
     }
@@ -246,7 +246,7 @@ impl Database {
         files: &[PathBuf],
         options: &LoadOptions,
         keys: UpsertKeys,
-        progress: &mut dyn FnMut(Progress<'_>),
+        progress: &mut dyn FnMut(LoadProgress<'_>),
     ) -> Result<LoadReport> {
         let options = LoadOptions { upsert: Some(keys), ..options.clone() };
         mangrove_load::load(files, &options, &mut UpsertSink::new(self), progress)

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mangrove_flow::QueryControl;
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, VertexId};
 use mangrove_load::export::{ExportFormat, write_from};
-use mangrove_load::{EdgeBatch, Format, LoadOptions, Sink, VertexBatch};
+use mangrove_load::{EdgeBatch, LoadFormat, LoadOptions, LoadSink, VertexBatch};
 use mangrove_plan::files::FileFormat;
 use mangrove_steps::Files;
 use mangrove_txn::Transaction;
@@ -133,8 +133,8 @@ impl Files for FileAccess {
         check_file(&path, given, true)?;
         let options = LoadOptions {
             format: Some(match format {
-                FileFormat::GraphMl => Format::GraphMl,
-                FileFormat::GraphSon => Format::GraphSon,
+                FileFormat::GraphMl => LoadFormat::GraphMl,
+                FileFormat::GraphSon => LoadFormat::GraphSon,
             }),
             // A traversal does all of its work or fails.
             max_rejects: 0,
@@ -209,7 +209,7 @@ struct ChargedSink<'t> {
     charged: u64,
 }
 
-impl Sink for ChargedSink<'_> {
+impl LoadSink for ChargedSink<'_> {
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
         self.control.check()?;
         self.sink.vertices(label, batch)

@@ -60,7 +60,7 @@ mod transaction;
 mod upsert;
 mod verify;
 
-pub use bulk::{LoadOptions, LoadReport, Progress};
+pub use bulk::{LoadOptions, LoadProgress, LoadReport};
 pub use durability::Durability;
 pub use inspect::{LogEntry, newest_manifest, read_log};
 pub use load_sink::TransactionSink;
@@ -87,8 +87,8 @@ pub use mangrove_load::export::{
 };
 pub use mangrove_load::rows;
 pub use mangrove_load::{
-    ColumnReport, DryRun, FileGroup, FileReport, Format, Mapping, TableReport, TextColumn, UpsertCounts, UpsertKeys,
-    dry_run,
+    ColumnReport, DryRun, FileGroup, FileReport, LoadFormat, Mapping, TableReport, TextColumn, UpsertCounts,
+    UpsertKeys, dry_run,
 };
 pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;

@@ -4,7 +4,7 @@
 //! (`bulk`).
 
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value, VertexId};
-use mangrove_load::{Cardinality, Column, EdgeBatch, MultiProperty, Sink, VertexBatch};
+use mangrove_load::{Cardinality, EdgeBatch, LoadSink, MultiPropertyRow, PropertyColumn, VertexBatch};
 use mangrove_store::{MemoryReport, WriteCardinality};
 use mangrove_txn::Transaction;
 
@@ -20,14 +20,14 @@ impl<'t> TransactionSink<'t> {
     }
 }
 
-impl Sink for TransactionSink<'_> {
+impl LoadSink for TransactionSink<'_> {
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
         let (transaction, catalog) = (self.transaction, self.transaction.catalog());
         let labels = catalog.intern_label_text(label);
         let id = |row: usize| batch.ids.as_ref().map(|ids| ids[row].clone());
         let vertices =
             (0..batch.len).map(|row| transaction.insert_vertex(labels, id(row))).collect::<Result<Vec<VertexId>>>()?;
-        for Column { key, values } in &batch.columns {
+        for PropertyColumn { key, values } in &batch.columns {
             let key = catalog.intern_key(key);
             for (vertex, value) in vertices.iter().zip(values).filter(|(_, value)| **value != Value::Null) {
                 let single = WriteCardinality::Single;
@@ -45,7 +45,7 @@ impl Sink for TransactionSink<'_> {
         let id = |row: usize| batch.ids.as_ref().map(|ids| ids[row].clone());
         let insert = |(row, &(source, target))| transaction.insert_edge(source, target, label, id(row));
         let edges = batch.ends.iter().enumerate().map(insert).collect::<Result<Vec<_>>>()?;
-        for Column { key, values } in &batch.columns {
+        for PropertyColumn { key, values } in &batch.columns {
             let key = catalog.intern_key(key);
             for (edge, value) in edges.iter().zip(values).filter(|(_, value)| **value != Value::Null) {
                 transaction.set_edge_property(*edge, key, value.clone())?;
@@ -56,7 +56,7 @@ impl Sink for TransactionSink<'_> {
 }
 
 /// Sets several values under one key of a vertex, in place of what is there.
-pub(crate) fn set_multi(transaction: &Transaction, vertex: VertexId, property: &MultiProperty) -> Result<()> {
+pub(crate) fn set_multi(transaction: &Transaction, vertex: VertexId, property: &MultiPropertyRow) -> Result<()> {
     let catalog = transaction.catalog();
     let key = catalog.intern_key(&property.key);
     let rest = match property.cardinality {

@@ -21,8 +21,8 @@ use mangrove_graph::{
     VertexId,
 };
 use mangrove_load::{
-    Cardinality, Column, EdgeBatch, EdgeIdentity, ElementKey, MultiProperty, Sink, Upserted, VertexBatch,
-    VertexIdentity,
+    Cardinality, EdgeBatch, EdgeIdentity, ElementKey, LoadSink, MultiPropertyRow, PropertyColumn, Upserted,
+    VertexBatch, VertexIdentity,
 };
 use mangrove_store::WriteCardinality;
 use mangrove_txn::{Transaction, TransactionOptions};
@@ -58,7 +58,7 @@ impl<'d> UpsertSink<'d> {
     }
 }
 
-impl Sink for UpsertSink<'_> {
+impl LoadSink for UpsertSink<'_> {
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
         let _ = (label, batch);
         Err(Error::bug("an upsert says how its vertices are recognized"))
@@ -211,10 +211,11 @@ fn find_vertices(
 
 /// What each row of a batch has under the properties of a key.
 fn key_values(batch: &VertexBatch, properties: &[SmolStr]) -> Vec<Option<KeyValues>> {
-    let columns: Vec<Option<&Column>> =
+    let columns: Vec<Option<&PropertyColumn>> =
         properties.iter().map(|property| batch.columns.iter().find(|column| column.key == *property)).collect();
-    let value =
-        |column: &Option<&Column>, row: usize| column.and_then(|column| UserId::from_value(&column.values[row]));
+    let value = |column: &Option<&PropertyColumn>, row: usize| {
+        column.and_then(|column| UserId::from_value(&column.values[row]))
+    };
     (0..batch.len)
         .map(|row| Some(columns.iter().map(|column| value(column, row)).collect::<KeyValues>()))
         .map(|values| values.filter(|values| values.first().is_some_and(Option::is_some)))
@@ -335,10 +336,10 @@ impl Present {
     }
 
     /// Returns true if the vertex of a row has these values under a key, and no others. Meta-properties count where the row has some.
-    fn is_multi(&self, transaction: &Transaction, row: usize, key: KeyId, multi: &MultiProperty) -> bool {
+    fn is_multi(&self, transaction: &Transaction, row: usize, key: KeyId, multi: &MultiPropertyRow) -> bool {
         let present = self.0.get(&(row, key)).map_or(&[][..], Vec::as_slice);
         let catalog = transaction.catalog();
-        let same = |there: &PropertyRow, wanted: &mangrove_load::MultiValue| {
+        let same = |there: &PropertyRow, wanted: &mangrove_load::ValueWithMeta| {
             let has = |(key, value): &(SmolStr, Value)| {
                 let key = catalog.key(key);
                 there.meta.iter().any(|(other, there)| Some(*other) == key && is_same(there, value))

@@ -13,8 +13,10 @@ use mangrove::{Error, Result};
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::parallel::in_order;
-use crate::random::{Permutation, Stream, Weighted, domain};
-use crate::sink::{Column, EdgeBatch, Ids, Progress, Sink, Values, VertexBatch};
+use crate::random::{Permutation, RandomStream, Weighted, domain};
+use crate::sink::{
+    GenerateProgress, GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink,
+};
 use crate::social::words;
 use entity::Entities;
 
@@ -82,7 +84,7 @@ const LABEL_SETS: [&str; 40] = [
 
 /// A knowledge graph.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub struct KnowledgeSpec {
     /// How many vertices.
     pub entities: u64,
     /// How many property keys there are to choose from.
@@ -93,16 +95,16 @@ pub struct Spec {
     pub threads: usize,
 }
 
-impl Default for Spec {
+impl Default for KnowledgeSpec {
     /// 10,000 entities, 5,000 keys, seed 1, one thread.
     fn default() -> Self {
-        Spec { entities: 10_000, keys: 5_000, seed: 1, threads: 1 }
+        KnowledgeSpec { entities: 10_000, keys: 5_000, seed: 1, threads: 1 }
     }
 }
 
-impl Spec {
+impl KnowledgeSpec {
     /// Makes the graph.
-    pub fn generate(&self, sink: &mut dyn Sink) -> Result<()> {
+    pub fn generate(&self, sink: &mut dyn GraphSink) -> Result<()> {
         if !(1..=ENTITIES_MAX).contains(&self.entities) {
             return Err(Error::invalid(format!("{} entities; there are 1 to {ENTITIES_MAX}", self.entities)));
         }
@@ -116,7 +118,7 @@ impl Spec {
 }
 
 struct Generator<'a> {
-    spec: &'a Spec,
+    spec: &'a KnowledgeSpec,
     /// The first number of each label set, and the number of entities.
     bounds: Vec<u64>,
     entities: Entities,
@@ -127,7 +129,7 @@ struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    fn new(spec: &'a Spec) -> Self {
+    fn new(spec: &'a KnowledgeSpec) -> Self {
         let shares: Vec<f64> = (1..=LABEL_SETS.len()).map(|rank| 1.0 / (rank as f64 + 2.0)).collect();
         let total: f64 = shares.iter().sum();
         let mut bounds = vec![0];
@@ -148,7 +150,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn vertices(&self, sink: &mut dyn Sink) -> Result<()> {
+    fn vertices(&self, sink: &mut dyn GraphSink) -> Result<()> {
         // Chunks do not cross label sets.
         let chunks: Vec<(usize, u64, u64)> = (0..LABEL_SETS.len())
             .flat_map(|set| {
@@ -160,24 +162,24 @@ impl<'a> Generator<'a> {
         let make = |chunk: usize| {
             let (set, first, end) = chunks[chunk];
             let (ids, columns) = self.entities.make(set, first..end, key);
-            VertexBatch {
+            GeneratedVertices {
                 table: SmolStr::new_static(LABEL_SETS[set]),
                 label: SmolStr::new_static(LABEL_SETS[set]),
                 first,
                 len: ids.len(),
-                ids: Ids::Texts(ids),
+                ids: GeneratedIds::Texts(ids),
                 columns,
             }
         };
         in_order(self.spec.threads, chunks.len(), make, |_, batch| {
             let done = batch.first + batch.len as u64;
             sink.vertices(batch)?;
-            sink.progress(Progress { stage: "vertices", done, total: self.spec.entities });
+            sink.progress(GenerateProgress { stage: "vertices", done, total: self.spec.entities });
             Ok(())
         })
     }
 
-    fn edges(&self, sink: &mut dyn Sink) -> Result<()> {
+    fn edges(&self, sink: &mut dyn GraphSink) -> Result<()> {
         const EDGE_CHUNK: u64 = 16 * CHUNK;
         let entities = self.spec.entities;
         let chunks = entities.div_ceil(EDGE_CHUNK) as usize;
@@ -188,19 +190,19 @@ impl<'a> Generator<'a> {
             |chunk| self.edge_chunk(range(chunk)),
             |chunk, batches| {
                 batches.into_iter().try_for_each(|batch| sink.edges(batch))?;
-                sink.progress(Progress { stage: "edges", done: range(chunk).end, total: entities });
+                sink.progress(GenerateProgress { stage: "edges", done: range(chunk).end, total: entities });
                 Ok(())
             },
         )
     }
 
     /// The edges from some entities, by label.
-    fn edge_chunk(&self, sources: std::ops::Range<u64>) -> Vec<EdgeBatch> {
+    fn edge_chunk(&self, sources: std::ops::Range<u64>) -> Vec<GeneratedEdges> {
         let mut groups: Vec<Vec<(u64, u64)>> = vec![Vec::new(); EDGE_LABELS];
         let mut properties: Vec<Vec<(u32, Vec<mangrove::Value>)>> = vec![Vec::new(); EDGE_LABELS];
         let key = domain(self.spec.seed, EDGES);
         for source in sources {
-            let mut random = Stream::new(key, source);
+            let mut random = RandomStream::new(key, source);
             let set = self.bounds[1..].partition_point(|&bound| bound <= source);
             for _ in 0..random.geometric(EDGES_MEAN) {
                 // Some labels are everyone's, others those of a label set.
@@ -213,18 +215,22 @@ impl<'a> Generator<'a> {
                 }
             }
         }
-        let batch = |(label, (ends, rows)): (usize, (Vec<_>, Vec<_>))| EdgeBatch {
+        let batch = |(label, (ends, rows)): (usize, (Vec<_>, Vec<_>))| GeneratedEdges {
             label: self.edge_labels[label].clone(),
             tables: None,
             ends,
-            columns: if rows.is_empty() { Vec::new() } else { vec![Column::new("rank", Values::Several(rows))] },
+            columns: if rows.is_empty() {
+                Vec::new()
+            } else {
+                vec![GeneratedColumn::new("rank", GeneratedValues::Several(rows))]
+            },
         };
         let groups = groups.into_iter().zip(properties).enumerate();
         groups.filter(|(_, (ends, _))| !ends.is_empty()).map(batch).collect()
     }
 
     /// Whom an edge points to: few get most.
-    fn target(&self, random: &mut Stream) -> u64 {
+    fn target(&self, random: &mut RandomStream) -> u64 {
         let unit = random.unit();
         let mut number = (unit * unit * unit * self.spec.entities as f64) as u64;
         // The permutation is one of a power of two; the way from a number that exists leads back to one.

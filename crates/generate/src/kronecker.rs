@@ -14,14 +14,14 @@
 //!
 //! ```
 //! use mangrove::Database;
-//! use mangrove_generate::{Counted, MemorySink, kronecker::Spec};
+//! use mangrove_generate::{CountingSink, MemorySink, kronecker::KroneckerSpec};
 //!
 //! # fn main() -> mangrove::Result<()> {
 //! let database = Database::in_memory();
 //! let mut memory = MemorySink::new(&database)?;
 //! let mut silent = |_, _: &_| ();
-//! let mut counted = Counted::new(&mut memory, &mut silent);
-//! Spec { scale: 10, ..Spec::default() }.generate(&mut counted)?;
+//! let mut counted = CountingSink::new(&mut memory, &mut silent);
+//! KroneckerSpec { scale: 10, ..KroneckerSpec::default() }.generate(&mut counted)?;
 //! assert_eq!((counted.counts.vertices, counted.counts.edges), (1 << 10, 16 << 10));
 //! memory.finish()?;
 //! assert_eq!(database.query("g.E().count()")?.collect()?, vec![(16_i64 << 10).into()]);
@@ -35,8 +35,8 @@ mod values;
 use mangrove::{Error, Result};
 
 use crate::parallel::in_order;
-use crate::random::{Permutation, Stream, Weighted, domain};
-use crate::sink::{Column, EdgeBatch, Ids, Progress, Sink, VertexBatch};
+use crate::random::{Permutation, RandomStream, Weighted, domain};
+use crate::sink::{GenerateProgress, GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedVertices, GraphSink};
 use schema::Compiled;
 pub use schema::{EdgeType, OwnEdgeLabel, OwnValue, PropertyType, Schema, ValueType, VertexType};
 
@@ -61,7 +61,7 @@ const EDGE_VALUES: u64 = 4;
 
 /// A Kronecker graph.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub struct KroneckerSpec {
     /// The logarithm, base two, of the number of vertices.
     pub scale: u32,
     /// Edges a vertex.
@@ -76,14 +76,21 @@ pub struct Spec {
     pub threads: usize,
 }
 
-impl Default for Spec {
+impl Default for KroneckerSpec {
     /// Scale 16, edge factor 16, 20 labels, 13 property types, directed, seed 1, one thread.
     fn default() -> Self {
-        Spec { scale: 16, edge_factor: 16, schema: Schema::with_counts(20, 13), undirected: false, seed: 1, threads: 1 }
+        KroneckerSpec {
+            scale: 16,
+            edge_factor: 16,
+            schema: Schema::with_counts(20, 13),
+            undirected: false,
+            seed: 1,
+            threads: 1,
+        }
     }
 }
 
-impl Spec {
+impl KroneckerSpec {
     /// How many vertices the graph has.
     pub fn vertex_count(&self) -> u64 {
         1 << self.scale
@@ -95,7 +102,7 @@ impl Spec {
     }
 
     /// Makes the graph.
-    pub fn generate(&self, sink: &mut dyn Sink) -> Result<()> {
+    pub fn generate(&self, sink: &mut dyn GraphSink) -> Result<()> {
         if !(1..=SCALE_MAX).contains(&self.scale) {
             return Err(Error::invalid(format!("the scale is {}; it is from 1 to {SCALE_MAX}", self.scale)));
         }
@@ -110,7 +117,7 @@ impl Spec {
 }
 
 struct Generator<'a> {
-    spec: &'a Spec,
+    spec: &'a KroneckerSpec,
     schema: Compiled,
     /// Which quadrant each of four levels picks.
     cells: Weighted,
@@ -126,7 +133,7 @@ struct EdgeGroup {
 }
 
 impl<'a> Generator<'a> {
-    fn new(spec: &'a Spec, schema: Compiled) -> Self {
+    fn new(spec: &'a KroneckerSpec, schema: Compiled) -> Self {
         let quadrant = |cell: usize, level: u32| QUADRANTS[cell >> (2 * level) & 3];
         let weight = |cell| (0..LEVELS).map(|level| quadrant(cell, level)).product();
         let weights: Vec<f64> = (0..1 << (2 * LEVELS)).map(weight).collect();
@@ -134,7 +141,7 @@ impl<'a> Generator<'a> {
         Generator { spec, schema, cells: Weighted::new(&weights), names }
     }
 
-    fn vertices(&self, sink: &mut dyn Sink) -> Result<()> {
+    fn vertices(&self, sink: &mut dyn GraphSink) -> Result<()> {
         let total = self.spec.vertex_count();
         // Chunks do not cross labels.
         let chunks: Vec<(usize, u64, u64)> = (0..self.schema.vertices.len())
@@ -149,37 +156,37 @@ impl<'a> Generator<'a> {
             let (label, first, end) = chunks[chunk];
             let vertex = &self.schema.vertices[label];
             let numbers: Vec<u64> = (first..end).collect();
-            VertexBatch {
+            GeneratedVertices {
                 table: vertex.label.clone(),
                 label: vertex.label.clone(),
                 first,
                 len: numbers.len(),
-                ids: Ids::Numbers,
+                ids: GeneratedIds::Numbers,
                 columns: self.columns(&vertex.properties, seed, &numbers),
             }
         };
         in_order(self.spec.threads, chunks.len(), make, |_, batch| {
             let done = batch.first + batch.len as u64;
             sink.vertices(batch)?;
-            sink.progress(Progress { stage: "vertices", done, total });
+            sink.progress(GenerateProgress { stage: "vertices", done, total });
             Ok(())
         })
     }
 
-    fn edges(&self, sink: &mut dyn Sink) -> Result<()> {
+    fn edges(&self, sink: &mut dyn GraphSink) -> Result<()> {
         let drawn = self.spec.edge_factor << self.spec.scale;
         let chunks = usize::try_from(drawn.div_ceil(CHUNK)).map_err(|_| Error::invalid("the graph is too large"))?;
         let make = |chunk: usize| self.edge_chunk(chunk as u64 * CHUNK, drawn.min((chunk as u64 + 1) * CHUNK));
         in_order(self.spec.threads, chunks, make, |chunk, batches| {
             batches.into_iter().try_for_each(|batch| sink.edges(batch))?;
             let done = drawn.min((chunk as u64 + 1) * CHUNK);
-            sink.progress(Progress { stage: "edges", done, total: drawn });
+            sink.progress(GenerateProgress { stage: "edges", done, total: drawn });
             Ok(())
         })
     }
 
-    fn edge_chunk(&self, first: u64, end: u64) -> Vec<EdgeBatch> {
-        let mut random = Stream::new(domain(self.spec.seed, EDGES), first);
+    fn edge_chunk(&self, first: u64, end: u64) -> Vec<GeneratedEdges> {
+        let mut random = RandomStream::new(domain(self.spec.seed, EDGES), first);
         let mut groups: Vec<EdgeGroup> = Vec::new();
         groups.resize_with(self.schema.edges.len(), EdgeGroup::default);
         for number in first..end {
@@ -197,14 +204,14 @@ impl<'a> Generator<'a> {
         let batch = |(label, group): (usize, EdgeGroup)| {
             let edge = &self.schema.edges[label];
             let columns = self.columns(&edge.properties, seed, &group.numbers);
-            EdgeBatch { label: edge.label.clone(), tables: None, ends: group.ends, columns }
+            GeneratedEdges { label: edge.label.clone(), tables: None, ends: group.ends, columns }
         };
         groups.into_iter().enumerate().filter(|(_, group)| !group.ends.is_empty()).map(batch).collect()
     }
 
     /// The ends of one edge before vertices are permuted.
     #[inline]
-    fn cell(&self, random: &mut Stream) -> (u64, u64) {
+    fn cell(&self, random: &mut RandomStream) -> (u64, u64) {
         let (mut row, mut column, mut left) = (0, 0, self.spec.scale);
         while left > 0 {
             // Levels are independent, so where fewer are left, the first ones of four do.
@@ -221,10 +228,13 @@ impl<'a> Generator<'a> {
     }
 
     /// The properties, by their position in the schema, of elements.
-    fn columns(&self, properties: &[usize], seed: u64, numbers: &[u64]) -> Vec<Column> {
+    fn columns(&self, properties: &[usize], seed: u64, numbers: &[u64]) -> Vec<GeneratedColumn> {
         let column = |&position: &usize| {
             let property = &self.schema.properties[position];
-            Column::new(property.key.as_str(), values::values(property, domain(seed, position as u64), numbers))
+            GeneratedColumn::new(
+                property.key.as_str(),
+                values::values(property, domain(seed, position as u64), numbers),
+            )
         };
         properties.iter().map(column).collect()
     }

@@ -2,9 +2,9 @@
 //!
 //! Three generators: [`kronecker`] makes graphs with the degree skew of the Graph500, and labels and properties as a
 //! schema asks for them; [`social`] makes a social network with the vertex and edge kinds of LDBC's; [`knowledge`]
-//! makes a graph without a schema, like the ones extracted from encyclopedias. Each has a `Spec` whose `generate`
-//! hands batches to a [`Sink`]: a database in memory ([`MemorySink`]), files that `mangrove load` reads back
-//! ([`CsvSink`], [`GraphsonSink`]), or nothing at all ([`Nowhere`]); [`Counted`] counts on the way and takes a digest.
+//! makes a graph without a schema, like the ones extracted from encyclopedias. Each has a spec whose `generate`
+//! hands batches to a [`GraphSink`]: a database in memory ([`MemorySink`]), files that `mangrove load` reads back
+//! ([`CsvSink`], [`GraphsonSink`]), or nothing at all ([`NullSink`]); [`CountingSink`] counts on the way and takes a digest.
 //!
 //! Invariants:
 //!
@@ -24,12 +24,15 @@
 pub mod knowledge;
 pub mod kronecker;
 mod parallel;
-mod random;
+pub mod random;
 mod sink;
 pub mod social;
 
-pub use sink::count::{Counted, Counts};
+pub use sink::count::{CountingSink, GraphCounts};
 pub use sink::csv::CsvSink;
 pub use sink::graphson::GraphsonSink;
 pub use sink::memory::MemorySink;
-pub use sink::{Column, EdgeBatch, Ids, Nowhere, Progress, Sink, Values, VertexBatch};
+pub use sink::{
+    GenerateProgress, GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink,
+    NullSink,
+};

@@ -1,11 +1,22 @@
-//! Random numbers that are functions of what they are for.
+//! Random numbers, each a function of what it is for.
 //!
-//! A [`Stream`] is SplitMix64 begun at a point that the seed, a *domain* (what is drawn: an edge, a name) and a
-//! number determine. Nothing is drawn from a stream that threads share, so it does not matter who draws when.
+//! A [`RandomStream`] is SplitMix64 (Steele, Lea, Flood 2014), started at a point that the seed, a *domain* (what is drawn: an
+//! edge, a name) and a number (of a vertex, of a chunk) determine. Threads share no stream, so any thread may draw any stream at
+//! any time and the graph is the same.
+//!
+//! - **GENERATE-1.** Everything here gives the same bits on every machine and in every version: digests of generated graphs are
+//!   compared in tests and printed in documents. Changing a constant or the order of two draws changes every graph.
+//!
+//! This is why the crate `rand` does not do it. Its `StdRng` and `SmallRng` may change with a version or a platform. ChaCha
+//! (`rand_chacha`) has streams that are functions of a number, but sets up 64 words of state for each, and a graph of a million
+//! edges opens a million streams that draw a few numbers each. The standard library's `ln` and `exp` differ between
+//! platforms in the last bit; [`ln`] and [`exp`] here use only operations that IEEE 754 defines to the bit.
+//!
+//! Benchmarks (`bench`) and the tests that kill the server draw from here, too.
 
 /// A well-mixed bijection of 64 bits (the finalizer of SplitMix64).
 #[inline]
-pub(crate) fn mix(bits: u64) -> u64 {
+pub fn mix(bits: u64) -> u64 {
     let mut z = bits.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -14,40 +25,52 @@ pub(crate) fn mix(bits: u64) -> u64 {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Maps 64 random bits to a number below `bound`, evenly but for a bias of `bound / 2^64`.
+/// Maps 64 random bits to a number below `bound`. Some numbers are more likely than others by at most `bound / 2^64`.
 #[inline]
-pub(crate) fn below(bits: u64, bound: u64) -> u64 {
+pub fn below(bits: u64, bound: u64) -> u64 {
     ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }
 
-/// The key of everything drawn in one domain.
+/// The key of a domain: of everything that is drawn for one purpose.
 #[inline]
-pub(crate) fn domain(seed: u64, name: u64) -> u64 {
+pub fn domain(seed: u64, name: u64) -> u64 {
     mix(seed ^ mix(name))
 }
 
-/// A sequence of random numbers.
+/// A sequence of random numbers that belongs to one caller.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream(u64);
+pub struct RandomStream(u64);
 
-impl Stream {
-    /// The sequence of a number in a domain (see [`domain`]).
+impl RandomStream {
+    /// The sequence that belongs to a number (of a vertex, of a chunk) in a [domain](domain()).
     #[inline]
-    pub(crate) fn new(domain: u64, number: u64) -> Self {
-        Stream(mix(domain ^ mix(number)))
+    pub fn new(domain: u64, number: u64) -> Self {
+        RandomStream(mix(domain ^ mix(number)))
     }
 
     /// The next 64 bits.
     #[inline]
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 
     /// The next number below `bound`; 0 where the bound is 0.
     #[inline]
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         below(self.bits(), bound)
+    }
+
+    /// The sequence that belongs to a seed alone, for callers that draw everything from one sequence.
+    pub fn from_seed(seed: u64) -> Self {
+        RandomStream(mix(seed))
+    }
+
+    /// Puts the items in a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.index(at + 1));
+        }
     }
 
     /// The next position in a slice of this length.
@@ -68,7 +91,7 @@ impl Stream {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether something of this probability happens.
+    /// Returns true with this probability.
     #[inline]
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
@@ -81,7 +104,7 @@ impl Stream {
         low + self.below((high - low) as u64 + 1) as i64
     }
 
-    /// How often something of this mean happens, with the geometric distribution from 0 up.
+    /// A number of the geometric distribution from 0 up with this mean.
     pub(crate) fn geometric(&mut self, mean: f64) -> u64 {
         if mean <= 0.0 {
             return 0;
@@ -104,8 +127,8 @@ impl Stream {
     }
 }
 
-/// The natural logarithm of a positive number. The ones of the standard library differ in the last bit from machine
-/// to machine, and graphs must not; this one is made of operations that IEEE 754 defines to the bit. Right to about
+/// The natural logarithm of a positive number. GENERATE-1: the one of the standard library differs in the last bit from machine
+/// to machine; this one uses only operations that IEEE 754 defines to the bit. The relative error is about
 /// 1e-14.
 pub(crate) fn ln(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -118,10 +141,10 @@ pub(crate) fn ln(x: f64) -> f64 {
     exponent * std::f64::consts::LN_2 + 2.0 * t * series
 }
 
-/// e to the power of a number that is not far from 0, made like [`ln`].
+/// e to the power of a number near 0, computed under the same rule as [`ln`].
 pub(crate) fn exp(x: f64) -> f64 {
     debug_assert!(x.abs() < 500.0, "{x}");
-    // Halved eight times for the series, and squared eight times.
+    // e^x = (e^(x/256))^256: the series converges fast near 0, and eight squarings undo the division.
     let small = x / 256.0;
     let series = (1..=12).rev().fold(1.0, |sum, k| 1.0 + sum * small / f64::from(k));
     (0..8).fold(series, |power, _| power * power)
@@ -130,12 +153,12 @@ pub(crate) fn exp(x: f64) -> f64 {
 /// Draws positions with given weights in constant time (Vose's alias method).
 #[derive(Clone, Debug)]
 pub(crate) struct Weighted {
-    /// By position: its share of the column in 2⁻³², and who has the rest.
+    /// For each position the part of its column that it keeps, in units of 2⁻³², and the position that has the other part.
     columns: Vec<(u64, u32)>,
 }
 
 impl Weighted {
-    /// Positions with these weights, of which at least one is positive and none negative.
+    /// Positions with these weights. At least one is positive and none is negative.
     pub(crate) fn new(weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
         assert!(total > 0.0, "something must be possible");
@@ -162,7 +185,7 @@ impl Weighted {
     /// The position for 64 random bits.
     #[inline]
     pub(crate) fn at(&self, bits: u64) -> usize {
-        // The high half chooses the column, the low half whose part of it.
+        // The high half chooses the column, the low half one of its two parts.
         let column = below(bits & !(WHOLE - 1), self.columns.len() as u64) as usize;
         let (own, other) = self.columns[column];
         if (bits & (WHOLE - 1)) < own { column } else { other as usize }
@@ -170,14 +193,14 @@ impl Weighted {
 
     /// The next position.
     #[inline]
-    pub(crate) fn draw(&self, random: &mut Stream) -> usize {
+    pub(crate) fn draw(&self, random: &mut RandomStream) -> usize {
         self.at(random.bits())
     }
 }
 
 const WHOLE: u64 = 1 << 32;
 
-/// A bijection of the numbers of `width` bits that looks random: computed, not stored.
+/// A bijection of the numbers of `width` bits that looks random. It is computed, not stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     mask: u64,
@@ -189,13 +212,13 @@ pub(crate) struct Permutation {
 impl Permutation {
     /// The bijection of a key.
     pub(crate) fn new(key: u64, width: u32) -> Self {
-        let mut random = Stream::new(key, 0);
+        let mut random = RandomStream::new(key, 0);
         let factors = std::array::from_fn(|_| random.bits() | 1);
         let offsets = std::array::from_fn(|_| random.bits());
         Permutation { mask: (1 << width) - 1, shift: width.div_ceil(2).max(1), factors, offsets }
     }
 
-    /// Where a number goes. Adding, multiplying by an odd number (both modulo 2^width) and folding the upper half
+    /// The image of a number. Adding, multiplying by an odd number (both modulo 2^width) and folding the upper half
     /// into the lower one can each be undone.
     #[inline]
     pub(crate) fn apply(&self, number: u64) -> u64 {
@@ -213,9 +236,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn shuffling_keeps_the_items_and_moves_them() {
+        let mut items: Vec<u32> = (0..1000).collect();
+        RandomStream::from_seed(1).shuffle(&mut items);
+        assert_ne!(items[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        items.sort_unstable();
+        assert_eq!(items, (0..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn weights_are_kept() {
         let weighted = Weighted::new(&[1.0, 0.0, 3.0, 6.0]);
-        let (mut counts, mut random) = ([0; 4], Stream::new(1, 2));
+        let (mut counts, mut random) = ([0; 4], RandomStream::new(1, 2));
         (0..100_000).for_each(|_| counts[weighted.draw(&mut random)] += 1);
         for (count, expected) in counts.into_iter().zip([10_000_i32, 0, 30_000, 60_000]) {
             assert!((count - expected).abs() < 800, "{counts:?}");
@@ -237,7 +269,7 @@ mod tests {
 
     #[test]
     fn geometric_numbers_have_their_mean() {
-        let mut random = Stream::new(3, 4);
+        let mut random = RandomStream::new(3, 4);
         for mean in [0.2, 3.0, 50.0] {
             let sum: u64 = (0..50_000).map(|_| random.geometric(mean)).sum();
             let found = sum as f64 / 50_000.0;
@@ -257,7 +289,7 @@ mod tests {
 
     #[test]
     fn streams_of_neighbors_have_nothing_in_common() {
-        let draw = |number| Stream::new(domain(1, 2), number).bits();
+        let draw = |number| RandomStream::new(domain(1, 2), number).bits();
         let different = (0..1000).map(|number| (draw(number) ^ draw(number + 1)).count_ones()).sum::<u32>();
         assert!((30_000..34_000).contains(&different), "half of the bits differ: {different}");
     }

@@ -27,8 +27,8 @@ mod world;
 use mangrove::{Error, Result};
 
 use crate::parallel::in_order;
-use crate::random::{Stream, domain};
-use crate::sink::{Progress, Sink};
+use crate::random::{RandomStream, domain};
+use crate::sink::{GenerateProgress, GraphSink};
 use activity::{Activity, Context};
 use emit::Emitter;
 use people::Person;
@@ -61,7 +61,7 @@ const SCALE_FACTORS: [(f64, f64); 7] = [
 
 /// A social network.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub struct SocialSpec {
     /// How many persons.
     pub persons: u64,
     /// What determines everything random.
@@ -70,10 +70,10 @@ pub struct Spec {
     pub threads: usize,
 }
 
-impl Default for Spec {
+impl Default for SocialSpec {
     /// 1,528 persons (LDBC's scale factor 0.1), seed 1, one thread.
     fn default() -> Self {
-        Spec { persons: 1_528, seed: 1, threads: 1 }
+        SocialSpec { persons: 1_528, seed: 1, threads: 1 }
     }
 }
 
@@ -89,9 +89,9 @@ pub fn persons_at(scale_factor: f64) -> Result<u64> {
     Ok((low.1 * (high.1 / low.1).powf(part)).round() as u64)
 }
 
-impl Spec {
+impl SocialSpec {
     /// Makes the network.
-    pub fn generate(&self, sink: &mut dyn Sink) -> Result<()> {
+    pub fn generate(&self, sink: &mut dyn GraphSink) -> Result<()> {
         if !(2..=PERSONS_MAX).contains(&self.persons) {
             let message = format!("{} persons; a network has 2 to {PERSONS_MAX}", self.persons);
             return Err(Error::invalid(message));
@@ -109,7 +109,7 @@ impl Spec {
         in_order(self.threads, chunks, make, |chunk, activity| {
             emitter.activity(activity)?;
             let done = people.len().min((chunk + 1) * activity::CHUNK) as u64;
-            emitter.progress(Progress { stage: "activity", done, total: people.len() as u64 });
+            emitter.progress(GenerateProgress { stage: "activity", done, total: people.len() as u64 });
             Ok(())
         })
     }
@@ -119,7 +119,7 @@ impl Spec {
         let key = domain(self.seed, PEOPLE);
         let make = |chunk: usize| -> Vec<Person> {
             let numbers = chunk * PEOPLE_CHUNK..count.min((chunk + 1) * PEOPLE_CHUNK);
-            numbers.map(|n| people::person(world, &mut Stream::new(key, n as u64), n as u64)).collect()
+            numbers.map(|n| people::person(world, &mut RandomStream::new(key, n as u64), n as u64)).collect()
         };
         let mut people = Vec::with_capacity(count);
         in_order(self.threads, count.div_ceil(PEOPLE_CHUNK), make, |_, chunk| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mangrove_graph::{Error, Result, TabletId, VertexId};
-use mangrove_load::{EdgeBatch, LoadOptions, Mapping, Sink, VertexBatch, load};
+use mangrove_load::{EdgeBatch, LoadOptions, LoadSink, Mapping, VertexBatch, load};
 
 /// Numbers vertices and forgets everything.
 #[derive(Default)]
@@ -18,7 +18,7 @@ struct Forgetful {
     vertices: u64,
 }
 
-impl Sink for Forgetful {
+impl LoadSink for Forgetful {
     fn vertices(&mut self, _label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
         let first = self.vertices;
         self.vertices += batch.len as u64;

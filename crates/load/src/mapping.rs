@@ -1,7 +1,7 @@
 //! Mapping files: what the columns of foreign tables mean, in TOML.
 //!
-//! A mapping is a list of rules. The first rule whose pattern fits a file's name says how to read it;
-//! everything a rule leaves open is taken from `[defaults]`, then from the file's header (see `header`).
+//! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file. What the
+//! rule leaves open comes from `[defaults]`, then from the header of the file (`plan::header`).
 //!
 //! ```toml
 //! [defaults]
@@ -29,18 +29,17 @@
 //! target_space = "Person"
 //! ```
 //!
-//! This module holds the syntax and the choice of the rule; `draft` applies a rule to a header.
+//! This module has the syntax, and chooses the rule for a file. `plan::draft` applies the rule to a header.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::input::unpacked_name;
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use serde::Deserialize;
 use smol_str::SmolStr;
 
-use crate::input::unpacked_name;
-
-/// Rules for reading foreign files. See the module.
+/// Rules for reading files of other programs: a mapping file, parsed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mapping {
@@ -50,7 +49,7 @@ pub struct Mapping {
     pub(crate) file: Vec<FileRule>,
 }
 
-/// What holds for every file unless its rule says otherwise.
+/// Settings of every file whose rule does not say otherwise.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Defaults {
@@ -60,21 +59,21 @@ pub(crate) struct Defaults {
     pub(crate) null: Option<Vec<String>>,
     pub(crate) header: Option<bool>,
     pub(crate) user_id: Option<UserIdRule>,
-    /// The key of the vertices of every file that has a property of this name and whose ids are not the graph's.
+    /// The key of vertices. It applies to files that have a property of this name and whose ids are not ids of the graph.
     pub(crate) key: Option<KeyRule>,
-    /// Applied to the columns of these names wherever they occur.
+    /// Applied to columns of these names, in any file.
     #[serde(default)]
     pub(crate) properties: BTreeMap<String, PropertyRule>,
 }
 
-/// What the columns of one kind of file mean.
+/// A rule: which files it is for, and what their columns mean.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileRule {
-    /// Which files: `*` stands for any text, `?` for one character.
+    /// A pattern for names of files: `*` stands for any text, `?` for one character.
     #[serde(rename = "match")]
     pub(crate) pattern: String,
-    /// The rule holds only if no file of the load has a name that fits this pattern.
+    /// The rule applies only if no file of the load has a name that matches this pattern.
     pub(crate) unless: Option<String>,
     /// The files are left out.
     #[serde(default)]
@@ -87,10 +86,10 @@ pub(crate) struct FileRule {
     pub(crate) label_names: BTreeMap<String, String>,
     pub(crate) id: Option<String>,
     pub(crate) id_space: Option<String>,
-    /// The property that keeps the id; empty: none does.
+    /// The property that keeps the id of the file. If it is empty, no property keeps it.
     pub(crate) id_property: Option<String>,
     pub(crate) user_id: Option<UserIdRule>,
-    /// The properties that tell a vertex from all others of its label, or an edge from others between its ends.
+    /// The properties that tell a vertex from all others of its label, or an edge from others between the same ends.
     pub(crate) key: Option<KeyRule>,
     pub(crate) source: Option<String>,
     pub(crate) source_space: Option<String>,
@@ -100,7 +99,7 @@ pub(crate) struct FileRule {
     #[serde(default)]
     pub(crate) missing: MissingRule,
     pub(crate) header: Option<bool>,
-    /// Names of the columns, instead of those in the file.
+    /// Names of the columns, in place of those in the file.
     pub(crate) columns: Option<Vec<String>>,
     pub(crate) delimiter: Option<char>,
     pub(crate) quote: Option<String>,
@@ -120,7 +119,7 @@ pub(crate) struct FileRule {
 pub(crate) enum KindRule {
     Vertex,
     Edge,
-    /// Values of vertices that other files have.
+    /// Values of vertices; the vertices are in other files.
     Values,
 }
 
@@ -142,7 +141,7 @@ impl KeyRule {
     }
 }
 
-/// Whether users know an element by the id in the file.
+/// How users know an element whose id is in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum UserIdRule {
@@ -166,17 +165,17 @@ pub(crate) enum MissingRule {
     Skip,
 }
 
-/// What a column that becomes a property means.
+/// How a column becomes a property.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PropertyRule {
-    /// The property key, where it is not the column's name.
+    /// The property key, if it differs from the name of the column.
     pub(crate) name: Option<String>,
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
-    /// How dates are written.
+    /// The format of dates.
     pub(crate) format: Option<String>,
-    /// Between the elements of a list.
+    /// Separates the elements of a list.
     pub(crate) separator: Option<char>,
     /// `list` or `set`: the elements become values of a multi-property instead of one list.
     pub(crate) cardinality: Option<CardinalityRule>,
@@ -203,9 +202,9 @@ pub(crate) struct ForeignRule {
     /// The id space of the vertex named.
     #[serde(default)]
     pub(crate) space: String,
-    /// Between several ids in one field.
+    /// Separates several ids in one field.
     pub(crate) separator: Option<char>,
-    /// The edge points from the vertex named to the row's vertex.
+    /// The edge leads from the vertex that the field names to the vertex of the row.
     #[serde(default)]
     pub(crate) inward: bool,
     /// What happens where no vertex has the id.
@@ -213,7 +212,7 @@ pub(crate) struct ForeignRule {
     pub(crate) missing: MissingRule,
 }
 
-/// The mappings that are part of the program.
+/// The mappings that are part of the program: names and texts (`mappings/` in the source tree).
 const SHIPPED: [(&str, &str); 8] = [
     ("air-routes", include_str!("../../../mappings/air-routes.toml")),
     ("ldbc-snb", include_str!("../../../mappings/ldbc-snb.toml")),
@@ -259,11 +258,11 @@ impl Mapping {
         Self::parse(&text).map_err(|e| e.context(path.display()))
     }
 
-    /// The first rule that holds for a file, given all files of the load.
+    /// The first rule that matches a file. `all` are the files of the load.
     pub(crate) fn rule_for<'a>(&'a self, path: &Path, all: &[&Path]) -> Option<&'a FileRule> {
         self.file.iter().find(|rule| {
             let displaced = |unless: &String| all.iter().any(|other| *other != path && matches(unless, other));
-            // A pattern fits the name of a file whether it is compressed or not.
+            // A pattern matches with and without the extension of the compression.
             let fits = matches(&rule.pattern, path) || matches(&rule.pattern, &unpacked_name(path));
             fits && !rule.unless.as_ref().is_some_and(displaced)
         })
@@ -283,13 +282,13 @@ pub(crate) fn constant(value: &toml::Value) -> Result<Value> {
     })
 }
 
-/// Whether a path fits a pattern: the name alone, or as many of the last parts as the pattern has.
+/// Returns true if a pattern matches a path: its file name, or as many of its last parts as the pattern has parts.
 fn matches(pattern: &str, path: &Path) -> bool {
     let mut parts = path.iter().rev().map(|part| part.to_string_lossy());
     pattern.rsplit('/').all(|pattern| parts.next().is_some_and(|part| wildcard(pattern.as_bytes(), part.as_bytes())))
 }
 
-/// Matching with `*` and `?`; after a mismatch only the last star needs to be tried further on.
+/// Matches `*` and `?`. After a mismatch, only the last star can match a longer text.
 fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,12 +1,14 @@
-//! Work on the parts of a file by several threads, with results in the order of the parts.
+//! Work on the parts of a file by several threads, with the results in the order of the parts.
 //!
-//! The caller makes jobs (it cuts a file into parts, which costs little) and takes results; threads do what lies between (they
-//! parse). Results are taken in the order of their jobs, and within one in the order in which they were handed over, so
-//! what comes of a file does not depend on how many threads there are, or on which is quick.
+//! - **LOAD-4.** The same files give the same batches in the same order, on any number of threads. Threads only parse. The
+//!   caller's thread takes what they parsed, in the order of the file.
 //!
-//! What waits is bounded: a few jobs for every thread, and of each at most [`RESULTS_AHEAD`] results that nobody took yet. There is
-//! no deadlock: threads take jobs in their order, so the job whose results are taken next is at work before any later one can
-//! fill its queue.
+//! The caller makes jobs: it cuts a file into parts, which costs little. Threads parse the parts. The caller takes the
+//! results in the order of their jobs and, within a job, in the order in which the thread delivered them.
+//!
+//! Memory is bounded: each thread has at most two jobs begun, and each job has at most [`RESULTS_AHEAD`] results that were
+//! not taken yet. No deadlock is possible. Threads take jobs in their order, so the job whose results the caller takes next
+//! has a thread before any later job can fill its queue.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -15,25 +17,25 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use mangrove_graph::{Error, Result};
 
-/// Results of one job that wait to be taken.
+/// The most results of one job that wait to be taken.
 const RESULTS_AHEAD: usize = 16;
 
-/// Takes one result; false: the work is over, because somebody failed.
-pub(crate) type Hand<'h, T> = dyn FnMut(T) -> bool + 'h;
+/// Delivers one result. Returns false if the caller wants no more, because something failed.
+pub(crate) type Deliver<'h, T> = dyn FnMut(T) -> bool + 'h;
 
 /// Jobs that wait for a thread, each with the queue for its results.
 type Jobs<J, T> = Receiver<(J, SyncSender<Result<T>>)>;
 
-/// Does `work` on every job and shows `take` the results in their order. The first error of either ends it.
+/// Does `work` on every job, and calls `take` with the results in their order (LOAD-4). The first error of either ends it.
 ///
-/// A single job, or a single thread, is done on the caller's thread.
+/// A single job, or all jobs if there is one thread, run on the caller's thread.
 pub(crate) fn in_order<J: Send, T: Send>(
     threads: NonZeroUsize,
     mut jobs: impl FnMut() -> Result<Option<J>>,
-    work: impl Fn(J, &mut Hand<'_, T>) -> Result<()> + Sync,
+    work: impl Fn(J, &mut Deliver<'_, T>) -> Result<()> + Sync,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
-    // A job that cannot be made is an error behind the results of those that were.
+    // If a job cannot be made, the results of the jobs before it are taken first, and then the error is returned.
     let mut jobs = std::iter::from_fn(|| jobs().transpose()).fuse();
     let Some(first) = jobs.next() else { return Ok(()) };
     let second = if threads.get() > 1 && first.is_ok() { jobs.next() } else { None };
@@ -48,7 +50,7 @@ pub(crate) fn in_order<J: Send, T: Send>(
             outcome
         });
     }
-    // Bounded by the number of jobs that are begun, below.
+    // Never full: the loop below begins at most this many jobs.
     let (sender, queue) = sync_channel::<(J, SyncSender<Result<T>>)>(2 * threads.get());
     let queue = Mutex::new(queue);
     std::thread::scope(|scope| {
@@ -56,7 +58,7 @@ pub(crate) fn in_order<J: Send, T: Send>(
             let worker = || work_on(&queue, &work);
             std::thread::Builder::new().name(format!("mangrove-load-{number}")).spawn_scoped(scope, worker)?;
         }
-        // Owned here, so that an error on the way drops it and the threads end.
+        // Moved into this closure, so that an early return drops it and the threads end.
         let sender = sender;
         let mut failure = None;
         let mut begun: VecDeque<Receiver<Result<T>>> = VecDeque::new();
@@ -66,9 +68,9 @@ pub(crate) fn in_order<J: Send, T: Send>(
                     None => break,
                     Some(Err(e)) => failure = Some(e),
                     Some(Ok(job)) => {
-                        let (hand, results) = sync_channel(RESULTS_AHEAD);
+                        let (deliver, results) = sync_channel(RESULTS_AHEAD);
                         begun.push_back(results);
-                        sender.send((job, hand)).map_err(|_| Error::bug("the threads that load ended early"))?;
+                        sender.send((job, deliver)).map_err(|_| Error::bug("the threads that load ended early"))?;
                     }
                 }
             }
@@ -78,14 +80,14 @@ pub(crate) fn in_order<J: Send, T: Send>(
     })
 }
 
-/// What a thread does: one job after the other, until there are none, or nobody wants their results.
-fn work_on<J, T>(queue: &Mutex<Jobs<J, T>>, work: &(impl Fn(J, &mut Hand<'_, T>) -> Result<()> + Sync)) {
+/// The work of one thread: job after job, until there are no more or their results are not wanted.
+fn work_on<J, T>(queue: &Mutex<Jobs<J, T>>, work: &(impl Fn(J, &mut Deliver<'_, T>) -> Result<()> + Sync)) {
     loop {
         let next = queue.lock().expect("no holder panics").recv();
-        let Ok((job, hand)) = next else { return };
-        if let Err(e) = work(job, &mut |result| hand.send(Ok(result)).is_ok()) {
-            // Nobody listening means that something else failed before.
-            let _ = hand.send(Err(e));
+        let Ok((job, deliver)) = next else { return };
+        if let Err(e) = work(job, &mut |result| deliver.send(Ok(result)).is_ok()) {
+            // A closed channel means that the caller has met an error before.
+            let _ = deliver.send(Err(e));
         }
     }
 }
@@ -100,10 +102,10 @@ mod tests {
         let outcome = in_order(
             NonZeroUsize::new(threads).unwrap(),
             || Ok(next.next()),
-            |job, hand| {
+            |job, deliver| {
                 // More than wait at once, and unlike amounts of work.
                 for part in 0..40 + job % 7 {
-                    if !hand(job * 100 + part) {
+                    if !deliver(job * 100 + part) {
                         return Ok(());
                     }
                 }
@@ -141,15 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_may_stop_early() {
+    fn the_caller_may_stop_early() {
         for threads in [1, 3] {
             let mut taken = 0;
             let mut next = 0..1_000_000_u32;
             let outcome = in_order(
                 NonZeroUsize::new(threads).unwrap(),
                 || Ok(next.next()),
-                |job, hand| {
-                    hand(job);
+                |job, deliver| {
+                    deliver(job);
                     Ok(())
                 },
                 |_| {

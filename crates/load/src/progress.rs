@@ -1,15 +1,15 @@
-//! How far a load is, and what it did.
+//! What a load tells its caller: progress on the way, and a report at the end.
 
 use std::path::{Path, PathBuf};
 
-/// How far a load is. Every pass over a file counts (typing an untyped column takes one more), so bytes
-/// read ascend to the total and reach it. The total may grow once: a GraphML file that has edges with and
-/// without ids is found to need another pass.
+/// The progress of a load. Every pass over a file counts (an untyped column costs one more), so `bytes_read` ascends to
+/// `bytes_total` and reaches it. The total may grow once: only while reading a GraphML file does the loader find that it
+/// has edges with and without ids, which takes another pass.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+pub struct LoadProgress<'a> {
     /// Bytes read so far, over all passes.
     pub bytes_read: u64,
-    /// Bytes all passes will have read.
+    /// Bytes that all passes together read.
     pub bytes_total: u64,
     /// Rows (lines of a table, vertices and edges of a document) read so far, over all passes.
     pub rows: u64,
@@ -17,7 +17,7 @@ pub struct Progress<'a> {
     pub file: &'a Path,
 }
 
-/// What became of the elements of an upsert.
+/// How many elements an upsert created, changed and found unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpsertCounts {
     /// Elements that were not in the graph.
@@ -43,7 +43,7 @@ impl UpsertCounts {
     }
 }
 
-/// What a load took from one file.
+/// What a load did with one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReport {
     /// The file.
@@ -52,17 +52,17 @@ pub struct FileReport {
     pub vertices: u64,
     /// Edges loaded from it.
     pub edges: u64,
-    /// Values that it gives to vertices of other files.
+    /// Values that it has for vertices of other files.
     pub values: u64,
-    /// What became of these vertices and edges, of an upsert; of a plain load all are new, and nothing is counted here.
+    /// What an upsert did with these vertices and edges. All zero in a plain load, where all are new.
     pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
-    /// Columns whose type the load found out, and that are text because of some of their fields.
+    /// Columns whose inferred type is text because of a few of their fields.
     pub texts: Vec<TextColumn>,
 }
 
-/// A column that is text because of some of its fields; the others have another type.
+/// A column whose inferred type is text because of a few of its fields. The other fields have one other type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextColumn {
     /// The property.
@@ -73,28 +73,28 @@ pub struct TextColumn {
     pub count: u64,
     /// How many fields the column has.
     pub fields: u64,
-    /// The line of the first.
+    /// The line of the first of them.
     pub line: u64,
     /// The first of these fields, or its beginning.
     pub sample: String,
 }
 
-/// What a load did.
+/// The result of a load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadReport {
     /// Vertices loaded.
     pub vertices: u64,
     /// Edges loaded.
     pub edges: u64,
-    /// What became of them, of an upsert.
+    /// What an upsert did with them. All zero in a plain load.
     pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
     /// Each file, in the order given.
     pub files: Vec<FileReport>,
-    /// Files of the given directories that were left out, because the mapping says so or has no rule for
-    /// them.
+    /// Files in the given folders that were not loaded, because the mapping skips them or has no rule for them, or because
+    /// their extensions name no format.
     pub skipped: Vec<PathBuf>,
-    /// How long it took by [`crate::LoadOptions::clock`].
+    /// How long it took, by [`crate::LoadOptions::clock`].
     pub seconds: f64,
 }

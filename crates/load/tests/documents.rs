@@ -4,7 +4,7 @@ mod common;
 
 use common::{Folder, load_clean, load_with};
 use mangrove_graph::{ErrorKind, UserId, Value};
-use mangrove_load::{Format, LoadOptions};
+use mangrove_load::{LoadFormat, LoadOptions};
 
 #[track_caller]
 fn check_damage(name: &str, file: (&str, &str), expected: &str) {
@@ -78,8 +78,11 @@ fn graphson_rejects_and_damage() {
         |id: u32, target: u32| format!(r#"{{"id":{id},"label":"p","outE":{{"k":[{{"id":{id},"inV":{target}}}]}}}}"#);
     let lines = [vertex(1, 2), vertex(2, 9), vertex(1, 2)].join("\n");
     let folder = Folder::new("graphson-rejects", &[("g.dump", &lines)]);
-    let options =
-        LoadOptions { format: Some(Format::GraphSon), rejects: Some(folder.file("r.csv")), ..LoadOptions::default() };
+    let options = LoadOptions {
+        format: Some(LoadFormat::GraphSon),
+        rejects: Some(folder.file("r.csv")),
+        ..LoadOptions::default()
+    };
     let (graph, report) = load_with(&[folder.file("g.dump")], &options).unwrap();
     assert_eq!((graph.vertices.len(), graph.edges.len(), report.rejects), (2, 1, 2));
     let rejects = std::fs::read_to_string(folder.file("r.csv")).unwrap();

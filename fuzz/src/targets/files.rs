@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use mangrove_graph::{Result, TabletId, VertexId};
-use mangrove_load::{EdgeBatch, Format, LoadOptions, Mapping, Sink, VertexBatch, load};
+use mangrove_load::{EdgeBatch, LoadFormat, LoadOptions, LoadSink, Mapping, VertexBatch, load};
 use mangrove_server::inputs;
 
 /// A sink that only counts, and checks what the loader promises.
@@ -14,7 +14,7 @@ struct Count {
     edges: u64,
 }
 
-impl Sink for Count {
+impl LoadSink for Count {
     fn vertices(&mut self, _: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
         assert!(self.edges == 0, "all vertices come before the first edge");
         assert!(batch.columns.iter().all(|column| column.values.len() == batch.len));
@@ -46,7 +46,7 @@ impl Drop for Scratch {
     }
 }
 
-fn loads(bytes: &[u8], format: Format) -> bool {
+fn loads(bytes: &[u8], format: LoadFormat) -> bool {
     let path = FILE.with_borrow_mut(|file| {
         let new = || {
             let name = format!("mangrove-fuzz-{}-{:?}.txt", std::process::id(), std::thread::current().id());
@@ -62,22 +62,22 @@ fn loads(bytes: &[u8], format: Format) -> bool {
 
 /// CSV and its kin.
 pub fn table(bytes: &[u8]) -> bool {
-    loads(bytes, Format::Table)
+    loads(bytes, LoadFormat::Table)
 }
 
 /// GraphSON in adjacency form.
 pub fn graphson(bytes: &[u8]) -> bool {
-    loads(bytes, Format::GraphSon)
+    loads(bytes, LoadFormat::GraphSon)
 }
 
 /// GraphML.
 pub fn graphml(bytes: &[u8]) -> bool {
-    loads(bytes, Format::GraphMl)
+    loads(bytes, LoadFormat::GraphMl)
 }
 
 /// Parquet.
 pub fn parquet(bytes: &[u8]) -> bool {
-    loads(bytes, Format::Parquet)
+    loads(bytes, LoadFormat::Parquet)
 }
 
 /// What the columns of tables mean.

@@ -1,9 +1,10 @@
-//! The command lines of `mangrove index`, `schema`, `config`, `inspect`, `checkpoint` and `verify`: one graph, a server's or one opened
-//! here.
+//! The command lines of `mangrove index`, `schema`, `config`, `inspect`, `checkpoint` and `verify`, which work on one graph: a
+//! graph of a server, or one that this program opens.
 
 use clap::{Args, Subcommand};
 
-use super::{Format, TargetArgs};
+use super::TargetArgs;
+use crate::output::ResultFormat;
 
 pub const INDEX_HELP: &str = "\
 Examples:
@@ -12,11 +13,12 @@ Examples:
   mangrove index list --url ws://127.0.0.1:8182/gremlin
   mangrove index drop --url ws://127.0.0.1:8182/gremlin --label person --key name
 
-Scripts do the same by g.call('mangrove.index.create') and its like; g.call() lists them.";
+An index finds vertices by their properties. It is built while transactions run. Scripts do the same
+with g.call('mangrove.index.create'); g.call() lists all services.";
 
 pub const SCHEMA_HELP: &str = "\
-A rule holds for everything that is committed from now on, and is refused where something in the
-graph breaks it. docs/schema.md says more.
+A rule is checked at every commit. It cannot be created while something in the graph breaks it. See
+docs/schema.md.
 
 Examples:
   mangrove schema require --url ws://127.0.0.1:8182/gremlin --label person --key email
@@ -25,7 +27,7 @@ Examples:
   mangrove schema list --url ws://127.0.0.1:8182/gremlin
   mangrove schema drop --url ws://127.0.0.1:8182/gremlin 3
 
-Scripts do the same by g.call('mangrove.schema.require') and its like.";
+Scripts do the same with g.call('mangrove.schema.require') and the other mangrove.schema services.";
 
 pub const CONFIG_HELP: &str = "\
 Examples:
@@ -33,9 +35,9 @@ Examples:
   mangrove config set --url ws://127.0.0.1:8182/gremlin gc_workers=2
   mangrove config set --url ws://127.0.0.1:8182/gremlin memory_limit_bytes=4294967296
 
-Settings last as long as the database's process; those that are to be so at every start belong among
-those of `mangrove serve` (--gc-workers, or gc_workers in its configuration file). Scripts do the same
-by g.call('mangrove.config').";
+A change lasts until the process ends. To make it permanent, set it where `mangrove serve` is started
+(--gc-workers, or gc_workers in the configuration file). Scripts do the same with
+g.call('mangrove.config').";
 
 pub const INSPECT_HELP: &str = "\
 Examples:
@@ -46,16 +48,16 @@ Examples:
   mangrove inspect manifest --data graph/";
 
 const CHECKPOINT_HELP: &str = "\
-Writers go on meanwhile. A database takes checkpoints by itself as its log grows; this is for before
-a copy is made, or a restart that is to be quick.
+Writers are not stopped. A database takes checkpoints by itself as its log grows. Take one by hand
+before you copy the directory, or before a restart that should be quick.
 
 Examples:
   mangrove checkpoint --url ws://127.0.0.1:8182/gremlin
   mangrove checkpoint --data graph/";
 
 const VERIFY_HELP: &str = "\
-Changes nothing. The exit code is 1 if anything is wrong; then the file and the place in it are named.
-The database must not be open elsewhere.
+Nothing is changed. If anything is wrong, the exit code is 1 and the error names the file and the
+position in it. No other program may have the database open.
 
 Examples:
   mangrove verify --data graph/";
@@ -64,19 +66,19 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = CHECKPOINT_HELP)]
 pub struct CheckpointArgs {
-    /// Which graph.
+    /// The graph.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// How to print what was written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+    pub format: ResultFormat,
 }
 
 /// `mangrove verify`.
 #[derive(Args, Debug)]
 #[command(after_help = VERIFY_HELP)]
 pub struct VerifyArgs {
-    /// The database's directory
+    /// The directory of the database
     #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
     pub data: String,
 }
@@ -86,31 +88,31 @@ pub struct VerifyArgs {
 pub enum IndexCommand {
     /// Create an index while transactions go on
     Create {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
-        /// Of vertices with this label [default: of all]
+        /// Index vertices with this label only [default: all vertices]
         #[arg(long)]
         label: Option<String>,
-        /// The property; several make a composite index, most significant first
+        /// The property key; several make a composite index, in this order
         #[arg(long = "key", value_name = "KEY", required = true)]
         keys: Vec<String>,
-        /// Answer ranges, too: the same as --kind ordered
+        /// Short for --kind ordered
         #[arg(long, conflicts_with = "kind")]
         ordered: bool,
-        /// What it answers: `hash` equality, `ordered` ranges, too [default: hash]
+        /// `hash` finds equal values, `ordered` also ranges [default: hash]
         #[arg(long, value_name = "KIND", value_parser = ["hash", "ordered"])]
         kind: Option<String>,
         /// Refuse a second vertex with the same values
         #[arg(long)]
         unique: bool,
         /// How to print the index
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
-    /// Drop the index with a number, or the one on a label and keys
+    /// Drop an index, named by its number or by its label and keys
     Drop {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
         /// Its number, as `mangrove index list` shows it
@@ -119,28 +121,28 @@ pub enum IndexCommand {
         /// Its label
         #[arg(long)]
         label: Option<String>,
-        /// Its property; several for a composite one
+        /// Its property key; several for a composite index
         #[arg(long = "key", value_name = "KEY")]
         keys: Vec<String>,
         /// How to print the index
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
     /// List the indexes with their sizes
     List {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
-        /// How to print them
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        /// How to print the answer
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
 }
 
 /// What a rule of the schema is about.
 #[derive(Args, Debug)]
 pub struct RuleArgs {
-    /// Which graph.
+    /// The graph.
     #[command(flatten)]
     pub target: TargetArgs,
     /// Vertices, or edges, with this label
@@ -153,8 +155,8 @@ pub struct RuleArgs {
     #[arg(long)]
     pub edges: bool,
     /// How to print the rule
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+    pub format: ResultFormat,
 }
 
 /// `mangrove schema`.
@@ -164,7 +166,7 @@ pub enum SchemaCommand {
     Require(RuleArgs),
     /// Make a rule: the values of a property are of a type
     Type {
-        /// What it is about.
+        /// The property that the rule is about.
         #[command(flatten)]
         rule: RuleArgs,
         /// The type: string, integer (of any width), long, number, boolean, datetime, uuid and so on
@@ -173,7 +175,7 @@ pub enum SchemaCommand {
     },
     /// Make a rule: edges of a label lead from vertices with some labels to vertices with others
     Ends {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
         /// The label of the edges
@@ -183,28 +185,28 @@ pub enum SchemaCommand {
         #[arg(required = true, value_name = "FROM:TO")]
         pairs: Vec<String>,
         /// How to print the rule
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
-    /// Drop the rule with a number
+    /// Drop a rule, named by its number
     Drop {
         /// Its number, as `mangrove schema list` shows it
         id: u32,
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
         /// How to print the rule
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
     /// List the rules
     List {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
-        /// How to print them
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        /// How to print the answer
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
 }
 
@@ -213,60 +215,60 @@ pub enum SchemaCommand {
 pub enum ConfigCommand {
     /// Show the settings
     Get {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
-        /// How to print them
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        /// How to print the answer
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
-    /// Change settings for everybody, from now on
+    /// Change settings of the running database, for all clients
     Set {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
-        /// As in garbage_collection=false or gc_workers=2
+        /// A setting and its new value, as in garbage_collection=false or gc_workers=2
         #[arg(required = true, value_name = "NAME=VALUE")]
         settings: Vec<String>,
-        /// How to print them
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        /// How to print the answer
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
 }
 
 /// `mangrove inspect`.
 #[derive(Subcommand, Debug)]
 pub enum InspectCommand {
-    /// What the graph's memory goes into, by kind of record
+    /// Show the memory of the graph, by kind of record
     Memory {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
         /// How to print it
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
-    /// The state of the log and of the checkpoints
+    /// Show the state of the log and of the checkpoints
     Durability {
-        /// Which graph.
+        /// The graph.
         #[command(flatten)]
         target: TargetArgs,
         /// How to print it
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
-    /// The records of a database's log that the newest checkpoint does not cover
+    /// Show the commits in the log that are newer than the newest checkpoint
     Log {
-        /// The database's directory, not open elsewhere
+        /// The directory of the database, which no other program may have open
         #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
         data: String,
-        /// How to print them
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        /// How to print the answer
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
-    /// The newest manifest of a database, as JSON: which files the graph is made of
+    /// Print the newest manifest as JSON: the files that the graph consists of
     Manifest {
-        /// The database's directory, not open elsewhere
+        /// The directory of the database, which no other program may have open
         #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
         data: String,
     },

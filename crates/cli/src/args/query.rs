@@ -6,23 +6,24 @@ use std::time::Duration;
 use clap::Args;
 use mangrove::{Parameters, Result};
 
-use super::{Format, GraphArgs};
-use crate::connection::Server;
+use super::GraphArgs;
+use super::ServerAddress;
+use crate::output::ResultFormat;
 use crate::parameters;
 use crate::quantity::TimeLimit;
 
-/// How a script is run and its results are printed: what `query` and `console` have in common.
+/// How a script is run and its results are printed, for `query` and `console`.
 #[derive(Args, Debug)]
 pub struct RunArgs {
     /// How to print results
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+    pub format: ResultFormat,
 
-    /// A value for a parameter: JSON, or else a string; may be given several times
+    /// A parameter of the script: a JSON value, or else a string; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE")]
     pub parameters: Vec<String>,
 
-    /// How long a query may run: 30s, 500ms, none [default: none]
+    /// The time limit of a query, as in 30s or 500ms [default: none]
     #[arg(long, value_name = "TIME", env = "MANGROVE_EVALUATION_TIMEOUT")]
     pub evaluation_timeout: Option<TimeLimit>,
 }
@@ -43,48 +44,48 @@ impl RunArgs {
 #[derive(Args, Debug)]
 #[command(after_help = QUERY_HELP)]
 pub struct QueryArgs {
-    /// The script, in Gremlin; `-` reads it from standard input
+    /// The script, in Gremlin; `-` is standard input
     #[arg(required_unless_present = "file")]
     pub script: Option<String>,
 
-    /// Run the script in a file; `-` is standard input
+    /// Run the script in this file; `-` is standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "script")]
     pub file: Option<PathBuf>,
 
-    /// Write the results to a file, which is there only when they all are
+    /// Write the results to this file, which appears only when all of them are written
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Run each statement as a transaction of its own and print the results of each; without, all are one transaction,
-    /// and the results are those of the last
+    /// Run each statement as a transaction of its own and print the results of each. Without it, all statements are one
+    /// transaction, and only the results of the last are printed
     #[arg(long)]
     pub each: bool,
 
-    /// Ask a running server, as in ws://127.0.0.1:8182/gremlin
+    /// Run it on a running server, as in ws://127.0.0.1:8182/gremlin
     #[arg(long, value_name = "URL", env = "MANGROVE_URL", conflicts_with = "load")]
     pub url: Option<String>,
 
-    /// With --url: which of the server's traversal sources `g` is, one of each graph [default: g]
+    /// With --url: the traversal source of the server that `g` stands for, which selects the graph [default: g]
     #[arg(long, value_name = "NAME", requires = "url")]
     pub source: Option<String>,
 
-    /// Which graph.
+    /// The graph.
     #[command(flatten)]
     pub graph: GraphArgs,
 
-    /// Load a file, or the files of a folder, first; may be given several times
+    /// Load a file, or the files of a folder, into the graph first; may be given several times
     #[arg(long, value_name = "FILE")]
     pub load: Vec<PathBuf>,
 
-    /// How its results are printed, and what it is given.
+    /// How it is run and its results are printed.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
 impl QueryArgs {
     /// The server, where one is named.
-    pub fn server(&self) -> Option<Server<'_>> {
-        self.url.as_deref().map(|url| Server { url, source: self.source.as_deref() })
+    pub fn server(&self) -> Option<ServerAddress<'_>> {
+        self.url.as_deref().map(|url| ServerAddress { url, source: self.source.as_deref() })
     }
 }
 
@@ -101,8 +102,8 @@ Examples:
   mangrove query --url ws://127.0.0.1:8182/gremlin -f inserts.gremlin --each
   mangrove query --data graph/ --format csv -o people.csv \"g.V().hasLabel('person').valueMap()\"
 
-Statements end with `;`, or with a line where they are whole; `//` begins a comment. Several are one
-transaction, with variables: a = g.addV('person').next(); g.V(a).property('name', 'ada'). One that
-fails takes all of them back.
+A statement ends with `;`, or at the end of a line if it is complete. `//` begins a comment. Several
+statements are one transaction and may use variables: a = g.addV('person').next();
+g.V(a).property('name', 'ada'). If one fails, all are rolled back.
 
-Without --url the query runs here, on the database that --data or the files that --load names.";
+Without --url, the query runs in this program, on the database of --data or the files of --load.";

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Format;
+use crate::output::ResultFormat;
 use crate::quantity::Size;
 
 pub const GRAPH_HELP: &str = "\
@@ -13,13 +13,14 @@ Examples:
   mangrove graph list --url ws://127.0.0.1:8182/gremlin
   mangrove graph drop --url ws://127.0.0.1:8182/gremlin books --yes
 
-A graph that is created has the traversal sources NAME and NAMEsi. It is kept below the server's
-graphs_dir, or in memory with --memory. Scripts do the same by g.call('mangrove.graph.create').";
+A new graph has the traversal sources NAME (serializable) and NAMEsi (snapshot isolation). It is kept in
+the server's graphs_dir, or in memory with --memory. Scripts do the same with
+g.call('mangrove.graph.create').";
 
 pub const USER_HELP: &str = "\
-The users file is the one that the server's setting users_file names; a running server reads it again
-within a second. Passwords are read from standard input, or asked for where that is a terminal, and
-kept as Argon2 hashes.
+--file is the file that the server's setting users_file names. A running server notices a change within
+a second. Passwords are read from standard input (if it is a terminal, with a prompt) and kept as
+Argon2 hashes. A role is read, write or admin.
 
 Examples:
   mangrove user add --file users.toml ada --role '*=admin'
@@ -28,16 +29,16 @@ Examples:
   mangrove user passwd --file users.toml ada
   mangrove user list --file users.toml";
 
-/// A server.
+/// The server of a command.
 #[derive(Args, Debug)]
 pub struct ServerArgs {
-    /// The server, as in ws://127.0.0.1:8182/gremlin
+    /// The URL of the server, as in ws://127.0.0.1:8182/gremlin
     #[arg(long, value_name = "URL", env = "MANGROVE_URL")]
     pub url: String,
 
     /// How to print the answer
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+    pub format: ResultFormat,
 }
 
 /// `mangrove graph`.
@@ -47,34 +48,34 @@ pub enum GraphCommand {
     Create {
         /// Its name: a letter, then letters, digits and underscores
         name: String,
-        /// In memory: it is gone when the server ends
+        /// Keep it in memory only: it ends with the server
         #[arg(long)]
         memory: bool,
-        /// Refuse writes while it uses this much memory [default: the server's]
+        /// Refuse writes while it uses this much memory, as in 4GiB [default: the server's memory_limit]
         #[arg(long, value_name = "SIZE")]
         memory_limit: Option<Size>,
-        /// A traversal source and its isolation level, serializable or snapshot; may be given several times [default: NAME
-        /// and NAMEsi]
+        /// A traversal source and its isolation level, serializable or snapshot; may be given several times [default:
+        /// NAME=serializable and NAMEsi=snapshot]
         #[arg(long = "source", value_name = "NAME=LEVEL")]
         sources: Vec<String>,
-        /// Where.
+        /// The server.
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Drop a graph that was created, with its files; nothing brings it back
+    /// Drop a graph with all its files; it cannot be restored
     Drop {
         /// Its name
         name: String,
-        /// Do not ask whether it is meant; needed where nobody can be asked
+        /// Do not ask for confirmation; required if standard input is not a terminal
         #[arg(long)]
         yes: bool,
-        /// Where.
+        /// The server.
         #[command(flatten)]
         server: ServerArgs,
     },
     /// List the graphs
     List {
-        /// Where.
+        /// The server.
         #[command(flatten)]
         server: ServerArgs,
     },
@@ -83,7 +84,7 @@ pub enum GraphCommand {
 /// `mangrove queries`.
 #[derive(Args, Debug)]
 pub struct QueriesArgs {
-    /// Where.
+    /// The server.
     #[command(flatten)]
     pub server: ServerArgs,
 }
@@ -91,10 +92,10 @@ pub struct QueriesArgs {
 /// `mangrove kill`.
 #[derive(Args, Debug)]
 pub struct KillArgs {
-    /// Its number, as `mangrove queries` shows it
+    /// The number of the query, as `mangrove queries` shows it
     #[arg(value_parser = query_number)]
     pub id: u64,
-    /// Where.
+    /// The server.
     #[command(flatten)]
     pub server: ServerArgs,
 }
@@ -106,14 +107,15 @@ fn query_number(text: &str) -> Result<u64, String> {
 /// `mangrove user`.
 #[derive(Subcommand, Debug)]
 pub enum UserCommand {
-    /// Add a user; the file is made if it is not there
+    /// Add a user; creates the file if needed
     Add {
         /// The name
         name: String,
-        /// A role on a graph, as in books=read; `*` is every graph that is not named; may be given several times
+        /// A role on a graph: read, write or admin, as in books=read. `*` stands for every graph that has no role of its own;
+        /// may be given several times
         #[arg(long = "role", value_name = "GRAPH=ROLE")]
         roles: Vec<String>,
-        /// Where.
+        /// The users file.
         #[command(flatten)]
         file: UsersFileArgs,
     },
@@ -121,41 +123,41 @@ pub enum UserCommand {
     Remove {
         /// The name
         name: String,
-        /// Where.
+        /// The users file.
         #[command(flatten)]
         file: UsersFileArgs,
     },
     /// List the users and their roles
     List {
-        /// Where.
+        /// The users file.
         #[command(flatten)]
         file: UsersFileArgs,
-        /// How to print them
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        /// How to print the users
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
     /// Change a user's password
     Passwd {
         /// The name
         name: String,
-        /// Where.
+        /// The users file.
         #[command(flatten)]
         file: UsersFileArgs,
     },
-    /// Give a user roles: read, write or admin, or `none` to take one away
+    /// Change roles of a user: read, write, admin, or `none` to remove one
     Grant {
         /// The name
         name: String,
         /// The roles
         #[arg(required = true, value_name = "GRAPH=ROLE")]
         roles: Vec<String>,
-        /// Where.
+        /// The users file.
         #[command(flatten)]
         file: UsersFileArgs,
     },
 }
 
-/// Which users.
+/// The users file of a command.
 #[derive(Args, Debug)]
 pub struct UsersFileArgs {
     /// The users file

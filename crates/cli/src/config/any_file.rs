@@ -1,5 +1,5 @@
-//! Configuration files that nobody would write: each is refused or understood, and what `--print-config` makes of one that
-//! is understood says the same.
+//! Random configuration files. Each is refused or understood. If it is understood, the output of `--print-config` means the
+//! same.
 
 use std::path::Path;
 

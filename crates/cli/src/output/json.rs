@@ -1,8 +1,8 @@
 //! Results as JSON.
 //!
-//! Numbers of every size are JSON numbers; what JSON has no number for (`NaN`, infinities) and what it has no
-//! form for (UUIDs, dates, durations, bytes in hexadecimal) are strings. A map whose keys are all names is an
-//! object (of `T.id` and a property `id` the first is `id`, the other `id (property)`), any other a list of `{"key", "value"}`.
+//! Numbers of every size are JSON numbers. Values without a JSON form (`NaN`, infinities, UUIDs, dates, durations, bytes in
+//! hexadecimal) are strings. A map whose keys are all names is an object; if it has both `T.id` and a property `id`, the
+//! first is `id` and the second `id (property)`. Any other map is a list of `{"key", "value"}`.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 use super::text::{direction_name, entry_names, labeled, text, token_name};
 use crate::Failure;
 
-/// One document: an array with a result a line.
+/// Prints one document: an array with one result a line.
 pub fn print_document(results: &mut super::Results<'_>, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut count = 0;
     write!(out, "[")?;
@@ -25,7 +25,7 @@ pub fn print_document(results: &mut super::Results<'_>, out: &mut dyn Write) -> 
     Ok(count)
 }
 
-/// A document a line.
+/// Prints one document a line.
 pub fn print_lines(results: &mut super::Results<'_>, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut count = 0;
     for result in results {
@@ -68,7 +68,7 @@ fn json(value: &Value) -> Json {
     }
 }
 
-/// The text of a number as the number it is: its digits are kept however many there are.
+/// A JSON number with all its digits.
 fn number(text: String, is_finite: bool) -> Json {
     if is_finite { Json::Number(Number::from_string_unchecked(text)) } else { Json::from(text) }
 }
@@ -84,7 +84,7 @@ fn map(entries: &[(Value, Value)]) -> Json {
     }
 }
 
-/// A tree: its keys, each with what is below it.
+/// A tree: its keys, each with its branches.
 fn branches(tree: &Tree) -> Json {
     tree.branches.iter().map(|(key, below)| json!({ "key": json(key), "value": branches(below) })).collect()
 }
@@ -120,7 +120,7 @@ fn detached(element: &Detached) -> Json {
     }
 }
 
-/// A value of a vertex property; with meta-properties it is an object.
+/// A value of a vertex property, or an object if it has meta-properties.
 fn property_value(property: &DetachedVertexProperty) -> Json {
     if property.meta.is_empty() {
         return json(&property.value);

@@ -10,25 +10,25 @@ use super::text::{Grid, entry_names, text};
 use crate::Failure;
 
 /// A column of a table.
-pub struct Column {
+pub struct TableColumn {
     name: String,
     right: bool,
 }
 
-impl Column {
+impl TableColumn {
     /// A column of text.
     pub fn text(name: impl Into<String>) -> Self {
-        Column { name: name.into(), right: false }
+        TableColumn { name: name.into(), right: false }
     }
 
-    /// A column of numbers, which stand on the right.
+    /// A column of numbers, aligned to the right.
     pub fn number(name: impl Into<String>) -> Self {
-        Column { name: name.into(), right: true }
+        TableColumn { name: name.into(), right: true }
     }
 }
 
 /// A table as text.
-pub fn render(columns: &[Column], rows: &[Vec<String>]) -> String {
+pub fn render(columns: &[TableColumn], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED);
     if let Some(width) = terminal_width() {
@@ -46,7 +46,7 @@ pub fn render(columns: &[Column], rows: &[Vec<String>]) -> String {
     table.to_string()
 }
 
-/// How wide the terminal is, where results go to one: longer lines than that are broken inside their cells.
+/// The width of the terminal, if results go to one. Longer lines are broken inside their cells.
 fn terminal_width() -> Option<u16> {
     let out = std::io::stdout();
     if !out.is_terminal() {
@@ -55,7 +55,7 @@ fn terminal_width() -> Option<u16> {
     rustix::termios::tcgetwinsize(&out).ok().map(|size| size.ws_col).filter(|width| *width > 0)
 }
 
-/// Prints results as a table; a lone text of several lines (a plan, a profile) as it is.
+/// Prints results as a table. A single text of several lines (a plan, a profile) is printed as it is.
 pub fn print(results: &[Value], out: &mut dyn Write) -> Result<u64, Failure> {
     match results {
         [] => {}
@@ -70,17 +70,17 @@ fn of_results(results: &[Value]) -> String {
         [Value::Map(entries)] if is_table(entries) => entries_as_rows(entries),
         _ => Grid::new(results),
     };
-    // Numbers stand on the right.
+    // Columns of numbers are aligned to the right.
     let is_numeric = |at: usize| rows.iter().all(|row| row[at].as_ref().is_none_or(Value::is_number));
-    let columns: Vec<Column> =
-        columns.into_iter().enumerate().map(|(at, name)| Column { right: is_numeric(at), name }).collect();
+    let columns: Vec<TableColumn> =
+        columns.into_iter().enumerate().map(|(at, name)| TableColumn { right: is_numeric(at), name }).collect();
     let cell = |cell: &Option<Value>| cell.as_ref().map_or_else(String::new, text);
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     render(&columns, &rows)
 }
 
-/// Returns true if the entries of a lone map are rows, as the counts of a group are: their values are of one type. Values of
-/// several types are the fields of one record, which is shown as it would be among others.
+/// Returns true if a single map is printed as rows, as the counts of a group: its values have one type. Values of several
+/// types are the fields of one record.
 fn is_table(entries: &[(Value, Value)]) -> bool {
     !entries.is_empty() && entries.iter().all(|(_, value)| value.type_name() == entries[0].1.type_name())
 }

@@ -1,4 +1,4 @@
-//! A value as a person reads it, and results as columns of such values.
+//! Values as text for people, and results as rows and columns of values.
 
 use mangrove::{Detached, Direction, PathValue, Token, Tree, Value};
 
@@ -6,7 +6,7 @@ use mangrove::{Detached, Direction, PathValue, Token, Tree, Value};
 pub struct Grid {
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The cells; `None` where a map has no such key.
+    /// The cells; `None` if a map has no such key.
     pub rows: Vec<Vec<Option<Value>>>,
 }
 
@@ -14,8 +14,8 @@ pub struct Grid {
 const RESULT: &str = "result";
 
 impl Grid {
-    /// Maps whose keys are all names become columns, and so do elements that bring their properties, if all are vertices or
-    /// all are edges; anything else is one column.
+    /// Maps whose keys are all names become columns. So do elements with properties, if all are vertices or all are edges.
+    /// Anything else is one column.
     pub fn new(results: &[Value]) -> Self {
         if let Some(rows) = results.iter().map(element_as_map).collect::<Option<Vec<Value>>>()
             && is_of_one_kind(results)
@@ -48,7 +48,7 @@ impl Grid {
     }
 }
 
-/// Whether all elements are vertices or all are edges, and some have properties: by their ids alone they are shorter.
+/// Returns true if all elements are vertices or all are edges, and some have properties.
 fn is_of_one_kind(elements: &[Value]) -> bool {
     let mut vertices = 0;
     let mut has_properties = false;
@@ -66,7 +66,7 @@ fn is_of_one_kind(elements: &[Value]) -> bool {
     has_properties && (vertices == 0 || vertices == elements.len())
 }
 
-/// A vertex or an edge as a map: its id, its label, what an edge joins, and its properties.
+/// A vertex or an edge as a map: its id, label, ends and properties.
 fn element_as_map(value: &Value) -> Option<Value> {
     let Value::Detached(element) = value else { return None };
     let mut entries: Vec<(Value, Value)> = Vec::new();
@@ -77,7 +77,7 @@ fn element_as_map(value: &Value) -> Option<Value> {
             for property in properties {
                 let key = Value::String(property.key.clone());
                 match entries.iter_mut().skip(2).find(|(known, _)| *known == key) {
-                    // Several values of one property stand together.
+                    // Several values of one property share a cell.
                     Some((_, first)) => *first = Value::from(format!("{}, {}", text(first), text(&property.value))),
                     None => entries.push((key, property.value.clone())),
                 }
@@ -94,7 +94,7 @@ fn element_as_map(value: &Value) -> Option<Value> {
     Some(Value::map(entries))
 }
 
-/// The keys of a map that has names for keys.
+/// The keys of a map, if all are names.
 fn names(value: &Value) -> Option<Vec<String>> {
     match value {
         Value::Map(entries) => entry_names(entries),
@@ -115,9 +115,9 @@ fn cells(map: &Value, columns: &[String]) -> Vec<Option<Value>> {
     cells
 }
 
-/// The names that the keys of a map have as columns or in JSON, each another one; `None` where a key is no name.
+/// The names of the keys of a map as columns or in JSON, all different; `None` if a key is no name.
 ///
-/// `T.id` and a property `id` may stand in one map: the token has the name, and the property is `id (property)`.
+/// A map may have both `T.id` and a property `id`: the token is `id`, and the property `id (property)`.
 pub fn entry_names(entries: &[(Value, Value)]) -> Option<Vec<String>> {
     let reserved: Vec<String> = entries
         .iter()
@@ -136,7 +136,7 @@ pub fn entry_names(entries: &[(Value, Value)]) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The name a key of a map has by itself; `None` where it is no name.
+/// The name of a key; `None` if it is no name.
 fn key_name(key: &Value) -> Option<String> {
     match key {
         Value::String(name) => Some(name.to_string()),
@@ -201,12 +201,12 @@ pub fn text(value: &Value) -> String {
         Value::Token(token) => token_name(*token).to_owned(),
         Value::Direction(direction) => direction_name(*direction).to_owned(),
         Value::Detached(element) => detached(element),
-        // `Value` may grow; what this program does not know yet it can still name.
+        // A value that this program does not know is shown as its type.
         other => format!("({})", other.type_name()),
     }
 }
 
-/// A tree: each key with what is below it in braces, where there is something.
+/// A tree: each key, with its branches in braces.
 fn branches(tree: &Tree) -> String {
     let branch = |(key, below): &(Value, Tree)| match below.branches.is_empty() {
         true => text(key),
@@ -227,7 +227,7 @@ fn detached(element: &Detached) -> String {
     }
 }
 
-/// The shortest text that reads back as the same number, with its point (1.0) or exponent.
+/// The shortest text that reads as the same number, with its point (1.0) or exponent.
 fn float(x: f64, shortest: String) -> String {
     match x {
         f64::INFINITY => "Infinity".to_owned(),
@@ -244,7 +244,7 @@ fn joined(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// A path's labels with its objects, for JSON.
+/// The labels and objects of a path, for JSON.
 pub fn labeled(path: &PathValue) -> impl Iterator<Item = (&[smol_str::SmolStr], &Value)> {
     path.labels.iter().map(Vec::as_slice).zip(&path.objects)
 }

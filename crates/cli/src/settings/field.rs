@@ -1,4 +1,4 @@
-//! The kinds of values that settings have.
+//! The types of the values of settings: how each is read from text and shown.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -8,19 +8,19 @@ use std::time::Duration;
 use super::LogFormat;
 use crate::quantity::{Size, TimeLimit};
 
-/// A value that is read from text and shown as a file has it.
+/// A value of a setting, which is read from text and shown as TOML.
 pub trait Field {
-    /// Takes the value that a text stands for; the error says what would be right.
+    /// Sets the value from text. The error says which text would be right.
     fn read(&mut self, text: &str) -> Result<(), String>;
 
-    /// The value as the configuration file has it; `None` where nothing is set.
+    /// The value as the configuration file has it; `None` if it is not set.
     fn show(&self) -> Option<String>;
 
     /// Makes a path relative to a folder.
     fn resolve(&mut self, _: &Path) {}
 }
 
-/// A text as TOML has it.
+/// A text as a TOML string.
 pub fn quoted(text: impl Display) -> String {
     let mut quoted = String::from("\"");
     for c in text.to_string().chars() {
@@ -39,7 +39,7 @@ macro_rules! numbers {
     ($($number:ty),*) => {$(
         impl Field for $number {
             fn read(&mut self, text: &str) -> Result<(), String> {
-                // Sizes are counts of bytes, and may be written with their unit.
+                // A size is a number of bytes, or has a unit.
                 let read = text.parse().ok().or_else(|| text.parse::<Size>().ok()?.bytes.try_into().ok());
                 *self = read.ok_or_else(|| format!("`{text}` is no whole number (or size, as in 10MiB)"))?;
                 Ok(())
@@ -84,7 +84,7 @@ impl Field for bool {
 
 impl Field for Duration {
     fn read(&mut self, text: &str) -> Result<(), String> {
-        // A bare number is seconds: `drain_seconds` has its unit in its name. No time at all is one, too, here.
+        // A bare number is seconds, because the name `drain_seconds` has the unit. A time of 0 is allowed here.
         let limit = match text.strip_suffix('s').unwrap_or(text).parse() {
             Ok(seconds) => TimeLimit::After(Duration::from_secs(seconds)),
             Err(_) => text.parse()?,
@@ -114,10 +114,10 @@ impl Field for Option<Duration> {
     }
 }
 
-/// The smallest limit of memory that is meant: less is a unit that was forgotten.
+/// The smallest memory limit that is accepted: a smaller one lacks its unit.
 const MEMORY_LIMIT_MIN: u64 = 1 << 20;
 
-/// How much memory a graph may use.
+/// Reads a memory limit of a graph.
 pub fn memory_limit(text: &str) -> Result<Size, String> {
     let size: Size = text.parse()?;
     match size.bytes {
@@ -161,7 +161,7 @@ impl Field for String {
     }
 }
 
-/// Several, with commas between them.
+/// A list, separated by commas.
 impl Field for Vec<String> {
     fn read(&mut self, text: &str) -> Result<(), String> {
         *self = text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect();
@@ -184,7 +184,7 @@ impl Field for Option<String> {
     }
 
     fn resolve(&mut self, folder: &Path) {
-        // `memory:` and its like are no paths.
+        // `memory:` and other locations with a scheme are not paths.
         if let Some(location) = self
             && !location.contains(':')
         {

@@ -1,23 +1,21 @@
-//! Random numbers of a seed (splitmix64).
+//! Random numbers of a seed, for the test that kills the server.
 
-/// See the module.
-pub struct Chance(u64);
+use mangrove_generate::random::RandomStream;
+
+/// The sequence of random numbers that one run of the test draws from.
+pub struct Chance(RandomStream);
 
 impl Chance {
     pub fn new(seed: u64) -> Self {
-        Chance(seed)
+        Chance(RandomStream::from_seed(seed))
     }
 
     /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
+        self.0.below(end)
     }
 
-    /// Once in `n` times.
+    /// Returns true once in `n` calls on average.
     pub fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

@@ -6,7 +6,7 @@ use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, LabelSetId, PropertyRow,
     Result, UserId, Value, VertexId,
 };
-use mangrove_load::{Column, EdgeBatch, EdgeIdentity, Upserted};
+use mangrove_load::{EdgeBatch, EdgeIdentity, PropertyColumn, Upserted};
 use mangrove_txn::Transaction;
 use smol_str::SmolStr;
 
@@ -186,7 +186,7 @@ impl<'l> Parallel<'l> {
 
     /// What rows mean whose edges have a key.
     fn by_key(self, batch: &EdgeBatch, properties: &[SmolStr]) -> Vec<Meant> {
-        let columns: Vec<(&SmolStr, Option<&Column>)> = properties
+        let columns: Vec<(&SmolStr, Option<&PropertyColumn>)> = properties
             .iter()
             .map(|property| (property, batch.columns.iter().find(|column| column.key == *property)))
             .collect();

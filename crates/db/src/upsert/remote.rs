@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use mangrove_graph::{EdgeId, GraphView, Result, UserId, Value, VertexId};
 use mangrove_load::rows::{EdgeRows, VertexRows, columns_of};
-use mangrove_load::{Column, EdgeBatch, Sink, Upserted, VertexIdentity};
+use mangrove_load::{EdgeBatch, LoadSink, PropertyColumn, Upserted, VertexIdentity};
 use mangrove_txn::Transaction;
 
 use super::edges::upsert_edges;
@@ -78,8 +78,8 @@ fn write(
     named(outcomes, |edges, ids| transaction.edge_user_ids(edges, ids))
 }
 
-fn chosen(column: &Column, rows: &[usize]) -> Column {
-    Column { key: column.key.clone(), values: rows.iter().map(|row| column.values[*row].clone()).collect() }
+fn chosen(column: &PropertyColumn, rows: &[usize]) -> PropertyColumn {
+    PropertyColumn { key: column.key.clone(), values: rows.iter().map(|row| column.values[*row].clone()).collect() }
 }
 
 /// Outcomes with the ids of their elements.

@@ -6,8 +6,8 @@ use std::ops::Range;
 use mangrove::{DateTime, Value};
 use smol_str::{SmolStr, format_smolstr};
 
-use crate::random::{Stream, Weighted, mix};
-use crate::sink::{Column, Values};
+use crate::random::{RandomStream, Weighted, mix};
+use crate::sink::{GeneratedColumn, GeneratedValues};
 use crate::social::words;
 
 /// Properties of an ordinary entity, on average.
@@ -59,12 +59,12 @@ impl Entities {
     }
 
     /// The ids and properties of entities of one label set.
-    pub(super) fn make(&self, set: usize, numbers: Range<u64>, seed: u64) -> (Vec<SmolStr>, Vec<Column>) {
+    pub(super) fn make(&self, set: usize, numbers: Range<u64>, seed: u64) -> (Vec<SmolStr>, Vec<GeneratedColumn>) {
         let mut ids = Vec::new();
         let (mut labels, mut pages, mut abstracts) = (Vec::new(), Vec::new(), Vec::new());
         let mut free: BTreeMap<usize, Vec<(u32, Vec<Value>)>> = BTreeMap::new();
         for (row, number) in (0..).zip(numbers) {
-            let mut random = Stream::new(seed, number);
+            let mut random = RandomStream::new(seed, number);
             let (adjective, noun) = (random.pick(&self.adjectives), random.pick(&self.nouns));
             ids.push(format_smolstr!("{adjective}_{noun}_{number}"));
             labels.push(format_smolstr!("{adjective} {noun}"));
@@ -75,16 +75,19 @@ impl Entities {
             }
         }
         let mut columns = vec![
-            Column::new(LABEL, Values::Text(labels)),
-            Column::new(PAGE, Values::I64(pages)),
-            Column::new(ABSTRACT, Values::OptionalText(abstracts)),
+            GeneratedColumn::new(LABEL, GeneratedValues::Text(labels)),
+            GeneratedColumn::new(PAGE, GeneratedValues::I64(pages)),
+            GeneratedColumn::new(ABSTRACT, GeneratedValues::OptionalText(abstracts)),
         ];
-        columns.extend(free.into_iter().map(|(key, rows)| Column::new(self.keys[key].clone(), Values::Several(rows))));
+        columns.extend(
+            free.into_iter()
+                .map(|(key, rows)| GeneratedColumn::new(self.keys[key].clone(), GeneratedValues::Several(rows))),
+        );
         (ids, columns)
     }
 
     /// The free properties of one entity: keys, each once, with at least one value.
-    fn properties(&self, set: usize, random: &mut Stream) -> Vec<(usize, Vec<Value>)> {
+    fn properties(&self, set: usize, random: &mut RandomStream) -> Vec<(usize, Vec<Value>)> {
         let wanted = match random.chance(RICH_CHANCE) {
             true => random.between(RICH_PROPERTIES.0, RICH_PROPERTIES.1) as usize,
             false => random.geometric(PROPERTIES_MEAN) as usize,
@@ -105,7 +108,7 @@ impl Entities {
         properties
     }
 
-    fn key(&self, set: usize, random: &mut Stream) -> usize {
+    fn key(&self, set: usize, random: &mut RandomStream) -> usize {
         match self.weights.draw(random) {
             rank if rank < COMMON_KEYS => rank,
             rank => COMMON_KEYS + (rank - COMMON_KEYS + set * 97) % (self.keys.len() - COMMON_KEYS),
@@ -113,7 +116,7 @@ impl Entities {
     }
 
     /// A value of the key's type, or of another.
-    fn value(&self, key: usize, random: &mut Stream) -> Value {
+    fn value(&self, key: usize, random: &mut RandomStream) -> Value {
         let own = (mix(self.types ^ key as u64) % 9) as usize;
         let kind = if random.chance(OTHER_TYPE_CHANCE) { random.index(9) } else { own };
         match kind {
@@ -125,14 +128,14 @@ impl Entities {
             6 => Value::String(self.text(random)),
             7 => Value::DateTime(DateTime::from_epoch_millis(random.between(-2_000_000_000_000, 1_700_000_000_000))),
             _ => {
-                let item = |random: &mut Stream| Value::string(random.pick(&self.nouns));
+                let item = |random: &mut RandomStream| Value::string(random.pick(&self.nouns));
                 Value::list((0..1 + random.index(4)).map(|_| item(random)).collect())
             }
         }
     }
 
     /// A text of a few words, or of hundreds.
-    fn text(&self, random: &mut Stream) -> SmolStr {
+    fn text(&self, random: &mut RandomStream) -> SmolStr {
         let words = 5 + random.lognormal(50.0, 1.2) as u64;
         let mut text = String::new();
         for _ in 0..words.min(ABSTRACT_WORDS_MAX) {

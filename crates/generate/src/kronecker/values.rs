@@ -3,8 +3,8 @@
 use smol_str::{SmolStr, SmolStrBuilder};
 
 use super::schema::{PropertyType, ValueType};
-use crate::random::{Stream, below};
-use crate::sink::Values;
+use crate::random::{RandomStream, below};
+use crate::sink::GeneratedValues;
 
 /// The letters of random texts, each as likely as any other.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -13,24 +13,30 @@ const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const INT_BOUND: u64 = 1 << 20;
 
 /// The values of a property of the elements with these numbers.
-pub(super) fn values(property: &PropertyType, seed: u64, numbers: &[u64]) -> Values {
-    let bits = |number: &u64| Stream::new(seed, *number).bits();
+pub(super) fn values(property: &PropertyType, seed: u64, numbers: &[u64]) -> GeneratedValues {
+    let bits = |number: &u64| RandomStream::new(seed, *number).bits();
     if let Some(own) = &property.own {
         let value = |(row, number): (usize, &u64)| (row as u32, vec![own(*number, bits(number))]);
-        return Values::Several(numbers.iter().enumerate().map(value).collect());
+        return GeneratedValues::Several(numbers.iter().enumerate().map(value).collect());
     }
     match property.value_type {
-        ValueType::Bool => Values::Bool(numbers.iter().map(|number| bits(number) >> 63 != 0).collect()),
-        ValueType::Int => Values::I32(numbers.iter().map(|number| below(bits(number), INT_BOUND) as i32).collect()),
-        ValueType::Long => Values::I64(numbers.iter().map(|number| (bits(number) >> 1) as i64).collect()),
-        ValueType::Double => Values::F64(numbers.iter().map(|number| Stream::new(seed, *number).unit()).collect()),
-        ValueType::String => Values::Text(numbers.iter().map(|number| text(seed, *number, property.size)).collect()),
+        ValueType::Bool => GeneratedValues::Bool(numbers.iter().map(|number| bits(number) >> 63 != 0).collect()),
+        ValueType::Int => {
+            GeneratedValues::I32(numbers.iter().map(|number| below(bits(number), INT_BOUND) as i32).collect())
+        }
+        ValueType::Long => GeneratedValues::I64(numbers.iter().map(|number| (bits(number) >> 1) as i64).collect()),
+        ValueType::Double => {
+            GeneratedValues::F64(numbers.iter().map(|number| RandomStream::new(seed, *number).unit()).collect())
+        }
+        ValueType::String => {
+            GeneratedValues::Text(numbers.iter().map(|number| text(seed, *number, property.size)).collect())
+        }
     }
 }
 
 /// A text of so many bytes.
 fn text(seed: u64, number: u64, size: usize) -> SmolStr {
-    let mut random = Stream::new(seed, number);
+    let mut random = RandomStream::new(seed, number);
     let mut text = SmolStrBuilder::new();
     let mut left = size;
     while left > 0 {

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use mangrove::{Result, Value};
 use smol_str::SmolStr;
 
-use super::{Column, EdgeBatch, Ids, Progress, Sink, Values, VertexBatch};
+use super::{
+    GenerateProgress, GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink,
+};
 use crate::random::mix;
 
 /// What went by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct GraphCounts {
     /// Vertices.
     pub vertices: u64,
     /// Edges.
@@ -30,28 +32,28 @@ pub struct Counts {
 }
 
 /// A sink that counts, tells a listener about progress, and hands on to another sink.
-pub struct Counted<'a> {
+pub struct CountingSink<'a> {
     /// What went by so far.
-    pub counts: Counts,
-    inner: &'a mut dyn Sink,
-    listener: &'a mut dyn FnMut(Progress, &Counts),
+    pub counts: GraphCounts,
+    inner: &'a mut dyn GraphSink,
+    listener: &'a mut dyn FnMut(GenerateProgress, &GraphCounts),
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountingSink<'a> {
     /// Counts before `inner`; `listener` hears of progress.
-    pub fn new(inner: &'a mut dyn Sink, listener: &'a mut dyn FnMut(Progress, &Counts)) -> Self {
-        Counted { counts: Counts::default(), inner, listener }
+    pub fn new(inner: &'a mut dyn GraphSink, listener: &'a mut dyn FnMut(GenerateProgress, &GraphCounts)) -> Self {
+        CountingSink { counts: GraphCounts::default(), inner, listener }
     }
 }
 
-impl std::fmt::Debug for Counted<'_> {
+impl std::fmt::Debug for CountingSink<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Counted({:?})", self.counts)
     }
 }
 
-impl Sink for Counted<'_> {
-    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
+impl GraphSink for CountingSink<'_> {
+    fn vertices(&mut self, batch: GeneratedVertices) -> Result<()> {
         let counts = &mut self.counts;
         let len = batch.len as u64;
         counts.vertices += len;
@@ -62,12 +64,12 @@ impl Sink for Counted<'_> {
         digest.word(batch.first);
         let mut size = Size::default();
         match &batch.ids {
-            Ids::Numbers => digest.word(len),
-            Ids::Local(ids) => {
+            GeneratedIds::Numbers => digest.word(len),
+            GeneratedIds::Local(ids) => {
                 ids.iter().for_each(|id| digest.word(*id as u64));
                 size.add(len, 8 * len);
             }
-            Ids::Texts(ids) => ids.iter().for_each(|id| digest.text(id)),
+            GeneratedIds::Texts(ids) => ids.iter().for_each(|id| digest.text(id)),
         }
         batch.columns.iter().for_each(|column| measure(column, &mut size, &mut digest));
         counts.vertex_properties += size.values;
@@ -76,7 +78,7 @@ impl Sink for Counted<'_> {
         self.inner.vertices(batch)
     }
 
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
         let counts = &mut self.counts;
         counts.edges += batch.ends.len() as u64;
         *counts.edges_by_label.entry(batch.label.clone()).or_default() += batch.ends.len() as u64;
@@ -93,7 +95,7 @@ impl Sink for Counted<'_> {
         self.inner.edges(batch)
     }
 
-    fn progress(&mut self, progress: Progress) {
+    fn progress(&mut self, progress: GenerateProgress) {
         (self.listener)(progress, &self.counts);
         self.inner.progress(progress);
     }
@@ -128,31 +130,31 @@ impl Digest {
     }
 }
 
-fn measure(column: &Column, size: &mut Size, digest: &mut Digest) {
+fn measure(column: &GeneratedColumn, size: &mut Size, digest: &mut Digest) {
     digest.text(&column.key);
     match &column.values {
-        Values::Bool(v) => {
+        GeneratedValues::Bool(v) => {
             v.iter().for_each(|value| digest.word(u64::from(*value)));
             size.add(v.len() as u64, v.len() as u64);
         }
-        Values::I32(v) => {
+        GeneratedValues::I32(v) => {
             v.iter().for_each(|value| digest.word(*value as u64));
             size.add(v.len() as u64, 4 * v.len() as u64);
         }
-        Values::I64(v) => {
+        GeneratedValues::I64(v) => {
             v.iter().for_each(|value| digest.word(*value as u64));
             size.add(v.len() as u64, 8 * v.len() as u64);
         }
-        Values::F64(v) => {
+        GeneratedValues::F64(v) => {
             v.iter().for_each(|value| digest.word(value.to_bits()));
             size.add(v.len() as u64, 8 * v.len() as u64);
         }
-        Values::Text(v) => v.iter().for_each(|text| measure_text(text, size, digest)),
-        Values::OptionalText(v) => v.iter().for_each(|text| match text {
+        GeneratedValues::Text(v) => v.iter().for_each(|text| measure_text(text, size, digest)),
+        GeneratedValues::OptionalText(v) => v.iter().for_each(|text| match text {
             Some(text) => measure_text(text, size, digest),
             None => digest.word(u64::MAX),
         }),
-        Values::Several(rows) => {
+        GeneratedValues::Several(rows) => {
             for (row, values) in rows {
                 digest.word(u64::from(*row));
                 values.iter().for_each(|value| measure_value(value, size, digest));

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use mangrove::{ElementKind, Error, Result, Value};
 use smol_str::SmolStr;
 
-use super::{Column, EdgeBatch, Ids, Sink, Values, VertexBatch};
+use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink};
 
 /// The name of the mapping file.
 pub const MAPPING: &str = "mapping.toml";
@@ -134,26 +134,26 @@ impl std::fmt::Debug for CsvSink {
     }
 }
 
-impl Sink for CsvSink {
-    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
+impl GraphSink for CsvSink {
+    fn vertices(&mut self, batch: GeneratedVertices) -> Result<()> {
         let space = match batch.ids {
-            Ids::Local(_) => batch.table.as_str(),
-            Ids::Numbers | Ids::Texts(_) => "",
+            GeneratedIds::Local(_) => batch.table.as_str(),
+            GeneratedIds::Numbers | GeneratedIds::Texts(_) => "",
         };
         let labeled = batch.table != batch.label;
         let mut header = vec![format!("id:ID({space})")];
         header.extend(labeled.then(|| ":LABEL".to_owned()));
         header.extend(batch.columns.iter().map(|column| format!("{}:{}", column.key, type_name(&column.values))));
         let label = (!labeled).then_some(&batch.label);
-        let rule = |name: &str| vertex_rule(name, label, matches!(batch.ids, Ids::Local(_)), &batch.columns);
+        let rule = |name: &str| vertex_rule(name, label, matches!(batch.ids, GeneratedIds::Local(_)), &batch.columns);
         let table = self.open(ElementKind::Vertex, batch.table.clone(), header, labeled, rule)?;
         let labels = batch.label.replace("::", ";");
         let mut rows = Rows::new(&batch.columns);
         for row in 0..batch.len {
             match &batch.ids {
-                Ids::Numbers => rows.number(table, batch.first + row as u64)?,
-                Ids::Local(ids) => rows.number(table, ids[row])?,
-                Ids::Texts(ids) => rows.text(table, &ids[row], "id")?,
+                GeneratedIds::Numbers => rows.number(table, batch.first + row as u64)?,
+                GeneratedIds::Local(ids) => rows.number(table, ids[row])?,
+                GeneratedIds::Texts(ids) => rows.text(table, &ids[row], "id")?,
             }
             if labeled {
                 rows.text(table, &labels, "label")?;
@@ -163,7 +163,7 @@ impl Sink for CsvSink {
         self.known.extend(batch.ids)
     }
 
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
         let spaces = batch.tables.as_ref().filter(|_| matches!(self.known, Known::Local(_)));
         let (source, target) = spaces.map_or(("", ""), |(source, target)| (source.as_str(), target.as_str()));
         let mut header = vec![format!(":START_ID({source})"), format!(":END_ID({target})")];
@@ -196,14 +196,14 @@ fn unknown(number: u64) -> Error {
 }
 
 impl Known {
-    fn extend(&mut self, ids: Ids) -> Result<()> {
+    fn extend(&mut self, ids: GeneratedIds) -> Result<()> {
         match (&mut *self, ids) {
-            (Known::Nothing, Ids::Numbers) => *self = Known::Numbers,
-            (Known::Nothing, Ids::Local(ids)) => *self = Known::Local(ids),
-            (Known::Nothing, Ids::Texts(ids)) => *self = Known::Texts(ids),
-            (Known::Numbers, Ids::Numbers) => {}
-            (Known::Local(known), Ids::Local(ids)) => known.extend(ids),
-            (Known::Texts(known), Ids::Texts(ids)) => known.extend(ids),
+            (Known::Nothing, GeneratedIds::Numbers) => *self = Known::Numbers,
+            (Known::Nothing, GeneratedIds::Local(ids)) => *self = Known::Local(ids),
+            (Known::Nothing, GeneratedIds::Texts(ids)) => *self = Known::Texts(ids),
+            (Known::Numbers, GeneratedIds::Numbers) => {}
+            (Known::Local(known), GeneratedIds::Local(ids)) => known.extend(ids),
+            (Known::Texts(known), GeneratedIds::Texts(ids)) => known.extend(ids),
             _ => return Err(Error::bug("all vertices of a generated graph have ids of one kind")),
         }
         Ok(())
@@ -212,14 +212,14 @@ impl Known {
 
 /// Writes the fields of rows.
 struct Rows<'a> {
-    columns: &'a [Column],
+    columns: &'a [GeneratedColumn],
     /// By column: how many rows with values were written, where only some have any.
     next: Vec<usize>,
     buffer: String,
 }
 
 impl<'a> Rows<'a> {
-    fn new(columns: &'a [Column]) -> Self {
+    fn new(columns: &'a [GeneratedColumn]) -> Self {
         Rows { columns, next: vec![0; columns.len()], buffer: String::new() }
     }
 
@@ -239,18 +239,18 @@ impl<'a> Rows<'a> {
 
     /// The properties of a row, and its end.
     fn values(&mut self, table: &mut Table, row: usize) -> Result<()> {
-        for (at, Column { key, values }) in self.columns.iter().enumerate() {
+        for (at, GeneratedColumn { key, values }) in self.columns.iter().enumerate() {
             match values {
-                Values::Bool(v) => self.number(table, v[row])?,
-                Values::I32(v) => self.number(table, v[row])?,
-                Values::I64(v) => self.number(table, v[row])?,
-                Values::F64(v) => self.number(table, v[row])?,
-                Values::Text(v) => self.text(table, &v[row], key)?,
-                Values::OptionalText(v) => match &v[row] {
+                GeneratedValues::Bool(v) => self.number(table, v[row])?,
+                GeneratedValues::I32(v) => self.number(table, v[row])?,
+                GeneratedValues::I64(v) => self.number(table, v[row])?,
+                GeneratedValues::F64(v) => self.number(table, v[row])?,
+                GeneratedValues::Text(v) => self.text(table, &v[row], key)?,
+                GeneratedValues::OptionalText(v) => match &v[row] {
                     Some(text) => self.text(table, text, key)?,
                     None => table.writer.write_field("").map_err(|e| failed(e, &table.path))?,
                 },
-                Values::Several(v) => {
+                GeneratedValues::Several(v) => {
                     let found = v.get(self.next[at]).filter(|(of, _)| *of as usize == row);
                     self.next[at] += usize::from(found.is_some());
                     let joined = joined(found.map_or(&[], |(_, values)| values), key)?;
@@ -283,18 +283,18 @@ fn joined(values: &[Value], key: &str) -> Result<String> {
     Ok(joined)
 }
 
-fn type_name(values: &Values) -> &'static str {
+fn type_name(values: &GeneratedValues) -> &'static str {
     match values {
-        Values::Bool(_) => "bool",
-        Values::I32(_) => "int",
-        Values::I64(_) => "long",
-        Values::F64(_) => "double",
-        Values::Text(_) | Values::OptionalText(_) => "string",
-        Values::Several(_) => "string[]",
+        GeneratedValues::Bool(_) => "bool",
+        GeneratedValues::I32(_) => "int",
+        GeneratedValues::I64(_) => "long",
+        GeneratedValues::F64(_) => "double",
+        GeneratedValues::Text(_) | GeneratedValues::OptionalText(_) => "string",
+        GeneratedValues::Several(_) => "string[]",
     }
 }
 
-fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[Column]) -> String {
+fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[GeneratedColumn]) -> String {
     let mut rule = format!("\n[[file]]\nmatch = \"{name}\"\nkind = \"vertex\"\n");
     let mut line = |text: String| writeln!(rule, "{text}").expect("writing to a string does not fail");
     if let Some(label) = label {
@@ -305,7 +305,7 @@ fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[Colu
     if local {
         line("key = \"id\"".to_owned());
     }
-    for column in columns.iter().filter(|column| matches!(column.values, Values::Several(_))) {
+    for column in columns.iter().filter(|column| matches!(column.values, GeneratedValues::Several(_))) {
         let key = quoted(&column.key);
         let meaning = format!("type = \"string[]\", separator = \"{SEPARATOR}\", cardinality = \"list\"");
         line(format!("properties.{key} = {{ {meaning} }}"));

@@ -12,7 +12,7 @@ use mangrove::{Error, Result, Value};
 use smol_str::SmolStr;
 
 use super::csv::empty_folder;
-use super::{Column, EdgeBatch, Ids, Sink, Values, VertexBatch};
+use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink};
 
 /// The name of the file.
 const FILE: &str = "graph.json";
@@ -63,10 +63,10 @@ impl std::fmt::Debug for GraphsonSink {
     }
 }
 
-impl Sink for GraphsonSink {
-    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
+impl GraphSink for GraphsonSink {
+    fn vertices(&mut self, batch: GeneratedVertices) -> Result<()> {
         let mut properties = vec![String::new(); batch.len];
-        for Column { key, values } in &batch.columns {
+        for GeneratedColumn { key, values } in &batch.columns {
             each_value(values, |row, values| {
                 let text = &mut properties[row];
                 push(text, format_args!("{}:[", quoted(key)));
@@ -81,9 +81,11 @@ impl Sink for GraphsonSink {
         let label = quoted(&batch.label);
         for (row, properties) in properties.into_iter().enumerate() {
             let id = match &batch.ids {
-                Ids::Numbers => typed("g:Int64", batch.first + row as u64),
-                Ids::Texts(ids) => quoted(&ids[row]),
-                Ids::Local(_) => return Err(Error::bug("GraphSON has no ids that are distinct within a kind only")),
+                GeneratedIds::Numbers => typed("g:Int64", batch.first + row as u64),
+                GeneratedIds::Texts(ids) => quoted(&ids[row]),
+                GeneratedIds::Local(_) => {
+                    return Err(Error::bug("GraphSON has no ids that are distinct within a kind only"));
+                }
             };
             let mut line = format!("{{\"id\":{id},\"label\":{label}");
             if !properties.is_empty() {
@@ -94,9 +96,9 @@ impl Sink for GraphsonSink {
         Ok(())
     }
 
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
         let mut properties = vec![String::new(); batch.ends.len()];
-        for Column { key, values } in &batch.columns {
+        for GeneratedColumn { key, values } in &batch.columns {
             each_value(values, |row, values| {
                 let [value] = values else { return Err(Error::bug(format!("an edge has one value of '{key}'"))) };
                 push(&mut properties[row], format_args!("{}:{}", quoted(key), json(value)?));
@@ -129,19 +131,19 @@ fn push(text: &mut String, item: std::fmt::Arguments<'_>) {
 }
 
 /// Calls for each row that has values.
-fn each_value(values: &Values, mut each: impl FnMut(usize, &[Value]) -> Result<()>) -> Result<()> {
+fn each_value(values: &GeneratedValues, mut each: impl FnMut(usize, &[Value]) -> Result<()>) -> Result<()> {
     let mut one = |(row, value)| each(row, &[value]);
     match values {
-        Values::Bool(v) => v.iter().map(|value| Value::Bool(*value)).enumerate().try_for_each(one),
-        Values::I32(v) => v.iter().map(|value| Value::I32(*value)).enumerate().try_for_each(one),
-        Values::I64(v) => v.iter().map(|value| Value::I64(*value)).enumerate().try_for_each(one),
-        Values::F64(v) => v.iter().map(|value| Value::F64(*value)).enumerate().try_for_each(one),
-        Values::Text(v) => v.iter().map(|value| Value::String(value.clone())).enumerate().try_for_each(one),
-        Values::OptionalText(v) => {
+        GeneratedValues::Bool(v) => v.iter().map(|value| Value::Bool(*value)).enumerate().try_for_each(one),
+        GeneratedValues::I32(v) => v.iter().map(|value| Value::I32(*value)).enumerate().try_for_each(one),
+        GeneratedValues::I64(v) => v.iter().map(|value| Value::I64(*value)).enumerate().try_for_each(one),
+        GeneratedValues::F64(v) => v.iter().map(|value| Value::F64(*value)).enumerate().try_for_each(one),
+        GeneratedValues::Text(v) => v.iter().map(|value| Value::String(value.clone())).enumerate().try_for_each(one),
+        GeneratedValues::OptionalText(v) => {
             let present = v.iter().enumerate().filter_map(|(row, text)| Some((row, Value::String(text.clone()?))));
             present.into_iter().try_for_each(&mut one)
         }
-        Values::Several(v) => v.iter().try_for_each(|(row, values)| each(*row as usize, values)),
+        GeneratedValues::Several(v) => v.iter().try_for_each(|(row, values)| each(*row as usize, values)),
     }
 }
 

@@ -7,7 +7,7 @@ use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
 use mangrove_txn::BulkLoad;
 use smol_str::SmolStr;
 
-use super::{Column, EdgeBatch, Ids, Sink, Values, VertexBatch};
+use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink};
 
 /// Fills an empty database. Nothing of it is seen before [`MemorySink::finish`]; dropping the sink instead leaves the
 /// database empty. Keeps 8 bytes a vertex until then.
@@ -30,9 +30,10 @@ impl MemorySink {
         Ok(self.vertices)
     }
 
-    fn columns(&self, columns: Vec<Column>, rows: usize) -> Vec<BulkColumn> {
+    fn columns(&self, columns: Vec<GeneratedColumn>, rows: usize) -> Vec<BulkColumn> {
         let catalog = self.database.catalog();
-        let column = |c: Column| BulkColumn { key: catalog.intern_key(&c.key), values: column_data(c.values, rows) };
+        let column =
+            |c: GeneratedColumn| BulkColumn { key: catalog.intern_key(&c.key), values: column_data(c.values, rows) };
         columns.into_iter().map(column).collect()
     }
 
@@ -48,17 +49,19 @@ impl std::fmt::Debug for MemorySink {
     }
 }
 
-impl Sink for MemorySink {
-    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
-        let VertexBatch { label, first, len, ids, mut columns, .. } = batch;
+impl GraphSink for MemorySink {
+    fn vertices(&mut self, batch: GeneratedVertices) -> Result<()> {
+        let GeneratedVertices { label, first, len, ids, mut columns, .. } = batch;
         if first != self.vertices.len() as u64 {
             return Err(Error::bug(format!("vertex {first} was generated after {}", self.vertices.len())));
         }
         let ids: Option<Vec<UserId>> = match ids {
-            Ids::Numbers => Some((first..first + len as u64).map(|number| UserId::int(number as i64)).collect()),
-            Ids::Texts(ids) => Some(ids.into_iter().map(UserId::String).collect()),
-            Ids::Local(ids) => {
-                columns.push(Column::new("id", Values::I64(ids)));
+            GeneratedIds::Numbers => {
+                Some((first..first + len as u64).map(|number| UserId::int(number as i64)).collect())
+            }
+            GeneratedIds::Texts(ids) => Some(ids.into_iter().map(UserId::String).collect()),
+            GeneratedIds::Local(ids) => {
+                columns.push(GeneratedColumn::new("id", GeneratedValues::I64(ids)));
                 None
             }
         };
@@ -68,8 +71,8 @@ impl Sink for MemorySink {
         Ok(())
     }
 
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
-        let EdgeBatch { label, ends, columns, .. } = batch;
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
+        let GeneratedEdges { label, ends, columns, .. } = batch;
         let columns = self.columns(columns, ends.len());
         let ends: Vec<_> = ends
             .into_iter()
@@ -80,22 +83,22 @@ impl Sink for MemorySink {
     }
 }
 
-fn column_data(values: Values, rows: usize) -> ColumnData {
+fn column_data(values: GeneratedValues, rows: usize) -> ColumnData {
     match values {
-        Values::Bool(v) => ColumnData::Bool(v),
-        Values::I32(v) => ColumnData::I32(v),
-        Values::I64(v) => ColumnData::I64(v),
-        Values::F64(v) => ColumnData::F64(v),
-        Values::Text(v) => ColumnData::String(v),
-        Values::OptionalText(v) => {
+        GeneratedValues::Bool(v) => ColumnData::Bool(v),
+        GeneratedValues::I32(v) => ColumnData::I32(v),
+        GeneratedValues::I64(v) => ColumnData::I64(v),
+        GeneratedValues::F64(v) => ColumnData::F64(v),
+        GeneratedValues::Text(v) => ColumnData::String(v),
+        GeneratedValues::OptionalText(v) => {
             ColumnData::Any(v.into_iter().map(|text: Option<SmolStr>| text.map(Value::String)).collect())
         }
-        Values::Several(v) if v.iter().all(|(_, values)| values.len() == 1) => {
+        GeneratedValues::Several(v) if v.iter().all(|(_, values)| values.len() == 1) => {
             let mut column = vec![None; rows];
             v.into_iter().for_each(|(row, mut values)| column[row as usize] = values.pop());
             ColumnData::Any(column)
         }
-        Values::Several(v) => {
+        GeneratedValues::Several(v) => {
             let mut column: Vec<MultiProperty> = (0..rows).map(|_| MultiProperty { values: Vec::new() }).collect();
             v.into_iter().for_each(|(row, values)| column[row as usize].values = multi_values(values));
             ColumnData::Multi(column)

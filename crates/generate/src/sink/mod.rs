@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 /// The values of one property in a batch.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Values {
+pub enum GeneratedValues {
     /// A boolean a row.
     Bool(Vec<bool>),
     /// A 32-bit integer a row.
@@ -34,23 +34,23 @@ pub enum Values {
 
 /// A property key and its values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct GeneratedColumn {
     /// The property key.
     pub key: SmolStr,
     /// Its values.
-    pub values: Values,
+    pub values: GeneratedValues,
 }
 
-impl Column {
+impl GeneratedColumn {
     /// A column.
-    pub fn new(key: impl Into<SmolStr>, values: Values) -> Self {
-        Column { key: key.into(), values }
+    pub fn new(key: impl Into<SmolStr>, values: GeneratedValues) -> Self {
+        GeneratedColumn { key: key.into(), values }
     }
 }
 
 /// What vertices are known by.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ids {
+pub enum GeneratedIds {
     /// Their numbers are the ids users know them by.
     Numbers,
     /// These numbers, distinct within the table, are a property `id`; the store chooses the vertex ids.
@@ -61,7 +61,7 @@ pub enum Ids {
 
 /// Vertices of one label set with consecutive numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct VertexBatch {
+pub struct GeneratedVertices {
     /// Vertices of one table have the same columns, kind of ids and (where they are local) id space. One table may
     /// have several label sets.
     pub table: SmolStr,
@@ -72,14 +72,14 @@ pub struct VertexBatch {
     /// How many.
     pub len: usize,
     /// What they are known by.
-    pub ids: Ids,
+    pub ids: GeneratedIds,
     /// Properties.
-    pub columns: Vec<Column>,
+    pub columns: Vec<GeneratedColumn>,
 }
 
 /// Edges of one label.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EdgeBatch {
+pub struct GeneratedEdges {
     /// The label.
     pub label: SmolStr,
     /// The tables of the sources and of the targets, where there is one of each.
@@ -87,12 +87,12 @@ pub struct EdgeBatch {
     /// The numbers of source and target of each edge.
     pub ends: Vec<(u64, u64)>,
     /// Properties.
-    pub columns: Vec<Column>,
+    pub columns: Vec<GeneratedColumn>,
 }
 
 /// How far a generator is, in units of its own that ascend evenly with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct GenerateProgress {
     /// What is being made.
     pub stage: &'static str,
     /// Units made of this stage.
@@ -103,27 +103,27 @@ pub struct Progress {
 
 /// Where generated elements go. An error ends the generator; what was handed over before is for the sink's
 /// owner to drop.
-pub trait Sink {
+pub trait GraphSink {
     /// Takes vertices.
-    fn vertices(&mut self, batch: VertexBatch) -> Result<()>;
+    fn vertices(&mut self, batch: GeneratedVertices) -> Result<()>;
 
     /// Takes edges; both ends of each were handed over before.
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()>;
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()>;
 
     /// Hears how far the generator is.
-    fn progress(&mut self, _progress: Progress) {}
+    fn progress(&mut self, _progress: GenerateProgress) {}
 }
 
 /// Takes everything and keeps nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nowhere;
+pub struct NullSink;
 
-impl Sink for Nowhere {
-    fn vertices(&mut self, _batch: VertexBatch) -> Result<()> {
+impl GraphSink for NullSink {
+    fn vertices(&mut self, _batch: GeneratedVertices) -> Result<()> {
         Ok(())
     }
 
-    fn edges(&mut self, _batch: EdgeBatch) -> Result<()> {
+    fn edges(&mut self, _batch: GeneratedEdges) -> Result<()> {
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use super::friends::Friends;
 use super::people::Person;
 use super::words;
 use super::world::World;
-use crate::random::{Stream, domain};
+use crate::random::{RandomStream, domain};
 
 /// Moderators of one chunk.
 pub(super) const CHUNK: usize = 64;
@@ -107,7 +107,7 @@ pub(super) struct Context<'a> {
 pub(super) fn activity(ctx: &Context<'_>, chunk: usize) -> Activity {
     let mut maker = Maker { ctx, chunk: chunk as u64, made: Activity::default() };
     for moderator in chunk * CHUNK..ctx.people.len().min((chunk + 1) * CHUNK) {
-        let mut random = Stream::new(domain(ctx.seed, super::ACTIVITY), moderator as u64);
+        let mut random = RandomStream::new(domain(ctx.seed, super::ACTIVITY), moderator as u64);
         maker.wall(moderator as u32, &mut random);
         maker.albums(moderator as u32, &mut random);
         if random.chance(GROUP_CHANCE) {
@@ -132,7 +132,7 @@ impl<'a> Maker<'a> {
         self.ctx.friends.of(person as usize)
     }
 
-    fn wall(&mut self, moderator: u32, random: &mut Stream) {
+    fn wall(&mut self, moderator: u32, random: &mut RandomStream) {
         let person = self.person(moderator);
         let (first, last) = (person.first_name, person.last_name);
         let created = person.created + 10 * SECOND;
@@ -145,7 +145,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn albums(&mut self, moderator: u32, random: &mut Stream) {
+    fn albums(&mut self, moderator: u32, random: &mut RandomStream) {
         let person = self.person(moderator);
         let years = (END - person.created) as f64 / (365.0 * DAY as f64);
         for number in 0..random.geometric(ALBUMS_A_YEAR * years) {
@@ -168,7 +168,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn group(&mut self, moderator: u32, random: &mut Stream) {
+    fn group(&mut self, moderator: u32, random: &mut RandomStream) {
         let person = self.person(moderator);
         let created = person.created + DAY + random.below((END - person.created - 2 * DAY) as u64) as i64;
         let tag = person.interests[random.index(person.interests.len())];
@@ -229,7 +229,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Where somebody writes.
-    fn country(&self, person: u32, random: &mut Stream) -> usize {
+    fn country(&self, person: u32, random: &mut RandomStream) -> usize {
         match random.chance(TRAVEL_CHANCE) {
             true => random.index(self.ctx.world.countries.len()),
             false => self.person(person).country,
@@ -255,7 +255,7 @@ impl<'a> Maker<'a> {
     }
 
     /// A post with what follows, by a member who joined then; `members` are by date of joining.
-    fn text_post(&mut self, forum: u32, author: u32, joined: i64, members: &[(u32, i64)], random: &mut Stream) {
+    fn text_post(&mut self, forum: u32, author: u32, joined: i64, members: &[(u32, i64)], random: &mut RandomStream) {
         let person = self.person(author);
         let (date, event_tag) = match self.event(person, joined, random) {
             Some((date, tag)) => (date, Some(tag)),
@@ -280,7 +280,7 @@ impl<'a> Maker<'a> {
     }
 
     /// A date at which people talk about something the person likes, after joining.
-    fn event(&self, person: &Person, joined: i64, random: &mut Stream) -> Option<(i64, u32)> {
+    fn event(&self, person: &Person, joined: i64, random: &mut RandomStream) -> Option<(i64, u32)> {
         if !random.chance(EVENT_CHANCE) {
             return None;
         }
@@ -292,7 +292,7 @@ impl<'a> Maker<'a> {
         Some((date + random.exponential(30.0 * HOUR as f64) as i64, tag))
     }
 
-    fn comments(&mut self, post: u32, members: &[(u32, i64)], random: &mut Stream) {
+    fn comments(&mut self, post: u32, members: &[(u32, i64)], random: &mut RandomStream) {
         let first = self.made.comments.len();
         for _ in 0..random.geometric(COMMENTS_A_POST) {
             let replies = self.made.comments.len() - first;
@@ -321,7 +321,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn comment(&mut self, author: u32, created: i64, parent: Parent, about: Vec<u32>, random: &mut Stream) {
+    fn comment(&mut self, author: u32, created: i64, parent: Parent, about: Vec<u32>, random: &mut RandomStream) {
         let (content, tags) = if random.chance(LONG_CHANCE) {
             let mut tags: Vec<u32> = about.into_iter().filter(|_| random.chance(0.8)).collect();
             let interests = &self.person(author).interests;
@@ -340,13 +340,13 @@ impl<'a> Maker<'a> {
         self.made.parents.push(parent);
     }
 
-    fn like_post(&mut self, post: u32, mean: f64, members: &[(u32, i64)], random: &mut Stream) {
+    fn like_post(&mut self, post: u32, mean: f64, members: &[(u32, i64)], random: &mut RandomStream) {
         let likes = likes(post, self.made.posts[post as usize].created, mean, members, random);
         self.made.post_likes.extend(likes);
     }
 
     /// A text about tags.
-    fn text(&self, tags: &[u32], random: &mut Stream) -> SmolStr {
+    fn text(&self, tags: &[u32], random: &mut RandomStream) -> SmolStr {
         let mut text = String::new();
         let words = &self.ctx.world.words;
         let long = if random.chance(0.03) { 60 } else { 4 };
@@ -368,7 +368,7 @@ impl<'a> Maker<'a> {
 }
 
 /// Who likes a message: distinct members, after it was written and they joined.
-fn likes(message: u32, created: i64, mean: f64, members: &[(u32, i64)], random: &mut Stream) -> Vec<Like> {
+fn likes(message: u32, created: i64, mean: f64, members: &[(u32, i64)], random: &mut RandomStream) -> Vec<Like> {
     let mut likes: Vec<Like> = Vec::new();
     if members.is_empty() {
         return likes;

@@ -9,7 +9,9 @@ use super::friends::Friends;
 use super::people::Person;
 use super::words;
 use super::world::World;
-use crate::sink::{Column, EdgeBatch, Ids, Progress, Sink, Values, VertexBatch};
+use crate::sink::{
+    GenerateProgress, GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink,
+};
 
 const PLACE: &str = "Place";
 const ORGANISATION: &str = "Organisation";
@@ -22,7 +24,7 @@ const COMMENT: &str = "Comment";
 
 /// Hands the network to a sink. Knows the number of the first vertex of each kind.
 pub(super) struct Emitter<'a> {
-    sink: &'a mut dyn Sink,
+    sink: &'a mut dyn GraphSink,
     world: &'a World,
     people: &'a [Person],
     /// How many vertices were handed over.
@@ -40,7 +42,7 @@ pub(super) struct Emitter<'a> {
 type Ends = Vec<(u64, u64)>;
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(sink: &'a mut dyn Sink, world: &'a World, people: &'a [Person]) -> Self {
+    pub(super) fn new(sink: &'a mut dyn GraphSink, world: &'a World, people: &'a [Person]) -> Self {
         let countries = words::CONTINENTS.len() as u64;
         let cities = countries + world.countries.len() as u64;
         let companies = cities + world.cities.len() as u64;
@@ -51,7 +53,7 @@ impl<'a> Emitter<'a> {
         Emitter { sink, world, people, next: 0, countries, cities, companies, universities, classes, tags, persons }
     }
 
-    pub(super) fn progress(&mut self, progress: Progress) {
+    pub(super) fn progress(&mut self, progress: GenerateProgress) {
         self.sink.progress(progress);
     }
 
@@ -105,14 +107,26 @@ impl<'a> Emitter<'a> {
             let study =
                 numbered().filter_map(|(n, p)| p.study.map(|(at, year)| ((n, universities + u64::from(at)), year)));
             let (ends, years) = study.unzip();
-            self.edges("studyAt", PERSON, ORGANISATION, ends, vec![Column::new("classYear", Values::I32(years))])?;
+            self.edges(
+                "studyAt",
+                PERSON,
+                ORGANISATION,
+                ends,
+                vec![GeneratedColumn::new("classYear", GeneratedValues::I32(years))],
+            )?;
             let companies = self.companies;
             let work = numbered()
                 .flat_map(|(n, p)| p.work.iter().map(move |(at, year)| ((n, companies + u64::from(*at)), *year)));
             let (ends, years) = work.unzip();
-            self.edges("workAt", PERSON, ORGANISATION, ends, vec![Column::new("workFrom", Values::I32(years))])?;
+            self.edges(
+                "workAt",
+                PERSON,
+                ORGANISATION,
+                ends,
+                vec![GeneratedColumn::new("workFrom", GeneratedValues::I32(years))],
+            )?;
             let done = numbers.last().map_or(0, |last| last + 1 - self.persons);
-            self.progress(Progress { stage: "persons", done, total: self.people.len() as u64 });
+            self.progress(GenerateProgress { stage: "persons", done, total: self.people.len() as u64 });
         }
         Ok(())
     }
@@ -131,7 +145,10 @@ impl<'a> Emitter<'a> {
     pub(super) fn activity(&mut self, made: Activity) -> Result<()> {
         let forums = self.next;
         let columns = vec![
-            Column::new("title", Values::Text(made.forums.iter().map(|forum| forum.title.clone()).collect())),
+            GeneratedColumn::new(
+                "title",
+                GeneratedValues::Text(made.forums.iter().map(|forum| forum.title.clone()).collect()),
+            ),
             dates_column("creationDate", made.forums.iter().map(|forum| forum.created).collect()),
         ];
         self.vertices(FORUM, FORUM, made.forums.iter().map(|forum| forum.id).collect(), columns)?;
@@ -205,7 +222,10 @@ impl<'a> Emitter<'a> {
             table,
             label,
             ids,
-            vec![Column::new("name", Values::Text(names)), Column::new("url", Values::Text(urls))],
+            vec![
+                GeneratedColumn::new("name", GeneratedValues::Text(names)),
+                GeneratedColumn::new("url", GeneratedValues::Text(urls)),
+            ],
         )
     }
 
@@ -214,12 +234,12 @@ impl<'a> Emitter<'a> {
         table: &'static str,
         label: &'static str,
         ids: Vec<i64>,
-        columns: Vec<Column>,
+        columns: Vec<GeneratedColumn>,
     ) -> Result<()> {
         let (table, label) = (SmolStr::new_static(table), SmolStr::new_static(label));
         let (first, len) = (self.next, ids.len());
         self.next += len as u64;
-        self.sink.vertices(VertexBatch { table, label, first, len, ids: Ids::Local(ids), columns })
+        self.sink.vertices(GeneratedVertices { table, label, first, len, ids: GeneratedIds::Local(ids), columns })
     }
 
     fn plain_edges(
@@ -238,41 +258,56 @@ impl<'a> Emitter<'a> {
         source: &'static str,
         target: &'static str,
         ends: Ends,
-        columns: Vec<Column>,
+        columns: Vec<GeneratedColumn>,
     ) -> Result<()> {
         let tables = Some((SmolStr::new_static(source), SmolStr::new_static(target)));
-        self.sink.edges(EdgeBatch { label: SmolStr::new_static(label), tables, ends, columns })
+        self.sink.edges(GeneratedEdges { label: SmolStr::new_static(label), tables, ends, columns })
     }
 
     /// What posts and comments have in common.
-    fn message_columns(&self, messages: &[Message]) -> Vec<Column> {
+    fn message_columns(&self, messages: &[Message]) -> Vec<GeneratedColumn> {
         let author = |message: &Message| &self.people[message.author as usize];
         let length = |message: &Message| message.content.as_ref().map_or(0, |text| text.chars().count() as i32);
         vec![
             dates_column("creationDate", messages.iter().map(|message| message.created).collect()),
-            Column::new("locationIP", Values::Text(messages.iter().map(|m| author(m).address_in(m.country)).collect())),
-            Column::new("browserUsed", Values::Text(messages.iter().map(|m| author(m).browser_name()).collect())),
-            Column::new("content", Values::OptionalText(messages.iter().map(|m| m.content.clone()).collect())),
-            Column::new("length", Values::I32(messages.iter().map(length).collect())),
+            GeneratedColumn::new(
+                "locationIP",
+                GeneratedValues::Text(messages.iter().map(|m| author(m).address_in(m.country)).collect()),
+            ),
+            GeneratedColumn::new(
+                "browserUsed",
+                GeneratedValues::Text(messages.iter().map(|m| author(m).browser_name()).collect()),
+            ),
+            GeneratedColumn::new(
+                "content",
+                GeneratedValues::OptionalText(messages.iter().map(|m| m.content.clone()).collect()),
+            ),
+            GeneratedColumn::new("length", GeneratedValues::I32(messages.iter().map(length).collect())),
         ]
     }
 
-    fn post_columns(&self, made: &Activity) -> Vec<Column> {
+    fn post_columns(&self, made: &Activity) -> Vec<GeneratedColumn> {
         let image = |post: &Message| post.content.is_none().then(|| format_smolstr!("photo{}.jpg", post.id));
         let languages = made.languages.iter().map(|language| language.map(SmolStr::new_static));
         let mut columns = self.message_columns(&made.posts);
-        columns.push(Column::new("imageFile", Values::OptionalText(made.posts.iter().map(image).collect())));
-        columns.push(Column::new("language", Values::OptionalText(languages.collect())));
+        columns.push(GeneratedColumn::new(
+            "imageFile",
+            GeneratedValues::OptionalText(made.posts.iter().map(image).collect()),
+        ));
+        columns.push(GeneratedColumn::new("language", GeneratedValues::OptionalText(languages.collect())));
         columns
     }
 }
 
-fn person_columns(people: &[Person]) -> Vec<Column> {
+fn person_columns(people: &[Person]) -> Vec<GeneratedColumn> {
     let text = |key: &'static str, of: &dyn Fn(&Person) -> SmolStr| {
-        Column::new(key, Values::Text(people.iter().map(of).collect()))
+        GeneratedColumn::new(key, GeneratedValues::Text(people.iter().map(of).collect()))
     };
     let several = |key: &'static str, of: &dyn Fn(&Person) -> Vec<Value>| {
-        Column::new(key, Values::Several((0..).zip(people).map(|(row, person)| (row, of(person))).collect()))
+        GeneratedColumn::new(
+            key,
+            GeneratedValues::Several((0..).zip(people).map(|(row, person)| (row, of(person))).collect()),
+        )
     };
     vec![
         text("firstName", &|person| SmolStr::new_static(person.first_name)),
@@ -288,6 +323,6 @@ fn person_columns(people: &[Person]) -> Vec<Column> {
 }
 
 /// Dates are milliseconds since the epoch, as the benchmark's parameters have them.
-fn dates_column(key: &'static str, dates: Vec<i64>) -> Column {
-    Column::new(key, Values::I64(dates))
+fn dates_column(key: &'static str, dates: Vec<i64>) -> GeneratedColumn {
+    GeneratedColumn::new(key, GeneratedValues::I64(dates))
 }

@@ -12,7 +12,7 @@ use mangrove::Result;
 use super::dates::{DAY, END};
 use super::people::{Person, friends_wanted};
 use crate::parallel::in_order;
-use crate::random::{Stream, domain, mix};
+use crate::random::{RandomStream, domain, mix};
 
 /// Shares of the friends wanted, by dimension: place, interest, chance.
 const SHARES: [f64; 3] = [0.45, 0.45, 0.10];
@@ -50,13 +50,13 @@ impl Friends {
 pub(super) fn friends(people: &[Person], seed: u64, threads: usize) -> Result<Friends> {
     let lines = [0, 1, 2].map(|dimension| line(people, seed, dimension));
     let wanted: Vec<u32> = (0..people.len() as u64)
-        .map(|person| friends_wanted(&mut Stream::new(domain(seed, super::WANTED), person), people.len() as u64))
+        .map(|person| friends_wanted(&mut RandomStream::new(domain(seed, super::WANTED), person), people.len() as u64))
         .collect();
     let blocks = people.len().div_ceil(BLOCK);
     let make = |chunk: usize| {
         let (dimension, block) = (chunk / blocks, chunk % blocks);
         let line = &lines[dimension][block * BLOCK..people.len().min((block + 1) * BLOCK)];
-        let mut random = Stream::new(domain(seed, super::FRIENDS), chunk as u64);
+        let mut random = RandomStream::new(domain(seed, super::FRIENDS), chunk as u64);
         meet(line, |person| share(wanted[person as usize], dimension, person), &mut random)
     };
     let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -96,7 +96,7 @@ fn share(wanted: u32, dimension: usize, person: u32) -> u32 {
 }
 
 /// Pairs of friends in a block of a line, the lower number first.
-fn meet(line: &[u32], wanted: impl Fn(u32) -> u32, random: &mut Stream) -> Vec<(u32, u32)> {
+fn meet(line: &[u32], wanted: impl Fn(u32) -> u32, random: &mut RandomStream) -> Vec<(u32, u32)> {
     let mut left: Vec<u32> = line.iter().map(|&person| wanted(person)).collect();
     let mut pairs = Vec::new();
     for at in 0..line.len() {
@@ -131,7 +131,7 @@ fn both_ways(people: &[Person], pairs: &[(u32, u32)], seed: u64) -> Friends {
     let mut next = offsets.clone();
     let mut friends = vec![(0, 0); pairs.len() * 2];
     for &(one, other) in pairs {
-        let mut random = Stream::new(key, u64::from(one) << 32 | u64::from(other));
+        let mut random = RandomStream::new(key, u64::from(one) << 32 | u64::from(other));
         let from = people[one as usize].created.max(people[other as usize].created) + DAY;
         let soon = random.unit();
         let date = from + (soon * soon * (END - DAY - from) as f64) as i64;

@@ -8,7 +8,7 @@ use smol_str::{SmolStr, format_smolstr};
 use super::dates::{BIRTHDAYS_FROM, BIRTHDAYS_TO, DAY, END, START, dated_id, year};
 use super::words;
 use super::world::World;
-use crate::random::{Stream, exp};
+use crate::random::{RandomStream, exp};
 
 /// Interests a person has, on average and at most.
 const INTERESTS_MEAN: f64 = 23.0;
@@ -43,7 +43,7 @@ pub(super) struct Person {
 }
 
 /// The person of a number.
-pub(super) fn person(world: &World, random: &mut Stream, number: u64) -> Person {
+pub(super) fn person(world: &World, random: &mut RandomStream, number: u64) -> Person {
     let country = world.country_weights.draw(random);
     let home = &world.countries[country];
     let names = &world.cultures[home.culture];
@@ -92,17 +92,17 @@ impl Person {
 }
 
 /// A position below `count`, the first ones more likely than the last ones.
-fn skewed(random: &mut Stream, count: usize) -> usize {
+fn skewed(random: &mut RandomStream, count: usize) -> usize {
     let unit = random.unit();
     (unit * unit * count as f64) as usize
 }
 
 /// Common names are more common than others.
-fn name(random: &mut Stream, names: &[&'static str]) -> &'static str {
+fn name(random: &mut RandomStream, names: &[&'static str]) -> &'static str {
     names[skewed(random, names.len())]
 }
 
-fn interests(world: &World, random: &mut Stream, country: usize) -> Vec<u32> {
+fn interests(world: &World, random: &mut RandomStream, country: usize) -> Vec<u32> {
     let count = (random.exponential(INTERESTS_MEAN) as usize).clamp(1, INTERESTS_MAX);
     let mut interests: Vec<u32> = Vec::with_capacity(count);
     while interests.len() < count {
@@ -114,7 +114,7 @@ fn interests(world: &World, random: &mut Stream, country: usize) -> Vec<u32> {
     interests
 }
 
-fn study(world: &World, random: &mut Stream, country: usize, city: usize, birthday: i64) -> (u32, i32) {
+fn study(world: &World, random: &mut RandomStream, country: usize, city: usize, birthday: i64) -> (u32, i32) {
     let home = &world.countries[country];
     let city = if random.chance(0.6) { city } else { home.cities.start + skewed(random, home.cities.len()) };
     let city = if random.chance(0.95) { city } else { random.index(world.cities.len()) };
@@ -125,7 +125,7 @@ fn study(world: &World, random: &mut Stream, country: usize, city: usize, birthd
 
 fn work(
     world: &World,
-    random: &mut Stream,
+    random: &mut RandomStream,
     country: usize,
     birthday: i64,
     study: Option<(u32, i32)>,
@@ -144,7 +144,7 @@ fn work(
 }
 
 /// How many friends a person would like to have in a network of so many.
-pub(super) fn friends_wanted(random: &mut Stream, count: u64) -> u32 {
+pub(super) fn friends_wanted(random: &mut RandomStream, count: u64) -> u32 {
     let most = (count - 1).min(1000) as f64;
     random.lognormal(friends_mean(count), 1.0).min(most).max(1.0) as u32
 }

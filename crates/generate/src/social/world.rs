@@ -9,7 +9,7 @@ use smol_str::{SmolStr, format_smolstr};
 
 use super::dates::{END, START};
 use super::words::{self, Naming};
-use crate::random::{Stream, Weighted, domain};
+use crate::random::{RandomStream, Weighted, domain};
 
 /// About how many tags there are.
 const TAG_COUNT: usize = 16_000;
@@ -138,7 +138,7 @@ impl World {
     }
 
     /// A tag that somebody of a country likes.
-    pub(super) fn liked_tag(&self, country: usize, random: &mut Stream) -> u32 {
+    pub(super) fn liked_tag(&self, country: usize, random: &mut RandomStream) -> u32 {
         let country = &self.countries[country];
         match random.chance(0.4) {
             true => country.tags[country.tag_weights.draw(random)],
@@ -194,7 +194,7 @@ fn tags(cultures: &[Names]) -> (Vec<TagClass>, Vec<Tag>) {
     let position = |name: &str| words::CLASSES.iter().position(|class| class.0 == name);
     let classes = words::CLASSES.iter().map(|class| TagClass { name: class.0, parent: position(class.1) }).collect();
     // The world is the same for all seeds.
-    let mut random = Stream::new(domain(0, 0), 0);
+    let mut random = RandomStream::new(domain(0, 0), 0);
     let mut taken: HashSet<SmolStr> = HashSet::new();
     let mut tags: Vec<(f64, Tag)> = Vec::new();
     let (adjectives, nouns) = (list(words::ADJECTIVES), list(words::NOUNS));
@@ -241,7 +241,7 @@ fn country_names() -> Vec<SmolStr> {
 /// The tags each country likes most, by popularity.
 fn local_tags(countries: &Weighted, count: usize) -> Vec<Vec<u32>> {
     let mut local: Vec<Vec<u32>> = vec![Vec::new(); words::COUNTRIES.len()];
-    let mut random = Stream::new(domain(0, 1), 0);
+    let mut random = RandomStream::new(domain(0, 1), 0);
     // A small country has tags of its own, too.
     (0..count as u32).for_each(|tag| {
         let country =
@@ -252,7 +252,7 @@ fn local_tags(countries: &Weighted, count: usize) -> Vec<Vec<u32>> {
 }
 
 fn events(seed: u64, tags: &Weighted, tag_count: usize) -> Vec<Vec<i64>> {
-    let mut random = Stream::new(domain(seed, super::EVENTS), 0);
+    let mut random = RandomStream::new(domain(seed, super::EVENTS), 0);
     let mut events = vec![Vec::new(); tag_count];
     for _ in 0..EVENT_COUNT {
         events[tags.draw(&mut random)].push(random.between(START, END - 1));

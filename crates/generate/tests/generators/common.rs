@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use mangrove::{Database, LoadOptions, Mapping, Result, Value};
-use mangrove_generate::{Counted, Counts, MemorySink, Nowhere, Progress, Sink};
+use mangrove_generate::{CountingSink, GenerateProgress, GraphCounts, GraphSink, MemorySink, NullSink};
 
 /// A generator with its spec.
-pub type Generate<'a> = &'a dyn Fn(&mut dyn Sink) -> Result<()>;
+pub type Generate<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
 
 /// What a graph counts.
-pub fn counts(generate: Generate<'_>) -> Counts {
-    let (mut nowhere, mut silent) = (Nowhere, |_: Progress, _: &Counts| ());
-    let mut counted = Counted::new(&mut nowhere, &mut silent);
+pub fn counts(generate: Generate<'_>) -> GraphCounts {
+    let (mut nowhere, mut silent) = (NullSink, |_: GenerateProgress, _: &GraphCounts| ());
+    let mut counted = CountingSink::new(&mut nowhere, &mut silent);
     generate(&mut counted).unwrap();
     counted.counts
 }

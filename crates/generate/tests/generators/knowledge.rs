@@ -1,18 +1,18 @@
 use std::collections::BTreeMap;
 
 use mangrove::{Result, Value};
-use mangrove_generate::knowledge::Spec;
-use mangrove_generate::{EdgeBatch, GraphsonSink, Nowhere, Sink, Values, VertexBatch};
+use mangrove_generate::knowledge::KnowledgeSpec;
+use mangrove_generate::{GeneratedEdges, GeneratedValues, GeneratedVertices, GraphSink, GraphsonSink, NullSink};
 
 use crate::common::{check_same, counts, database, dump, folder, loaded, number};
 
-fn spec(entities: u64) -> Spec {
-    Spec { entities, ..Spec::default() }
+fn spec(entities: u64) -> KnowledgeSpec {
+    KnowledgeSpec { entities, ..KnowledgeSpec::default() }
 }
 
 #[test]
 fn the_graph_does_not_depend_on_threads_and_is_what_it_was() {
-    let digest = |threads, seed| counts(&|sink| Spec { threads, seed, ..spec(3_000) }.generate(sink)).digest;
+    let digest = |threads, seed| counts(&|sink| KnowledgeSpec { threads, seed, ..spec(3_000) }.generate(sink)).digest;
     let one = digest(1, 1);
     assert_eq!((digest(2, 1), digest(7, 1)), (one, one));
     assert_ne!(digest(1, 2), one);
@@ -32,13 +32,13 @@ struct Shape {
     in_degrees: Vec<u64>,
 }
 
-impl Sink for Shape {
-    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
+impl GraphSink for Shape {
+    fn vertices(&mut self, batch: GeneratedVertices) -> Result<()> {
         self.sizes.resize(self.sizes.len() + batch.len, 0);
         self.in_degrees.resize(self.sizes.len(), 0);
         for column in batch.columns {
             match column.values {
-                Values::Several(rows) => {
+                GeneratedValues::Several(rows) => {
                     let (count, types) = self.keys.entry(column.key.to_string()).or_default();
                     *count += rows.len() as u64;
                     for (row, values) in rows {
@@ -47,7 +47,7 @@ impl Sink for Shape {
                         types.extend(values.iter().map(std::mem::discriminant));
                     }
                 }
-                Values::OptionalText(texts) => {
+                GeneratedValues::OptionalText(texts) => {
                     self.longest = texts.iter().flatten().map(|text| text.len()).max().unwrap_or(0).max(self.longest);
                 }
                 _ => {}
@@ -56,7 +56,7 @@ impl Sink for Shape {
         Ok(())
     }
 
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
         *self.edge_labels.entry(batch.label.to_string()).or_default() += batch.ends.len() as u64;
         batch.ends.iter().for_each(|(_, target)| self.in_degrees[*target as usize] += 1);
         Ok(())
@@ -98,16 +98,16 @@ fn files_load_to_the_same_graph() {
 #[test]
 fn small_graphs_and_few_keys_work() {
     for entities in [1, 2, 7] {
-        assert_eq!(counts(&|sink| Spec { keys: 1, ..spec(entities) }.generate(sink)).vertices, entities);
+        assert_eq!(counts(&|sink| KnowledgeSpec { keys: 1, ..spec(entities) }.generate(sink)).vertices, entities);
     }
-    assert!(spec(0).generate(&mut Nowhere).is_err());
-    assert!(Spec { keys: 0, ..spec(1) }.generate(&mut Nowhere).is_err());
+    assert!(spec(0).generate(&mut NullSink).is_err());
+    assert!(KnowledgeSpec { keys: 0, ..spec(1) }.generate(&mut NullSink).is_err());
 }
 
 #[test]
 fn a_graph_without_a_schema_takes_little_more_than_its_values() {
     for (entities, edge_bytes_max) in [(2_000, 440), (5_000, 330)] {
-        let generate = |sink: &mut dyn Sink| spec(entities).generate(sink);
+        let generate = |sink: &mut dyn GraphSink| spec(entities).generate(sink);
         let counts = counts(&generate);
         let memory = database(&generate).memory();
         let bytes = |names: &[&str]| -> u64 {

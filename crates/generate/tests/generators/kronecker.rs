@@ -1,33 +1,33 @@
 use std::sync::Arc;
 
 use mangrove::{Result, Value};
-use mangrove_generate::kronecker::{Schema, Spec};
-use mangrove_generate::{CsvSink, EdgeBatch, Sink, VertexBatch};
+use mangrove_generate::kronecker::{KroneckerSpec, Schema};
+use mangrove_generate::{CsvSink, GeneratedEdges, GeneratedVertices, GraphSink};
 
 use crate::common::{ask, check_same, counts, database, dump, folder, loaded, number};
 
 /// Keeps the degrees of sources.
 struct Degrees(Vec<u64>);
 
-impl Sink for Degrees {
-    fn vertices(&mut self, batch: VertexBatch) -> Result<()> {
+impl GraphSink for Degrees {
+    fn vertices(&mut self, batch: GeneratedVertices) -> Result<()> {
         self.0.resize((batch.first as usize) + batch.len, 0);
         Ok(())
     }
 
-    fn edges(&mut self, batch: EdgeBatch) -> Result<()> {
+    fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
         batch.ends.iter().for_each(|(source, _)| self.0[*source as usize] += 1);
         Ok(())
     }
 }
 
-fn spec(scale: u32) -> Spec {
-    Spec { scale, ..Spec::default() }
+fn spec(scale: u32) -> KroneckerSpec {
+    KroneckerSpec { scale, ..KroneckerSpec::default() }
 }
 
 #[test]
 fn the_graph_does_not_depend_on_threads_and_is_what_it_was() {
-    let digest = |threads, seed| counts(&|sink| Spec { threads, seed, ..spec(13) }.generate(sink)).digest;
+    let digest = |threads, seed| counts(&|sink| KroneckerSpec { threads, seed, ..spec(13) }.generate(sink)).digest;
     let one = digest(1, 1);
     assert_eq!((digest(2, 1), digest(7, 1)), (one, one));
     assert_ne!(digest(1, 2), one);
@@ -38,7 +38,7 @@ fn the_graph_does_not_depend_on_threads_and_is_what_it_was() {
 fn counts_are_exact() {
     let directed = counts(&|sink| spec(12).generate(sink));
     assert_eq!((directed.vertices, directed.edges), (1 << 12, 16 << 12));
-    let undirected = counts(&|sink| Spec { undirected: true, ..spec(12) }.generate(sink));
+    let undirected = counts(&|sink| KroneckerSpec { undirected: true, ..spec(12) }.generate(sink));
     assert_eq!((undirected.vertices, undirected.edges), (1 << 12, 32 << 12));
     assert_eq!(undirected.edge_properties, 2 * directed.edge_properties);
     assert!(directed.vertex_properties > 0 && directed.edge_properties > 0);
@@ -47,7 +47,7 @@ fn counts_are_exact() {
 
 #[test]
 fn an_undirected_graph_is_symmetric() {
-    let db = database(&|sink| Spec { undirected: true, edge_factor: 4, ..spec(6) }.generate(sink));
+    let db = database(&|sink| KroneckerSpec { undirected: true, edge_factor: 4, ..spec(6) }.generate(sink));
     let edges = |from: &str, to: &str| {
         let script =
             format!("g.E().project('s', 'l', 't', 'p').by({from}().id()).by(label).by({to}().id()).by(valueMap())");
@@ -113,7 +113,7 @@ const SCHEMA: &str = r#"
 
 #[test]
 fn a_schema_is_followed() {
-    let spec = Spec { schema: Schema::parse(SCHEMA).unwrap(), ..spec(11) };
+    let spec = KroneckerSpec { schema: Schema::parse(SCHEMA).unwrap(), ..spec(11) };
     let db = database(&|sink| spec.generate(sink));
     for (label, share) in [("Person", 0.625), ("Rare", 0.075), ("a thing/with a|name", 0.3)] {
         let count = number(&db, &format!("g.V().hasLabel('{label}').count()")) as f64;
@@ -137,7 +137,7 @@ fn files_load_to_the_same_graph() {
     for (name, schema) in
         [("kronecker-default", Schema::with_counts(20, 13)), ("kronecker-own", Schema::parse(SCHEMA).unwrap())]
     {
-        let spec = Spec { schema, edge_factor: 4, ..spec(9) };
+        let spec = KroneckerSpec { schema, edge_factor: 4, ..spec(9) };
         let folder = folder(name);
         let mut files = CsvSink::new(&folder).unwrap();
         spec.generate(&mut files).unwrap();
@@ -153,20 +153,20 @@ fn a_program_may_choose_labels_and_values_itself() {
     let mut schema = Schema::with_counts(4, 2);
     schema.own_edge_label = Some(Arc::new(|source, target| usize::from(source == target)));
     schema.properties[0].own = Some(Arc::new(|number, _| Value::I64(number as i64 * 3)));
-    let db = database(&|sink| Spec { schema: schema.clone(), edge_factor: 2, ..spec(6) }.generate(sink));
+    let db = database(&|sink| KroneckerSpec { schema: schema.clone(), edge_factor: 2, ..spec(6) }.generate(sink));
     let key = &schema.properties[0].key;
     assert_eq!(number(&db, &format!("g.V(7).values('{key}')")), 21);
     let crossing =
         "g.E().hasLabel('E1').as('e').outV().label().as('a').select('e').inV().label().where(neq('a')).count()";
     assert_eq!(number(&db, crossing), 0);
     schema.own_edge_label = Some(Arc::new(|_, _| 9));
-    let error = Spec { schema, ..spec(6) }.generate(&mut Degrees(Vec::new())).unwrap_err();
+    let error = KroneckerSpec { schema, ..spec(6) }.generate(&mut Degrees(Vec::new())).unwrap_err();
     assert!(error.message().contains("a label"), "{error}");
 }
 
 #[test]
 fn sizes_beyond_the_limits_are_refused() {
-    for spec in [spec(0), spec(41), Spec { edge_factor: 1 << 17, ..spec(4) }] {
+    for spec in [spec(0), spec(41), KroneckerSpec { edge_factor: 1 << 17, ..spec(4) }] {
         assert!(spec.generate(&mut Degrees(Vec::new())).is_err());
     }
 }

@@ -1,22 +1,22 @@
 use std::collections::BTreeMap;
 
 use mangrove::Database;
-use mangrove_generate::social::Spec;
-use mangrove_generate::{CsvSink, Sink};
+use mangrove_generate::social::SocialSpec;
+use mangrove_generate::{CsvSink, GraphSink};
 
 use crate::common::{ask, check_same, counts, database, dump, folder, loaded, number};
 
-fn spec(persons: u64) -> Spec {
-    Spec { persons, ..Spec::default() }
+fn spec(persons: u64) -> SocialSpec {
+    SocialSpec { persons, ..SocialSpec::default() }
 }
 
 fn small() -> Database {
-    database(&|sink: &mut dyn Sink| spec(300).generate(sink))
+    database(&|sink: &mut dyn GraphSink| spec(300).generate(sink))
 }
 
 #[test]
 fn the_network_does_not_depend_on_threads_and_is_what_it_was() {
-    let digest = |threads, seed| counts(&|sink| Spec { threads, seed, ..spec(200) }.generate(sink)).digest;
+    let digest = |threads, seed| counts(&|sink| SocialSpec { threads, seed, ..spec(200) }.generate(sink)).digest;
     let one = digest(1, 1);
     assert_eq!((digest(2, 1), digest(7, 1)), (one, one));
     assert_ne!(digest(1, 2), one);
@@ -28,7 +28,7 @@ fn the_smallest_network_is_one() {
     for persons in [2, 3, 20] {
         assert_eq!(counts(&|sink| spec(persons).generate(sink)).vertices_by_label["Person"], persons);
     }
-    assert!(spec(1).generate(&mut mangrove_generate::Nowhere).is_err());
+    assert!(spec(1).generate(&mut mangrove_generate::NullSink).is_err());
 }
 
 /// How much there is of each kind in LDBC's data set of scale factor 0.1, with 1,528 persons (counted from its files).

@@ -1,22 +1,26 @@
-//! CSV, with headers that say what the columns are: our own, which is the CSV of Gremlin services (`~id`, `~label`, `name:type`)
-//! with types for everything a property can hold, and that of Neo4j's importer (`:ID`, `:LABEL`, `:START_ID`).
+//! CSV, with headers that name the types of columns. There are two forms.
 //!
-//! In our own everything comes back but meta-properties. A text that is empty, or has the text of a missing value, stands in quotes; a
-//! field without a value is empty.
-//!
-//! Neo4j has fewer types and one column a key: lists of several values become arrays separated by `;`, and what
-//! has no type there becomes text. Both are counted.
+//! - Our own is the CSV of Gremlin services (`~id`, `~label`, `name:type`), with a type for every value that a property can
+//!   hold. Everything but meta-properties loads as it was. A text that is empty, or equals the text of a missing value,
+//!   stands in quotes. A field without a value is empty.
+//! - The form of Neo4j's importer (`:ID`, `:LABEL`, `:START_ID`) has fewer types and one column a key. Several values
+//!   become an array separated by `;`, and values without a type there become text. Both are counted as losses.
 
 use mangrove_graph::{PropertyRow, Result, Value};
 
-use super::elements::{EdgeRow, Names, Selection, VertexRow, by_key};
-use super::kind::{Kind, Scalar, Schema, Shape};
-use super::tables::{IdKind, Setting, Table, check_key, is_plain_id};
+use super::elements::{CatalogNames, EdgeRow, Selection, VertexRow, by_key};
+use super::kind::{ColumnKind, ColumnSchema, ColumnShape, Scalar};
+use super::tables::{ExportTable, IdKind, TablesExport, check_key, is_plain_id};
 use super::text::{write_scalar, write_values};
-use super::{Counts, ExportFormat, Target};
+use super::{Counts, ExportFormat, ExportTarget};
 
 /// Writes a table.
-pub(crate) fn write(setting: &Setting<'_>, table: &Table, schema: &Schema, target: &mut Target<'_>) -> Result<Counts> {
+pub(crate) fn write(
+    setting: &TablesExport<'_>,
+    table: &ExportTable,
+    schema: &ColumnSchema,
+    target: &mut ExportTarget<'_>,
+) -> Result<Counts> {
     let mut writer = Writer {
         setting,
         table,
@@ -39,13 +43,13 @@ pub(crate) fn write(setting: &Setting<'_>, table: &Table, schema: &Schema, targe
 }
 
 struct Writer<'w> {
-    setting: &'w Setting<'w>,
-    table: &'w Table,
-    schema: &'w Schema,
+    setting: &'w TablesExport<'w>,
+    table: &'w ExportTable,
+    schema: &'w ColumnSchema,
     neo4j: bool,
     /// The kind of each column.
-    columns: Vec<Kind>,
-    /// Where in `values` the text of each column is; an empty range: it has none.
+    columns: Vec<ColumnKind>,
+    /// For each column the range of its text in `values`. An empty range: the column has no value.
     spans: Vec<(usize, usize)>,
     values: Vec<u8>,
     line: Vec<u8>,
@@ -53,8 +57,8 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    fn header(&mut self, target: &mut Target<'_>) -> Result<()> {
-        let mut names = Names::new(self.setting.view.catalog());
+    fn header(&mut self, target: &mut ExportTarget<'_>) -> Result<()> {
+        let mut names = CatalogNames::new(self.setting.view.catalog());
         let (vertices, edges) = (self.setting.vertex_ids.suffix(), self.setting.edge_ids.suffix());
         let fixed = match (self.neo4j, self.table.edges) {
             (true, false) => vec![":ID".to_owned(), ":LABEL".to_owned()],
@@ -83,7 +87,7 @@ impl Writer<'_> {
         self.end_line(target)
     }
 
-    fn vertex(&mut self, row: &VertexRow<'_>, target: &mut Target<'_>) -> Result<()> {
+    fn vertex(&mut self, row: &VertexRow<'_>, target: &mut ExportTarget<'_>) -> Result<()> {
         self.id(row.id, self.setting.vertex_ids, target)?;
         let label = if self.neo4j { self.table.label.replace("::", ";") } else { self.table.label.to_string() };
         self.field(label.as_bytes());
@@ -93,7 +97,7 @@ impl Writer<'_> {
         target.row(self.counts)
     }
 
-    fn edge(&mut self, row: &EdgeRow<'_>, target: &mut Target<'_>) -> Result<()> {
+    fn edge(&mut self, row: &EdgeRow<'_>, target: &mut ExportTarget<'_>) -> Result<()> {
         if !self.neo4j {
             self.id(row.id, self.setting.edge_ids, target)?;
         }
@@ -107,7 +111,7 @@ impl Writer<'_> {
         target.row(self.counts)
     }
 
-    fn id(&mut self, id: &Value, kind: IdKind, target: &mut Target<'_>) -> Result<()> {
+    fn id(&mut self, id: &Value, kind: IdKind, target: &mut ExportTarget<'_>) -> Result<()> {
         self.values.clear();
         if self.neo4j {
             target.losses.ids += u64::from(!is_plain_id(id));
@@ -121,12 +125,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn properties(&mut self, properties: &[PropertyRow], target: &mut Target<'_>) -> Result<()> {
+    fn properties(&mut self, properties: &[PropertyRow], target: &mut ExportTarget<'_>) -> Result<()> {
         self.values.clear();
         self.spans.clear();
         self.spans.resize(self.columns.len(), NONE);
         for values in by_key(properties) {
-            let kind = Kind::of(values);
+            let kind = ColumnKind::of(values);
             let at = self.schema.position_of(values[0].key, kind);
             let begin = self.values.len();
             if self.neo4j {
@@ -142,7 +146,7 @@ impl Writer<'_> {
         let (values, spans) = (std::mem::take(&mut self.values), std::mem::take(&mut self.spans));
         let mut columns = self.schema.columns().map(|(key, _)| key).zip(&spans).peekable();
         while let Some((key, mut span)) = columns.next() {
-            // In Neo4j's form the columns of a key are one.
+            // In Neo4j's form, all columns of a key are one.
             while self.neo4j
                 && let Some((_, next)) = columns.next_if(|(other, _)| *other == key)
             {
@@ -163,7 +167,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A field without a value. The first field of a line is an id, so the line is not empty before it.
+    /// Writes a field without a value. The first field of a line is an id, so the line is not empty here.
     fn empty(&mut self) {
         self.line.push(b',');
     }
@@ -189,7 +193,7 @@ impl Writer<'_> {
         self.line.push(b'"');
     }
 
-    fn end_line(&mut self, target: &mut Target<'_>) -> Result<()> {
+    fn end_line(&mut self, target: &mut ExportTarget<'_>) -> Result<()> {
         self.line.push(b'\n');
         target.out.write_all(&self.line)?;
         self.line.clear();
@@ -199,8 +203,8 @@ impl Writer<'_> {
 
 const NONE: (usize, usize) = (usize::MAX, 0);
 
-/// The type of a column for Neo4j's importer; `None`: values of several kinds, which become text.
-fn neo4j_name(kind: Option<Kind>) -> String {
+/// The type of a column for Neo4j's importer. `None`: the key has values of several kinds, which become text.
+fn neo4j_name(kind: Option<ColumnKind>) -> String {
     let Some(kind) = kind else { return "string".to_owned() };
     let scalar = match kind.scalar {
         Scalar::Bool => "boolean",
@@ -215,19 +219,19 @@ fn neo4j_name(kind: Option<Kind>) -> String {
         Scalar::Duration => "duration",
         _ => "string",
     };
-    if kind.shape == Shape::One { scalar.to_owned() } else { format!("{scalar}[]") }
+    if kind.shape == ColumnShape::One { scalar.to_owned() } else { format!("{scalar}[]") }
 }
 
-/// Whether values of a kind load as what they are from Neo4j's form.
-fn is_neo4j(kind: Kind) -> bool {
+/// Returns true if values of this kind have a type in Neo4j's form.
+fn is_neo4j(kind: ColumnKind) -> bool {
     let scalar = !matches!(kind.scalar, Scalar::BigInt | Scalar::Decimal | Scalar::Bytes | Scalar::Uuid | Scalar::Any);
-    scalar && kind.shape != Shape::Several
+    scalar && kind.shape != ColumnShape::Several
 }
 
-fn write_neo4j(out: &mut Vec<u8>, kind: Kind, values: &[PropertyRow]) -> Result<()> {
+fn write_neo4j(out: &mut Vec<u8>, kind: ColumnKind, values: &[PropertyRow]) -> Result<()> {
     let items: Vec<&Value> = match (kind.shape, &values[0].value) {
-        (Shape::One, value) => return write_scalar(out, kind.scalar, value),
-        (Shape::List, Value::List(items)) => items.iter().collect(),
+        (ColumnShape::One, value) => return write_scalar(out, kind.scalar, value),
+        (ColumnShape::List, Value::List(items)) => items.iter().collect(),
         _ => values.iter().map(|property| &property.value).collect(),
     };
     for (at, item) in items.into_iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The elements of a snapshot, one after the other, with everything a file says about them.
+//! The elements of a snapshot, with all that a file says about them.
 //!
-//! Ids, labels and properties are fetched a batch at a time and shown row by row, so memory is bounded by a
-//! batch. A selection of labels takes the vertices and edges that bear one of them, and of those edges only the ones
-//! whose ends are taken too: what is exported can be loaded again.
+//! Ids, labels and properties are fetched a batch at a time and shown row by row, so memory is bounded by a batch. A
+//! selection of labels has the vertices with one of them, and those edges with one of them whose ends are selected, too. So
+//! an exported part of a graph loads (LOAD-5).
 
 use mangrove_graph::{
     Catalog, EdgeId, Error, ErrorKind, GraphView, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share,
@@ -10,25 +10,25 @@ use mangrove_graph::{
 };
 use smol_str::SmolStr;
 
-/// Elements fetched at once.
+/// How many elements are fetched at once.
 pub(crate) const BATCH: usize = 1024;
 
-/// Which elements are exported.
+/// The labels whose elements are exported.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     pub(crate) labels: LabelFilter,
 }
 
-/// A vertex with what a file says about it.
+/// A vertex with its id, label and properties.
 pub(crate) struct VertexRow<'b> {
     pub(crate) vertex: VertexId,
     pub(crate) id: &'b Value,
     pub(crate) label: LabelSetId,
-    /// The values of one key lie together.
+    /// Values of one key are adjacent.
     pub(crate) properties: &'b [PropertyRow],
 }
 
-/// An edge with what a file says about it.
+/// An edge with its ids, label and properties.
 pub(crate) struct EdgeRow<'b> {
     pub(crate) id: &'b Value,
     pub(crate) label: LabelSetId,
@@ -38,7 +38,7 @@ pub(crate) struct EdgeRow<'b> {
 }
 
 impl Selection {
-    /// Everything, or what bears one of these labels; a label that nothing ever had is an error.
+    /// Selects everything, or the elements with one of these labels. A label that no element ever had is an error.
     pub(crate) fn new(view: &dyn GraphView, labels: &[SmolStr]) -> Result<Self> {
         if labels.is_empty() {
             return Ok(Selection { labels: LabelFilter::Any });
@@ -52,7 +52,7 @@ impl Selection {
         Ok(Selection { labels: view.label_filter(labels) })
     }
 
-    /// The label sets of vertices, or of edges, that are taken and have members.
+    /// The selected label sets of vertices, or of edges, that have elements.
     pub(crate) fn sets(&self, view: &dyn GraphView, edges: bool) -> Result<Vec<LabelSetId>> {
         let mut sets = Vec::new();
         for set in (0..view.catalog().label_set_count()).map(|at| LabelSetId(at as u32)) {
@@ -71,12 +71,12 @@ impl Selection {
         Ok(sets)
     }
 
-    /// The part of the selection with this label set.
+    /// The elements of one label set.
     pub(crate) fn only(set: LabelSetId) -> LabelFilter {
         LabelFilter::Sets([set].into())
     }
 
-    /// Shows every vertex of these labels.
+    /// Calls `each` with every vertex of these labels.
     pub(crate) fn each_vertex(
         view: &dyn GraphView,
         labels: &LabelFilter,
@@ -93,7 +93,7 @@ impl Selection {
         }
     }
 
-    /// Shows the id of every vertex of these labels.
+    /// Calls `each` with the id of every vertex of these labels.
     pub(crate) fn each_vertex_id(
         view: &dyn GraphView,
         labels: &LabelFilter,
@@ -111,7 +111,7 @@ impl Selection {
         }
     }
 
-    /// Shows the id of every edge of these labels.
+    /// Calls `each` with the id of every edge of these labels.
     pub(crate) fn each_edge_id(view: &dyn GraphView, labels: &LabelFilter, each: &mut dyn FnMut(&Value)) -> Result<()> {
         let (mut cursor, mut edges, mut ids) = (ScanCursor::default(), Vec::new(), Vec::new());
         loop {
@@ -125,7 +125,7 @@ impl Selection {
         }
     }
 
-    /// Shows every edge of these labels whose ends are selected.
+    /// Calls `each` with every edge of these labels whose ends are selected.
     pub(crate) fn each_edge(
         &self,
         view: &dyn GraphView,
@@ -143,7 +143,7 @@ impl Selection {
         }
     }
 
-    /// Shows those of these edges whose ends are selected.
+    /// Calls `each` with those of these edges whose ends are selected.
     pub(crate) fn edge_rows(
         &self,
         view: &dyn GraphView,
@@ -171,7 +171,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Which edges have both ends selected; `None`: all.
+    /// For each edge whether both ends are selected; `None`: all are.
     fn ends_taken(
         &self,
         view: &dyn GraphView,
@@ -206,7 +206,7 @@ fn vertex_rows(
     Ok(())
 }
 
-/// Takes the properties of a row from the front.
+/// Takes the properties of a row from the front of the batch.
 fn split_row<'p>(rest: &mut &'p [PropertyRow], row: usize) -> &'p [PropertyRow] {
     let len = rest.iter().take_while(|property| property.row as usize == row).count();
     let (front, behind) = rest.split_at(len);
@@ -214,24 +214,24 @@ fn split_row<'p>(rest: &mut &'p [PropertyRow], row: usize) -> &'p [PropertyRow] 
     front
 }
 
-/// The values of each key of one element.
+/// The properties of one element, grouped by key.
 pub(crate) fn by_key(properties: &[PropertyRow]) -> impl Iterator<Item = &[PropertyRow]> {
     properties.chunk_by(|a, b| a.key == b.key)
 }
 
-/// Names of labels and keys, without a lock for those met before.
-pub(crate) struct Names<'v> {
+/// A cache of names of labels and keys, which takes the lock of the catalog once a name.
+pub(crate) struct CatalogNames<'v> {
     catalog: &'v Catalog,
     sets: Vec<Option<SmolStr>>,
     keys: Vec<Option<SmolStr>>,
 }
 
-impl<'v> Names<'v> {
+impl<'v> CatalogNames<'v> {
     pub(crate) fn new(catalog: &'v Catalog) -> Self {
-        Names { catalog, sets: Vec::new(), keys: Vec::new() }
+        CatalogNames { catalog, sets: Vec::new(), keys: Vec::new() }
     }
 
-    /// A label set as Gremlin shows it.
+    /// The name of a label set, as Gremlin shows it.
     pub(crate) fn set(&mut self, set: LabelSetId) -> &SmolStr {
         let at = set.0 as usize;
         if self.sets.len() <= at {
@@ -240,7 +240,7 @@ impl<'v> Names<'v> {
         self.sets[at].get_or_insert_with(|| self.catalog.label_set_name(set))
     }
 
-    /// A property key.
+    /// The name of a property key.
     pub(crate) fn key(&mut self, key: mangrove_graph::KeyId) -> &SmolStr {
         let at = key.0 as usize;
         if self.keys.len() <= at {

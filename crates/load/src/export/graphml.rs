@@ -1,33 +1,32 @@
-//! GraphML as TinkerPop's `GraphMLWriter` lays it out: labels as the data `labelV` and `labelE`, a declared key for
-//! every property.
+//! GraphML as TinkerPop's `GraphMLWriter` writes it: labels are the data `labelV` and `labelE`, and every property has a
+//! declared key.
 //!
-//! GraphML knows boolean, int, long, float, double and string. Values of other types are declared as strings
-//! with their own type beside (`mangrove.type`), which other readers pass over. A key with several values has
-//! several data elements; meta-properties have no place and are counted as lost. Characters that XML
-//! cannot hold make a text `any`: a JSON string, in which they are escaped.
+//! GraphML knows boolean, int, long, float, double and string. Values of other types are declared as strings, and the
+//! attribute `mangrove.type` names their type; other readers ignore it. A key with several values has several data
+//! elements. Meta-properties are left out and counted. A text with characters that XML cannot hold becomes typed JSON
+//! (`any`), where they are escaped.
 //!
-//! Ids of a document are texts: one that is the plain form of a 64-bit number is read as that number. An id of
-//! another type would come back as something else, and is counted.
+//! Ids in a document are texts. The loader reads the plain form of a 64-bit number as that number. An id that would load as
+//! another type is counted.
 
 use std::io::Write;
 
 use mangrove_graph::{Error, GraphView, PropertyRow, Result, Value};
 
-use super::elements::{Names, Selection, by_key};
-use super::kind::{Kind, Scalar, Schema, Shape};
+use super::elements::{CatalogNames, Selection, by_key};
+use super::kind::{ColumnKind, ColumnSchema, ColumnShape, Scalar};
 use super::text::{write_scalar, write_values};
-use super::{Counts, Target};
-use crate::id_map::plain_integer;
-use crate::typed_json::write_value;
+use super::{Counts, ExportTarget};
+use crate::values::{plain_integer, write_value};
 
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" \
      xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:schemaLocation=\"http://graphml.graphdrawing.org/xmlns \
      http://graphml.graphdrawing.org/xmlns/1.1/graphml.xsd\">\n";
 
 /// Writes the graph.
-pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Target<'_>) -> Result<Counts> {
-    let mut names = Names::new(view.catalog());
-    let (mut of_vertices, mut of_edges) = (Schema::default(), Schema::default());
+pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut ExportTarget<'_>) -> Result<Counts> {
+    let mut names = CatalogNames::new(view.catalog());
+    let (mut of_vertices, mut of_edges) = (ColumnSchema::default(), ColumnSchema::default());
     Selection::each_vertex(view, &selection.labels, &mut |row| {
         of_vertices.add_for_xml(row.properties);
         Ok(())
@@ -64,8 +63,8 @@ pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Ta
     Ok(counts)
 }
 
-/// Begins an element with these ids as attributes.
-fn write_ids(text: &mut Vec<u8>, ids: &[(&str, &Value)], target: &mut Target<'_>) -> Result<()> {
+/// Begins an element that has these ids as attributes.
+fn write_ids(text: &mut Vec<u8>, ids: &[(&str, &Value)], target: &mut ExportTarget<'_>) -> Result<()> {
     for (attribute, id) in ids {
         text.extend_from_slice(attribute.as_bytes());
         text.extend_from_slice(b"=\"");
@@ -81,7 +80,7 @@ fn write_content(
     text: &mut Vec<u8>,
     key: &str,
     label: &str,
-    (schema, letter): (&Schema, char),
+    (schema, letter): (&ColumnSchema, char),
     properties: &[PropertyRow],
 ) -> Result<()> {
     write!(text, "<data key=\"{key}\">").expect("a buffer takes everything");
@@ -90,21 +89,27 @@ fn write_content(
     write_data(text, schema, letter, properties)
 }
 
-fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut Target<'_>) -> Result<()> {
+fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut ExportTarget<'_>) -> Result<()> {
     target.out.write_all(text)?;
     text.clear();
     target.row(counts)
 }
 
 /// Declares the keys of a schema: the one of column `n` has the id `n` behind the letter.
-fn declare(text: &mut Vec<u8>, names: &mut Names<'_>, schema: &mut Schema, letter: char, element: &str) -> Result<()> {
+fn declare(
+    text: &mut Vec<u8>,
+    names: &mut CatalogNames<'_>,
+    schema: &mut ColumnSchema,
+    letter: char,
+    element: &str,
+) -> Result<()> {
     schema.seal();
     for (at, (key, kind)) in schema.columns().enumerate() {
         write!(text, "<key id=\"{letter}{at}\" for=\"{element}\" attr.name=\"").expect("a buffer takes everything");
         escape(text, name_in_xml("property key", names.key(key))?.as_bytes());
         let (known, own) = match kind {
-            Kind { shape: Shape::List, scalar } => ("string", Some(format!("{}[]", scalar.name()))),
-            Kind { scalar, .. } => match scalar {
+            ColumnKind { shape: ColumnShape::List, scalar } => ("string", Some(format!("{}[]", scalar.name()))),
+            ColumnKind { scalar, .. } => match scalar {
                 Scalar::Bool => ("boolean", None),
                 Scalar::I32 => ("int", None),
                 Scalar::I64 => ("long", None),
@@ -123,7 +128,7 @@ fn declare(text: &mut Vec<u8>, names: &mut Names<'_>, schema: &mut Schema, lette
     Ok(())
 }
 
-/// A label or a key; an error where XML cannot hold it, which would make another name of it.
+/// Checks that XML can hold a label or a key.
 fn name_in_xml<'n>(what: &str, name: &'n str) -> Result<&'n str> {
     match name.chars().find(|character| !is_xml(*character)) {
         None => Ok(name),
@@ -134,7 +139,7 @@ fn name_in_xml<'n>(what: &str, name: &'n str) -> Result<&'n str> {
     }
 }
 
-fn write_data(text: &mut Vec<u8>, schema: &Schema, letter: char, properties: &[PropertyRow]) -> Result<()> {
+fn write_data(text: &mut Vec<u8>, schema: &ColumnSchema, letter: char, properties: &[PropertyRow]) -> Result<()> {
     let mut field = Vec::new();
     for values in by_key(properties) {
         let kind = kind_in_xml(values);
@@ -142,7 +147,7 @@ fn write_data(text: &mut Vec<u8>, schema: &Schema, letter: char, properties: &[P
         for property in values {
             field.clear();
             match kind.shape {
-                Shape::List => write_values(&mut field, kind, values)?,
+                ColumnShape::List => write_values(&mut field, kind, values)?,
                 _ => write_scalar(&mut field, kind.scalar, &property.value)?,
             }
             write!(text, "<data key=\"{letter}{at}\">").expect("a buffer takes everything");
@@ -153,7 +158,7 @@ fn write_data(text: &mut Vec<u8>, schema: &Schema, letter: char, properties: &[P
     Ok(())
 }
 
-impl Schema {
+impl ColumnSchema {
     fn add_for_xml(&mut self, properties: &[PropertyRow]) {
         for values in by_key(properties) {
             self.add_kind(values, kind_in_xml(values));
@@ -161,27 +166,27 @@ impl Schema {
     }
 }
 
-/// The kind of values in a document: texts with characters that XML cannot hold are anything.
-fn kind_in_xml(values: &[PropertyRow]) -> Kind {
-    let kind = Kind::of(values);
+/// The kind of values in a document: texts with characters that XML cannot hold are `any`.
+fn kind_in_xml(values: &[PropertyRow]) -> ColumnKind {
+    let kind = ColumnKind::of(values);
     let illegal = |value: &Value| match value {
         Value::String(text) => !text.chars().all(is_xml),
         Value::Char(character) => !is_xml(*character) || character.is_whitespace(),
         _ => false,
     };
     let any = match &values[0].value {
-        // Texts in lists are JSON strings anyway, which leaves the two characters that JSON does not escape.
+        // Texts in lists are JSON strings, in which JSON escapes all of these characters but two.
         Value::List(_) => false,
         _ => values.iter().any(|property| illegal(&property.value)),
     };
-    if any { Kind { scalar: Scalar::Any, ..kind } } else { kind }
+    if any { ColumnKind { scalar: Scalar::Any, ..kind } } else { kind }
 }
 
 fn is_xml(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut Target<'_>) -> Result<()> {
+fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut ExportTarget<'_>) -> Result<()> {
     let mut field = Vec::new();
     match id {
         Value::String(id) => field.extend_from_slice(id.as_bytes()),
@@ -204,22 +209,22 @@ fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut Target<'_>) -> Result<(
 
 /// Writes a text into an element or an attribute.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
-    // What was checked to be text is.
+    // The text was checked before.
     for character in String::from_utf8_lossy(text).chars() {
         match character {
             '&' => out.extend_from_slice(b"&amp;"),
             '<' => out.extend_from_slice(b"&lt;"),
             '>' => out.extend_from_slice(b"&gt;"),
             '"' => out.extend_from_slice(b"&quot;"),
-            // Parsers make one line end of all, and a space of one in an attribute.
+            // A parser turns every line end into LF, and into a space in an attribute.
             '\r' => out.extend_from_slice(b"&#13;"),
             '\n' => out.extend_from_slice(b"&#10;"),
             '\t' => out.extend_from_slice(b"&#9;"),
-            // Line ends of XML 1.1, which some parsers take for such in 1.0 as well.
+            // Line ends in XML 1.1, which some parsers also accept in 1.0.
             '\u{85}' => out.extend_from_slice(b"&#133;"),
             '\u{2028}' => out.extend_from_slice(b"&#8232;"),
             _ if is_xml(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            // Within JSON, where the others are escaped already; an id that has one is counted as another id.
+            // Inside JSON the other characters are escaped already. An id with one is counted as lost.
             _ => write!(out, "\\u{:04x}", u32::from(character)).expect("a buffer takes everything"),
         }
     }

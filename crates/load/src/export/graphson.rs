@@ -1,30 +1,30 @@
-//! GraphSON 3 as TinkerPop's `io()` writes whole graphs: one vertex a line with its edges of both directions; or
-//! all of them as one JSON document (`wrapAdjacencyList`).
+//! GraphSON 3 as TinkerPop's `io()` writes whole graphs: one vertex a line with its edges of both directions, or all
+//! vertices in one JSON document (`wrapAdjacencyList`).
 //!
-//! Edges are written while the list of a vertex is read, label by label, so a vertex with millions of edges
-//! needs no more memory than one with ten.
+//! Edges are written while the adjacency list of a vertex is read, label by label. So a vertex with millions of edges needs
+//! no more memory than one with ten.
 
 use mangrove_graph::{
     Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelSetId, PropertyRow, Result, VertexId,
     vertex_property_id,
 };
 
-use super::elements::{BATCH, EdgeRow, Names, Selection, VertexRow, by_key};
-use super::{Counts, Target};
-use crate::typed_json::{write_string, write_value};
+use super::elements::{BATCH, CatalogNames, EdgeRow, Selection, VertexRow, by_key};
+use super::{Counts, ExportTarget};
+use crate::values::{write_string, write_value};
 
-/// Writes the graph; `wrapped`: as one document.
+/// Writes the graph; if `wrapped`, as one document.
 pub(crate) fn write(
     view: &dyn GraphView,
     selection: &Selection,
     wrapped: bool,
-    target: &mut Target<'_>,
+    target: &mut ExportTarget<'_>,
 ) -> Result<Counts> {
     let edge_labels = selection.sets(view, true)?;
     let mut writer = Writer {
         view,
         selection,
-        names: Names::new(view.catalog()),
+        names: CatalogNames::new(view.catalog()),
         edge_labels,
         line: Vec::new(),
         counts: Counts::default(),
@@ -48,18 +48,18 @@ pub(crate) fn write(
 struct Writer<'v> {
     view: &'v dyn GraphView,
     selection: &'v Selection,
-    names: Names<'v>,
+    names: CatalogNames<'v>,
     edge_labels: Vec<LabelSetId>,
-    /// What waits to be written.
+    /// Text that is not written yet.
     line: Vec<u8>,
     counts: Counts,
 }
 
-/// How much of the line of one vertex may wait before it is written.
+/// Bytes of text after which a part of a line is written.
 const LINE_BYTES: usize = 64 * 1024;
 
 impl Writer<'_> {
-    fn vertex(&mut self, row: &VertexRow<'_>, target: &mut Target<'_>) -> Result<()> {
+    fn vertex(&mut self, row: &VertexRow<'_>, target: &mut ExportTarget<'_>) -> Result<()> {
         self.line.extend_from_slice(b"{\"id\":");
         write_value(&mut self.line, row.id)?;
         self.line.extend_from_slice(b",\"label\":");
@@ -73,8 +73,8 @@ impl Writer<'_> {
         self.hand_over(target, 0)
     }
 
-    /// Writes out what waits, where it is more than this.
-    fn hand_over(&mut self, target: &mut Target<'_>, above: usize) -> Result<()> {
+    /// Writes the text if it has more bytes than `above`.
+    fn hand_over(&mut self, target: &mut ExportTarget<'_>, above: usize) -> Result<()> {
         if self.line.len() > above {
             target.out.write_all(&self.line)?;
             self.line.clear();
@@ -82,8 +82,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The member with the edges of one direction, by label; nothing where there are none.
-    fn edges(&mut self, vertex: VertexId, direction: Direction, member: &str, target: &mut Target<'_>) -> Result<()> {
+    /// Writes the member with the edges of one direction, by label; nothing if there are none.
+    fn edges(
+        &mut self,
+        vertex: VertexId,
+        direction: Direction,
+        member: &str,
+        target: &mut ExportTarget<'_>,
+    ) -> Result<()> {
         let mut first = true;
         for at in 0..self.edge_labels.len() {
             let label = self.edge_labels[at];
@@ -174,8 +180,8 @@ impl Writer<'_> {
     }
 }
 
-/// The member `properties` of a vertex property, where it has some.
-pub(crate) fn write_meta(line: &mut Vec<u8>, names: &mut Names<'_>, property: &PropertyRow) -> Result<()> {
+/// Writes the member `properties` of a vertex property, if it has meta-properties.
+pub(crate) fn write_meta(line: &mut Vec<u8>, names: &mut CatalogNames<'_>, property: &PropertyRow) -> Result<()> {
     for (at, (key, value)) in property.meta.iter().enumerate() {
         line.extend_from_slice(if at > 0 { b"," } else { b",\"properties\":{" });
         write_string(line, names.key(*key));
@@ -188,10 +194,10 @@ pub(crate) fn write_meta(line: &mut Vec<u8>, names: &mut Names<'_>, property: &P
     Ok(())
 }
 
-/// The member `properties` with one value a key, where there are some.
+/// Writes the member `properties` with one value a key, if there are any.
 pub(crate) fn write_plain_properties(
     line: &mut Vec<u8>,
-    names: &mut Names<'_>,
+    names: &mut CatalogNames<'_>,
     properties: &[PropertyRow],
 ) -> Result<()> {
     for (at, property) in properties.iter().enumerate() {

@@ -5,21 +5,21 @@
 //! {"edge":7,"label":"knows","from":1,"to":2,"properties":{"weight":0.5}}
 //! ```
 //!
-//! All vertices come first. Whole numbers without a type are longs, others doubles; what JSON has no form for is typed as
-//! GraphSON 3 has it. A key with several values, or values with meta-properties, stands under `multi` with a
-//! list of `{"value": …, "properties": {…}}`.
+//! All vertices come first. A whole number without a type is a long, any other number a double. Values that JSON has no form for
+//! are typed as in GraphSON 3. A key with several values, or with meta-properties, stands under `multi` with a list of
+//! `{"value": …, "properties": {…}}`. Nothing is lost (LOAD-5).
 
 use mangrove_graph::{GraphView, PropertyRow, Result};
 
-use super::elements::{EdgeRow, Names, Selection, VertexRow, by_key};
+use super::elements::{CatalogNames, EdgeRow, Selection, VertexRow, by_key};
 use super::graphson::write_meta;
-use super::{Counts, Target};
-use crate::typed_json::{write_plain_value, write_string};
+use super::{Counts, ExportTarget};
+use crate::values::{write_plain_value, write_string};
 
 /// Writes the graph.
-pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Target<'_>) -> Result<Counts> {
+pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut ExportTarget<'_>) -> Result<Counts> {
     let mut counts = Counts::default();
-    let mut lines = Lines { names: Names::new(view.catalog()), line: Vec::new() };
+    let mut lines = Lines { names: CatalogNames::new(view.catalog()), line: Vec::new() };
     Selection::each_vertex(view, &selection.labels, &mut |vertex| {
         counts.vertices += 1;
         target.out.write_all(lines.vertex(&vertex)?)?;
@@ -35,7 +35,7 @@ pub(crate) fn write(view: &dyn GraphView, selection: &Selection, target: &mut Ta
 
 /// Makes lines of elements.
 pub(crate) struct Lines<'n> {
-    pub(crate) names: Names<'n>,
+    pub(crate) names: CatalogNames<'n>,
     pub(crate) line: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ impl Lines<'_> {
 
 fn write_singles<'p>(
     line: &mut Vec<u8>,
-    names: &mut Names<'_>,
+    names: &mut CatalogNames<'_>,
     properties: impl Iterator<Item = &'p PropertyRow>,
 ) -> Result<()> {
     let mut any = false;
@@ -93,7 +93,7 @@ fn write_singles<'p>(
 
 fn write_multi<'p>(
     line: &mut Vec<u8>,
-    names: &mut Names<'_>,
+    names: &mut CatalogNames<'_>,
     groups: impl Iterator<Item = &'p [PropertyRow]>,
 ) -> Result<()> {
     let mut any = false;

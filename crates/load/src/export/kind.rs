@@ -1,8 +1,8 @@
-//! Of what kind the values under a key are, for formats that say so once a column.
+//! The kinds of values under a key, for formats that give each column one type.
 //!
-//! A column has one type; a property key has none. So the values of a label are looked through once, and every kind
-//! met under a key becomes a column of its own: almost always one. Where a key holds an int here and
-//! a text there, two columns have its name, and a row has a value in one of them.
+//! A property key has no type. So the values of a label are read once before they are written, and every kind that is met
+//! under a key gets a column. Nearly always that is one column. If a key holds an int in one vertex and a text in another,
+//! two columns have its name, and a row has a value in one of them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use mangrove_graph::{KeyId, PropertyRow, Value};
 
 use super::elements::by_key;
 
-/// What one value is.
+/// The type of one value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Scalar {
     Bool,
@@ -28,13 +28,13 @@ pub(crate) enum Scalar {
     Uuid,
     DateTime,
     Duration,
-    /// Anything: written as typed JSON.
+    /// Any value, written as typed JSON.
     Any,
 }
 
-/// How many values there are.
+/// How many values there are under one key of one element.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum ColumnShape {
     One,
     /// One value, which is a list.
     List,
@@ -42,15 +42,15 @@ pub(crate) enum Shape {
     Several,
 }
 
-/// What a column holds.
+/// What a column holds: single values or lists, and of which type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Kind {
-    pub(crate) shape: Shape,
+pub(crate) struct ColumnKind {
+    pub(crate) shape: ColumnShape,
     pub(crate) scalar: Scalar,
 }
 
 impl Scalar {
-    /// What a value is.
+    /// The type of a value.
     pub(crate) fn of(value: &Value) -> Self {
         match value {
             Value::Bool(_) => Scalar::Bool,
@@ -72,7 +72,7 @@ impl Scalar {
         }
     }
 
-    /// The scalar that all values are; [`Scalar::Any`] where they differ.
+    /// The type that all values have; [`Scalar::Any`] if they differ.
     fn of_all<'v>(mut values: impl Iterator<Item = &'v Value>) -> Self {
         let Some(first) = values.next() else { return Scalar::Any };
         let first = Scalar::of(first);
@@ -102,30 +102,31 @@ impl Scalar {
     }
 }
 
-impl Kind {
-    /// The kind of what stands under one key of one element.
+impl ColumnKind {
+    /// The kind of the values under one key of one element.
     pub(crate) fn of(values: &[PropertyRow]) -> Self {
         match values {
             [only] => match &only.value {
                 Value::List(items) => match Scalar::of_all(items.iter()) {
-                    // A list of anything, or an empty one, is itself anything.
-                    Scalar::Any => Kind { shape: Shape::One, scalar: Scalar::Any },
-                    scalar => Kind { shape: Shape::List, scalar },
+                    // A list of mixed values, or an empty one, has no type of its own.
+                    Scalar::Any => ColumnKind { shape: ColumnShape::One, scalar: Scalar::Any },
+                    scalar => ColumnKind { shape: ColumnShape::List, scalar },
                 },
-                value => Kind { shape: Shape::One, scalar: Scalar::of(value) },
+                value => ColumnKind { shape: ColumnShape::One, scalar: Scalar::of(value) },
             },
-            several => {
-                Kind { shape: Shape::Several, scalar: Scalar::of_all(several.iter().map(|property| &property.value)) }
-            }
+            several => ColumnKind {
+                shape: ColumnShape::Several,
+                scalar: Scalar::of_all(several.iter().map(|property| &property.value)),
+            },
         }
     }
 
     /// Its name in a header: `int`, `int[](single)` (one list), `int[](list)` (several values).
     pub(crate) fn name(self) -> String {
         let suffix = match self.shape {
-            Shape::One => "",
-            Shape::List => "[](single)",
-            Shape::Several => "[](list)",
+            ColumnShape::One => "",
+            ColumnShape::List => "[](single)",
+            ColumnShape::Several => "[](list)",
         };
         format!("{}{suffix}", self.scalar.name())
     }
@@ -133,55 +134,55 @@ impl Kind {
 
 /// The columns of a label.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schema {
-    /// With their positions, once sealed.
-    columns: BTreeMap<(KeyId, Kind), usize>,
-    /// Values with meta-properties.
+pub(crate) struct ColumnSchema {
+    /// The columns, with their positions after [`seal`](Self::seal).
+    columns: BTreeMap<(KeyId, ColumnKind), usize>,
+    /// How many values have meta-properties.
     pub(crate) with_meta: u64,
 }
 
-impl Schema {
-    /// Takes the properties of an element into account.
+impl ColumnSchema {
+    /// Adds the columns that the properties of an element need.
     pub(crate) fn add(&mut self, properties: &[PropertyRow]) {
         for values in by_key(properties) {
-            self.add_kind(values, Kind::of(values));
+            self.add_kind(values, ColumnKind::of(values));
         }
     }
 
-    /// Takes what stands under one key of an element into account, as this kind.
-    pub(crate) fn add_kind(&mut self, values: &[PropertyRow], kind: Kind) {
+    /// Adds the column that the values under one key need, as this kind.
+    pub(crate) fn add_kind(&mut self, values: &[PropertyRow], kind: ColumnKind) {
         self.columns.entry((values[0].key, kind)).or_insert(0);
         self.with_meta += values.iter().filter(|property| !property.meta.is_empty()).count() as u64;
     }
 
     /// The columns in their order: keys as they were interned, and the kinds of each.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = (KeyId, Kind)> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (KeyId, ColumnKind)> {
         self.columns.keys().copied()
     }
 
-    /// Numbers the columns by their order, once all is looked through.
+    /// Numbers the columns in their order, after all elements were added.
     pub(crate) fn seal(&mut self) {
         self.columns.values_mut().enumerate().for_each(|(at, number)| *number = at);
     }
 
-    /// The column of a key and a kind, both looked through.
-    pub(crate) fn position_of(&self, key: KeyId, kind: Kind) -> usize {
+    /// The position of the column of a key and a kind that were added.
+    pub(crate) fn position_of(&self, key: KeyId, kind: ColumnKind) -> usize {
         self.columns[&(key, kind)]
     }
 
-    /// Whether a key has columns of several kinds.
+    /// Returns true if a key has columns of several kinds.
     pub(crate) fn is_mixed(&self, key: KeyId) -> bool {
         self.columns.range((key, FIRST)..=(key, LAST)).nth(1).is_some()
     }
 }
 
-const FIRST: Kind = Kind { shape: Shape::One, scalar: Scalar::Bool };
-const LAST: Kind = Kind { shape: Shape::Several, scalar: Scalar::Any };
+const FIRST: ColumnKind = ColumnKind { shape: ColumnShape::One, scalar: Scalar::Bool };
+const LAST: ColumnKind = ColumnKind { shape: ColumnShape::Several, scalar: Scalar::Any };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column_type::ColumnType;
+    use crate::values::ColumnType;
 
     /// What a header is written with is what a header is read by.
     #[test]

@@ -1,20 +1,19 @@
-//! Files being written: compressed by their names, and there only when they are whole.
+//! A file that is being written: compressed as its name says, and visible only when it is complete.
 //!
-//! A file is written under another name beside its own and renamed when it is complete, so an export that stops leaves
-//! no half file that looks like a whole one, and replaces what was there only by something whole.
+//! It is written under another name in the same folder and renamed at the end. An export that stops leaves no partial file
+//! under the name, and does not touch the file that was there.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::{Error, ErrorKind, Result};
-
 use crate::input::Compression;
+use mangrove_graph::{Error, ErrorKind, Result};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A file being written. Dropped before [`Output::finish`], it leaves nothing.
-pub(crate) struct Output {
+/// A file that is being written. If it is dropped before [`ExportFile::finish`], nothing remains.
+pub(crate) struct ExportFile {
     path: PathBuf,
     partial: PathBuf,
     packer: Option<Packer>,
@@ -27,8 +26,8 @@ enum Packer {
     Bzip2(BufWriter<bzip2::write::BzEncoder<File>>),
 }
 
-impl Output {
-    /// Begins a file; its extension says how it is compressed.
+impl ExportFile {
+    /// Begins a file. Its extension names the compression.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let failed = |e: io::Error| Error::new(ErrorKind::Io, format!("cannot write {}: {e}", path.display()));
         let mut partial = path.as_os_str().to_owned();
@@ -50,10 +49,10 @@ impl Output {
                 Packer::Bzip2(BufWriter::with_capacity(BUFFER_BYTES, encoder))
             }
         };
-        Ok(Output { path: path.to_owned(), partial, packer: Some(packer) })
+        Ok(ExportFile { path: path.to_owned(), partial, packer: Some(packer) })
     }
 
-    /// Ends the file and gives it its name.
+    /// Completes the file and gives it its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         let packer = self.packer.take().expect("a file is finished once, by value");
         let finished = packer.finish().and_then(|()| std::fs::rename(&self.partial, &self.path));
@@ -82,7 +81,7 @@ impl Packer {
     }
 }
 
-impl Write for Output {
+impl Write for ExportFile {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.packer.as_mut().expect("there until finish, which takes it by value").writer().write(buffer)
     }
@@ -92,10 +91,10 @@ impl Write for Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for ExportFile {
     fn drop(&mut self) {
         if self.packer.take().is_some() {
-            // Best effort: what stays behind is named as what it is.
+            // Best effort: the name of a file that remains shows that it is partial.
             let _ = std::fs::remove_file(&self.partial);
         }
     }

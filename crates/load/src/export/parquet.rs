@@ -1,13 +1,15 @@
-//! Parquet: a file a label as CSV has them, with columns of the types of their values.
+//! Parquet: one file a label, as for CSV, with columns of the types of their values.
 //!
-//! `~id`, `~label`, `~from` and `~to` are as in CSV. A property has a column of its key's name where Parquet has a type for its values; what
-//! it has none for is text, and then, or where the name alone would mean something else, a type stands behind it as in a CSV
-//! header (`size:bigint`, `mail:string[](list)`). So other tools see numbers, dates and lists, and the loader sees what was there.
+//! `~id`, `~label`, `~from` and `~to` are as in CSV. If Parquet has a type for the values of a property, its column has the
+//! name of the key. Otherwise the column is text and the name has a type after it, as in a CSV header (`size:bigint`,
+//! `mail:string[](list)`). The same happens if the name alone would mean something else. So other tools see numbers, dates
+//! and lists, and the loader reads what was there (LOAD-5).
 //!
-//! Points in time become timestamps where all of a column are in UTC and fit, and decimals become decimals of the scale of the longest.
-//! With plain columns ([`super::plain`]) names have no types, a key has one column, and ids and label are `id`, `src`, `dst` and `label`.
+//! Points in time become timestamps if all of a column are in UTC and fit. Decimals become decimals of the largest scale of
+//! their column. With plain columns ([`super::plain`]) names have no types, a key has one column, and ids and label are
+//! `id`, `src`, `dst` and `label`.
 //!
-//! Rows are gathered into row groups of bounded size; only meta-properties are lost, and counted.
+//! Rows are gathered into row groups of bounded size. Only meta-properties are lost, and counted.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,24 +29,24 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{GroupTypeBuilder, Type, TypePtr};
 use smol_str::SmolStr;
 
-use super::elements::{Names, Selection, by_key};
-use super::kind::{Kind, Scalar, Schema, Shape};
-use super::output::Output;
-use super::plain::{Looks, Plain, column_names};
-use super::tables::{IdKind, Setting, Table, check_key};
+use super::elements::{CatalogNames, Selection, by_key};
+use super::kind::{ColumnKind, ColumnSchema, ColumnShape, Scalar};
+use super::output::ExportFile;
+use super::plain::{Looks, PlainKinds, column_names};
+use super::tables::{ExportTable, IdKind, TablesExport, check_key};
 use super::text::write_scalar;
-use super::{Counts, PlainChanges, Target};
-use crate::header::is_plain_name;
+use super::{Counts, ExportTarget, PlainChanges};
 use crate::input::Compression;
+use crate::plan::is_plain_name;
 
-/// Rows of a row group, at the most.
+/// The most rows of a row group.
 const GROUP_ROWS: usize = 64 * 1024;
-/// About how many bytes of values wait for their row group to be written.
+/// Bytes of values, about, after which a row group is written.
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
-/// Digits of a decimal, at the most: what 16 bytes hold.
+/// The most digits of a decimal: what 16 bytes hold.
 const DECIMAL_DIGITS: u64 = 38;
 
-/// How a table's files are compressed.
+/// The compression of pages.
 pub(crate) fn codec(compression: Option<Compression>) -> Result<Codec> {
     Ok(match compression {
         None => Codec::SNAPPY,
@@ -56,13 +58,13 @@ pub(crate) fn codec(compression: Option<Compression>) -> Result<Codec> {
     })
 }
 
-/// Writes a table to a file; `target` takes what is counted.
+/// Writes a table to a file, and counts losses and progress in `target`.
 pub(crate) fn write(
-    setting: &Setting<'_>,
-    table: &Table,
-    output: Output,
-    target: &mut Target<'_>,
-) -> Result<(Output, Counts)> {
+    setting: &TablesExport<'_>,
+    table: &ExportTable,
+    output: ExportFile,
+    target: &mut ExportTarget<'_>,
+) -> Result<(ExportFile, Counts)> {
     let plain = setting.options.plain.then(|| look_for_plain(setting, table)).transpose()?;
     let (schema, facts) = look_through(setting, table, plain.as_ref())?;
     target.losses.meta += schema.with_meta;
@@ -94,14 +96,14 @@ fn failed(error: ParquetError) -> Error {
     }
 }
 
-/// What values of a column have in common, as far as the type they are stored as depends on it.
+/// What the values of a column have in common that decides the stored type.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    /// All points in time are in UTC, in whole microseconds, and in reach of 64 bits of these.
+    /// True if all points in time are in UTC and are a 64-bit number of whole microseconds.
     micros: bool,
-    /// The same of nanoseconds.
+    /// The same for nanoseconds.
     nanos: bool,
-    /// The most digits before and behind the point of a decimal.
+    /// The most digits before and after the point of a decimal.
     digits: (u64, u64),
 }
 
@@ -127,19 +129,19 @@ impl Facts {
     }
 }
 
-/// A point in time as a number of ticks since the epoch; `None` where 64 bits do not reach.
+/// A point in time as a number of ticks since 1970; `None` if it does not fit 64 bits.
 fn ticks(time: DateTime, per_second: i64) -> Option<i64> {
     let within = i64::from(time.nanos) / (1_000_000_000 / per_second);
     time.seconds.checked_mul(per_second)?.checked_add(within)
 }
 
-type AllFacts = BTreeMap<(KeyId, Kind), Facts>;
+type AllFacts = BTreeMap<(KeyId, ColumnKind), Facts>;
 
 /// Takes the ids and the properties of a row.
 type TakeRow<'t> = dyn FnMut(&[&Value], &[PropertyRow]) -> Result<()> + 't;
 
-/// Shows every row of a table.
-fn each_row(setting: &Setting<'_>, table: &Table, each: &mut TakeRow<'_>) -> Result<()> {
+/// Calls `each` with every row of a table.
+fn each_row(setting: &TablesExport<'_>, table: &ExportTable, each: &mut TakeRow<'_>) -> Result<()> {
     let labels = Selection::only(table.set);
     match table.edges {
         false => Selection::each_vertex(setting.view, &labels, &mut |row| each(&[row.id], row.properties)),
@@ -149,8 +151,8 @@ fn each_row(setting: &Setting<'_>, table: &Table, each: &mut TakeRow<'_>) -> Res
     }
 }
 
-/// Looks at all properties of a table, for its plain columns.
-fn look_for_plain(setting: &Setting<'_>, table: &Table) -> Result<Plain> {
+/// Reads all properties of a table, to decide its plain columns.
+fn look_for_plain(setting: &TablesExport<'_>, table: &ExportTable) -> Result<PlainKinds> {
     let mut looks = Looks::default();
     each_row(setting, table, &mut |_, properties| {
         looks.add(properties);
@@ -159,14 +161,18 @@ fn look_for_plain(setting: &Setting<'_>, table: &Table) -> Result<Plain> {
     Ok(looks.decide())
 }
 
-/// The kind of the column of what stands under one key of one element.
-fn kind_of(plain: Option<&Plain>, values: &[PropertyRow]) -> Kind {
-    plain.map_or_else(|| Kind::of(values), |plain| plain.kind(values[0].key))
+/// The kind of the column for the values under one key of one element.
+fn kind_of(plain: Option<&PlainKinds>, values: &[PropertyRow]) -> ColumnKind {
+    plain.map_or_else(|| ColumnKind::of(values), |plain| plain.kind(values[0].key))
 }
 
-/// Looks at all properties of a table, for its columns.
-fn look_through(setting: &Setting<'_>, table: &Table, plain: Option<&Plain>) -> Result<(Schema, AllFacts)> {
-    let (mut schema, mut facts) = (Schema::default(), AllFacts::new());
+/// Reads all properties of a table, to decide its columns.
+fn look_through(
+    setting: &TablesExport<'_>,
+    table: &ExportTable,
+    plain: Option<&PlainKinds>,
+) -> Result<(ColumnSchema, AllFacts)> {
+    let (mut schema, mut facts) = (ColumnSchema::default(), AllFacts::new());
     each_row(setting, table, &mut |_, properties| {
         for values in by_key(properties) {
             let kind = kind_of(plain, values);
@@ -174,7 +180,7 @@ fn look_through(setting: &Setting<'_>, table: &Table, plain: Option<&Plain>) -> 
             if matches!(kind.scalar, Scalar::DateTime | Scalar::Decimal) {
                 let facts = facts.entry((values[0].key, kind)).or_insert(Facts::NONE);
                 match plain {
-                    // What is counted here is counted again when rows are written.
+                    // These changes are counted when the rows are written.
                     Some(plain) => facts.add(&plain.convert(values, &mut PlainChanges::default())),
                     None => values.iter().for_each(|property| facts.add(&property.value)),
                 }
@@ -186,15 +192,15 @@ fn look_through(setting: &Setting<'_>, table: &Table, plain: Option<&Plain>) -> 
     Ok((schema, facts))
 }
 
-/// As what a value is stored.
+/// The stored type of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stored {
     Bool,
-    /// An integer of so many bits.
+    /// An integer of this many bits.
     Int(i8),
     F32,
     F64,
-    /// Ticks since the epoch; so many are a second.
+    /// Ticks since 1970; this many are a second.
     Time(i64),
     Decimal {
         scale: u64,
@@ -228,7 +234,7 @@ impl Stored {
         }
     }
 
-    /// Whether a reader of the file finds the type of the values in it.
+    /// Returns true if the file itself names the type of the values.
     fn is_natural(self) -> bool {
         !matches!(self, Stored::Text(scalar) if scalar != Scalar::String)
     }
@@ -262,11 +268,11 @@ impl Stored {
     }
 }
 
-/// A column and what waits to be written of it.
+/// A column, and its values that are not written yet.
 struct Column {
     name: String,
     stored: Stored,
-    /// Whether every row has one value, any has one or none, or any has a list or none.
+    /// REQUIRED: every row has one value. OPTIONAL: one or none. REPEATED: a list or none.
     repetition: Repetition,
     definitions: Vec<i16>,
     repetitions: Vec<i16>,
@@ -286,14 +292,14 @@ enum Values {
 
 /// The columns of a table: ids and label, then properties.
 fn columns(
-    setting: &Setting<'_>,
-    table: &Table,
-    schema: &Schema,
+    setting: &TablesExport<'_>,
+    table: &ExportTable,
+    schema: &ColumnSchema,
     facts: &AllFacts,
     changes: &mut PlainChanges,
 ) -> Result<Vec<Column>> {
-    let mut names = Names::new(setting.view.catalog());
-    // As they are called here, and as plain columns are called.
+    let mut names = CatalogNames::new(setting.view.catalog());
+    // Our name, and the name in plain columns.
     let is_plain = setting.options.plain;
     let name = |[name, plain]: [&'static str; 2]| if is_plain { plain } else { name };
     let ids: &[([&str; 2], IdKind)] = match table.edges {
@@ -322,13 +328,14 @@ fn columns(
     for ((key, kind), name) in schema.columns().zip(keys) {
         check_key(&name, kind)?;
         let stored = Stored::of(kind.scalar, facts.get(&(key, kind)).copied().unwrap_or(Facts::NONE));
-        let bare = stored.is_natural() && kind.shape != Shape::Several && !schema.is_mixed(key) && is_plain_name(&name);
+        let bare =
+            stored.is_natural() && kind.shape != ColumnShape::Several && !schema.is_mixed(key) && is_plain_name(&name);
         let name = match (plain_names.next(), bare) {
             (Some(plain), _) => plain,
             (None, true) => name.to_string(),
             (None, false) => format!("{name}:{}", kind.name()),
         };
-        let repetition = if kind.shape == Shape::One { Repetition::OPTIONAL } else { Repetition::REPEATED };
+        let repetition = if kind.shape == ColumnShape::One { Repetition::OPTIONAL } else { Repetition::REPEATED };
         columns.push(Column::new(name, stored, repetition));
     }
     Ok(columns)
@@ -348,7 +355,7 @@ impl Column {
         Column { name, stored, repetition, definitions: Vec::new(), repetitions: Vec::new(), values }
     }
 
-    /// How the file declares it.
+    /// The declaration of the column in the file.
     fn to_type(&self) -> Result<Type> {
         if self.repetition != Repetition::REPEATED {
             return self.stored.to_type(&self.name, self.repetition);
@@ -359,25 +366,25 @@ impl Column {
         outer.with_logical_type(Some(LogicalType::List)).build().map_err(failed)
     }
 
-    /// A row without a value.
+    /// Adds a row without a value.
     fn nothing(&mut self) {
         self.definitions.push(0);
         self.repetitions.push(0);
     }
 
-    /// A row with what stands under one key; returns about how many bytes it takes.
-    fn add(&mut self, kind: Kind, values: &[PropertyRow]) -> Result<usize> {
+    /// Adds a row with the values under one key. Returns about how many bytes it takes.
+    fn add(&mut self, kind: ColumnKind, values: &[PropertyRow]) -> Result<usize> {
         let mut bytes = 0;
         match (kind.shape, &values[0].value) {
-            (Shape::One, value) => {
+            (ColumnShape::One, value) => {
                 self.definitions.push(1);
                 bytes = self.push(value)?;
             }
-            (Shape::List, Value::List(items)) if items.is_empty() => {
+            (ColumnShape::List, Value::List(items)) if items.is_empty() => {
                 self.definitions.push(1);
                 self.repetitions.push(0);
             }
-            (Shape::List, Value::List(items)) => {
+            (ColumnShape::List, Value::List(items)) => {
                 for (at, item) in items.iter().enumerate() {
                     bytes += self.item(at, item)?;
                 }
@@ -405,7 +412,7 @@ impl Column {
             (Values::I32(values), Value::I16(number)) => values.push(i32::from(*number)),
             (Values::I32(values), Value::I32(number)) => values.push(*number),
             (Values::I64(values), Value::I64(number)) => values.push(*number),
-            // An id among wider ones.
+            // A narrow integer id in a column of longs.
             (Values::I64(values), Value::I32(number)) => values.push((*number).into()),
             (Values::I64(values), Value::DateTime(time)) => {
                 let Stored::Time(per_second) = self.stored else { return Err(unlike()) };
@@ -434,8 +441,8 @@ impl Column {
         Ok(16)
     }
 
-    /// Writes what waits.
-    fn write(&mut self, group: &mut SerializedRowGroupWriter<'_, Output>) -> Result<()> {
+    /// Writes the gathered values.
+    fn write(&mut self, group: &mut SerializedRowGroupWriter<'_, ExportFile>) -> Result<()> {
         let (definitions, repetitions) = (std::mem::take(&mut self.definitions), std::mem::take(&mut self.repetitions));
         let levels = Levels {
             definitions: (self.repetition != Repetition::REQUIRED).then_some(&definitions),
@@ -465,7 +472,7 @@ struct Levels<'l> {
 }
 
 fn write_values<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Output>,
+    group: &mut SerializedRowGroupWriter<'_, ExportFile>,
     values: &mut Vec<T::T>,
     levels: Levels<'_>,
 ) -> Result<()> {
@@ -478,7 +485,7 @@ fn write_values<T: DataType>(
     Ok(())
 }
 
-/// A decimal as a whole number of its last digit at a scale, in 16 bytes, the first of which is the highest.
+/// A decimal at a scale as a whole number of 16 bytes, highest byte first.
 fn decimal(number: &BigDecimal, scale: u64) -> Option<[u8; 16]> {
     let (digits, own) = number.as_bigint_and_exponent();
     let up = u32::try_from(i128::from(scale) - i128::from(own)).ok()?;
@@ -487,14 +494,14 @@ fn decimal(number: &BigDecimal, scale: u64) -> Option<[u8; 16]> {
 }
 
 struct Writer<'w> {
-    setting: &'w Setting<'w>,
-    table: &'w Table,
-    schema: &'w Schema,
-    /// For plain columns: what values become.
-    plain: Option<Plain>,
+    setting: &'w TablesExport<'w>,
+    table: &'w ExportTable,
+    schema: &'w ColumnSchema,
+    /// For plain columns: the kind of the column of each key.
+    plain: Option<PlainKinds>,
     columns: Vec<Column>,
-    file: SerializedFileWriter<Output>,
-    /// Rows that wait, and about how many bytes they take.
+    file: SerializedFileWriter<ExportFile>,
+    /// Rows that are not written yet, and about how many bytes they take.
     rows: usize,
     bytes: usize,
     counts: Counts,
@@ -527,12 +534,12 @@ impl Writer<'_> {
     }
 
     /// Ends a row with its properties.
-    fn row(&mut self, properties: &[PropertyRow], target: &mut Target<'_>) -> Result<()> {
+    fn row(&mut self, properties: &[PropertyRow], target: &mut ExportTarget<'_>) -> Result<()> {
         let fixed = self.columns.len() - self.schema.columns().count();
         let columns = &mut self.columns[fixed..];
-        // Properties come by key, and columns are in the order of keys, so each column is passed once.
+        // Properties are ordered by key, and so are columns: one pass over the columns is enough.
         let mut next = 0;
-        let mut groups: Vec<(usize, Kind, &[PropertyRow])> = by_key(properties)
+        let mut groups: Vec<(usize, ColumnKind, &[PropertyRow])> = by_key(properties)
             .map(|values| {
                 let kind = kind_of(self.plain.as_ref(), values);
                 (self.schema.position_of(values[0].key, kind), kind, values)
@@ -561,7 +568,7 @@ impl Writer<'_> {
         target.row(self.counts)
     }
 
-    /// Writes the rows that wait as a row group.
+    /// Writes the gathered rows as a row group.
     fn flush(&mut self) -> Result<()> {
         if self.rows == 0 {
             return Ok(());

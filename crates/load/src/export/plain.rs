@@ -11,8 +11,8 @@
 //!
 //! A decimal of more than 38 digits and a time that a timestamp cannot hold make the whole column text.
 //!
-//! A first look over a table finds what the values under each key have in common. Each row's values are then converted to the one
-//! kind of their key, before the writer of the format sees them. Everything that is converted is counted.
+//! A first pass over a table finds what the values under each key have in common. The values of each row are then converted
+//! to the one kind of their key, before the writer of the format gets them. Every conversion is counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -23,33 +23,33 @@ use smol_str::SmolStr;
 
 use super::PlainChanges;
 use super::elements::by_key;
-use super::kind::{Kind, Scalar, Shape};
+use super::kind::{ColumnKind, ColumnShape, Scalar};
 use super::text::scalar_text;
 
 /// What the values under one key of a table have in common.
 #[derive(Clone, Debug)]
 struct Common {
-    /// The types of the values, items of lists one by one.
+    /// The types of the values; for lists, of their items.
     scalars: BTreeSet<Scalar>,
-    /// Some element has several values, or a list.
+    /// True if some element has several values, or a list.
     list: bool,
-    /// Every whole number is exact as a double.
+    /// True if a double holds every whole number exactly.
     exact: bool,
 }
 
-/// The names of the columns that are no properties. SQL tools do not tell upper case from lower.
+/// Names of columns that are not properties. SQL tools do not distinguish upper and lower case.
 const RESERVED: [&str; 4] = ["id", "label", "src", "dst"];
 
-/// What a first look over a table finds.
+/// The result of the first pass over a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looks(BTreeMap<KeyId, Common>);
 
 /// The kind of the column of each key of a table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plain(BTreeMap<KeyId, Kind>);
+pub(crate) struct PlainKinds(BTreeMap<KeyId, ColumnKind>);
 
 impl Looks {
-    /// Takes the properties of an element into account.
+    /// Adds the properties of an element.
     pub(crate) fn add(&mut self, properties: &[PropertyRow]) {
         for values in by_key(properties) {
             let new = || Common { scalars: BTreeSet::new(), list: false, exact: true };
@@ -62,26 +62,26 @@ impl Looks {
         }
     }
 
-    /// Decides on the columns, once all is looked through.
-    pub(crate) fn decide(self) -> Plain {
-        Plain(self.0.into_iter().map(|(key, common)| (key, common.kind())).collect())
+    /// Decides the columns, after all elements were added.
+    pub(crate) fn decide(self) -> PlainKinds {
+        PlainKinds(self.0.into_iter().map(|(key, common)| (key, common.kind())).collect())
     }
 }
 
-impl Plain {
-    /// The kind of the column of a key that was looked through.
-    pub(crate) fn kind(&self, key: KeyId) -> Kind {
+impl PlainKinds {
+    /// The kind of the column of a key that was added.
+    pub(crate) fn kind(&self, key: KeyId) -> ColumnKind {
         self.0[&key]
     }
 
-    /// What stands under one key of one element, as one value of the kind of the key's column.
+    /// The values under one key of one element, as one value of the kind of the column.
     pub(crate) fn convert(&self, values: &[PropertyRow], changes: &mut PlainChanges) -> Value {
         convert_values(values, self.kind(values[0].key), changes)
     }
 }
 
 impl Common {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ColumnKind {
         let mut scalars = self.scalars.iter().copied();
         let common = scalars.next().and_then(|first| scalars.try_fold(first, wider));
         let scalar = match common {
@@ -90,13 +90,13 @@ impl Common {
             None | Some(Scalar::Any | Scalar::Char | Scalar::Duration) => Scalar::String,
             Some(other) => other,
         };
-        Kind { shape: if self.list { Shape::List } else { Shape::One }, scalar }
+        ColumnKind { shape: if self.list { ColumnShape::List } else { ColumnShape::One }, scalar }
     }
 }
 
-/// What stands under one key of one element, as one value of a kind.
-fn convert_values(values: &[PropertyRow], kind: Kind, changes: &mut PlainChanges) -> Value {
-    if kind.shape == Shape::One {
+/// The values under one key of one element, as one value of a kind.
+fn convert_values(values: &[PropertyRow], kind: ColumnKind, changes: &mut PlainChanges) -> Value {
+    if kind.shape == ColumnShape::One {
         return convert(&values[0].value, kind.scalar, changes);
     }
     changes.lists += u64::from(!is_listed(values));
@@ -110,7 +110,7 @@ fn is_listed(values: &[PropertyRow]) -> bool {
     values.len() > 1 || matches!(values[0].value, Value::List(_))
 }
 
-/// Shows every value under a key, items of a list one by one.
+/// Calls `each` with every value under a key; for lists, with their items.
 fn for_items(values: &[PropertyRow], each: &mut dyn FnMut(&Value)) {
     match values {
         [only] => match &only.value {
@@ -150,7 +150,7 @@ fn integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// A value as one of the type of its column.
+/// Converts a value to the type of its column.
 fn convert(value: &Value, target: Scalar, changes: &mut PlainChanges) -> Value {
     if let Value::DateTime(time) = value
         && target == Scalar::DateTime
@@ -169,7 +169,7 @@ fn convert(value: &Value, target: Scalar, changes: &mut PlainChanges) -> Value {
     Value::string(scalar_text(value))
 }
 
-/// A number as a wider type of number.
+/// Converts a number to a wider type of number.
 fn widened(value: &Value, target: Scalar) -> Option<Value> {
     let whole = integer(value);
     Some(match (target, value) {
@@ -184,10 +184,10 @@ fn widened(value: &Value, target: Scalar) -> Option<Value> {
     })
 }
 
-/// The names of the columns of some keys: the keys themselves, where no other column has that name.
+/// The names of the columns of these keys: the keys themselves, unless another column has the name.
 pub(crate) fn column_names(keys: &[SmolStr], changes: &mut PlainChanges) -> Vec<String> {
     let mut taken: HashSet<String> = RESERVED.map(str::to_owned).into();
-    // Keys that can have their own names have them, whatever order they come in.
+    // Every key that can have its own name gets it, whatever the order of the keys.
     let own: Vec<bool> = keys.iter().map(|key| taken.insert(key.to_lowercase())).collect();
     let named = keys.iter().zip(own).map(|(key, own)| match own {
         true => key.to_string(),

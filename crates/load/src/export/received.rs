@@ -1,7 +1,7 @@
-//! Elements that another program sent, as JSON lines: a graph that is exported from a server.
+//! Elements that a server sent, written as JSON lines.
 //!
-//! There is no view of such a graph, only its vertices and then its edges, one after the other, each with all it has. JSON lines
-//! need no more, so they are written as elements come, and memory is bounded by one of them.
+//! The client has no view of that graph. It gets the vertices and then the edges, one after the other, each with all its
+//! data. JSON lines need no more, so memory is bounded by one element.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,27 +9,27 @@ use std::sync::Arc;
 
 use mangrove_graph::{Catalog, Detached, DetachedVertexProperty, Error, KeyId, PropertyRow, Result, Value, VertexId};
 
-use super::elements::{EdgeRow, Names, VertexRow};
+use super::elements::{CatalogNames, EdgeRow, VertexRow};
 use super::json_lines::Lines;
-use super::output::Output;
+use super::output::ExportFile;
 use super::{ExportProgress, ExportReport, PROGRESS_ROWS};
 
-/// Takes one element, a detached one.
+/// Takes one detached element.
 pub type TakeElement<'t> = dyn FnMut(&Value) -> Result<()> + 't;
 
-/// Writes elements to a file of JSON lines, compressed as its name says. `produce` hands them over, vertices before the edges that
-/// name them.
+/// Writes elements to a file of JSON lines, compressed as its name says. `produce` calls its argument with the elements,
+/// vertices before edges.
 ///
-/// `progress` is called now and then; an error it returns, or `produce` does, ends the export and leaves no file.
+/// `progress` is called from time to time. An error from it or from `produce` ends the export and leaves no file.
 pub fn export_elements(
     path: &Path,
     produce: impl FnOnce(&mut TakeElement<'_>) -> Result<()>,
     progress: &mut dyn FnMut(ExportProgress) -> Result<()>,
 ) -> Result<ExportReport> {
-    let mut output = Output::create(path)?;
-    // Names have numbers here only: those of the sender are not known.
+    let mut output = ExportFile::create(path)?;
+    // A catalog of this function: the client does not know the numbers of names on the server.
     let catalog = Catalog::new();
-    let mut lines = Lines { names: Names::new(&catalog), line: Vec::new() };
+    let mut lines = Lines { names: CatalogNames::new(&catalog), line: Vec::new() };
     let mut report = ExportReport::default();
     produce(&mut |element| {
         let line = match element {
@@ -48,7 +48,7 @@ pub fn export_elements(
     Ok(report)
 }
 
-/// The line of an element, counted; `None` where it is neither vertex nor edge.
+/// Counts an element and returns its line; `None` if it is neither vertex nor edge.
 fn write<'l>(
     catalog: &Catalog,
     lines: &'l mut Lines<'_>,
@@ -60,7 +60,7 @@ fn write<'l>(
             report.vertices += 1;
             let label = catalog.intern_label_text(label);
             let properties = vertex_properties(catalog, properties);
-            // Only views know vertices by their internal ids.
+            // The internal id is not written; only views use it.
             let vertex = VertexId::from_bits(0);
             lines.vertex(&VertexRow { vertex, id, label, properties: &properties }).map(Some)
         }
@@ -75,7 +75,7 @@ fn write<'l>(
     }
 }
 
-/// The properties of a vertex, those of one key together and in their order.
+/// The properties of a vertex, grouped by key and in their order.
 fn vertex_properties(catalog: &Catalog, properties: &[DetachedVertexProperty]) -> Vec<PropertyRow> {
     let mut rows: Vec<PropertyRow> = properties
         .iter()

@@ -1,8 +1,7 @@
-//! One file a label, for formats that are tables: which files there are, and several written at once.
+//! One file a label, for formats that are tables: which files there are, and the threads that write several at once.
 //!
-//! Files are named after what they hold, `vertices_person.csv` and `edges_knows.csv`; characters that file systems or
-//! patterns could take amiss become `_`, and a number tells names apart that became equal. Labels
-//! themselves stand in the files.
+//! A file is named after its content, as `vertices_person.csv` and `edges_knows.csv`. Characters that file systems or
+//! patterns treat specially become `_`, and names that become equal get a number. The label itself stands in the file.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,15 +12,15 @@ use mangrove_graph::{Error, ErrorKind, GraphView, LabelSetId, Result, UserId, Va
 use smol_str::SmolStr;
 
 use super::elements::Selection;
-use super::kind::{Kind, Scalar, Schema};
-use super::output::Output;
+use super::kind::{ColumnKind, ColumnSchema, Scalar};
+use super::output::ExportFile;
 #[cfg(feature = "parquet")]
 use super::parquet;
-use super::{Counts, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, Target, csv};
-use crate::id_map::FileId;
+use super::{Counts, ExportFormat, ExportOptions, ExportProgress, ExportReport, ExportTarget, Losses, csv};
+use crate::values::FileId;
 
 /// One file: the vertices or the edges of a label set.
-pub(crate) struct Table {
+pub(crate) struct ExportTable {
     pub(crate) set: LabelSetId,
     pub(crate) label: SmolStr,
     pub(crate) edges: bool,
@@ -29,27 +28,27 @@ pub(crate) struct Table {
 }
 
 /// What all tables of an export share.
-pub(crate) struct Setting<'e> {
+pub(crate) struct TablesExport<'e> {
     pub(crate) view: &'e dyn GraphView,
     pub(crate) selection: &'e Selection,
     pub(crate) options: &'e ExportOptions,
-    /// How the ids of all vertices, and of all edges, are written.
+    /// How the ids of vertices, and those of edges, are written.
     pub(crate) vertex_ids: IdKind,
     pub(crate) edge_ids: IdKind,
 }
 
-/// What the texts of a column of ids need beside them.
+/// What a column of ids must say for the loader to read the same ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdKind {
-    /// Nothing: all are whole numbers, which are longs.
+    /// Nothing: all ids are whole numbers, which load as longs.
     Longs,
-    /// Nothing: whole numbers are longs, other texts are texts.
+    /// Nothing: ids are longs and texts, and no text looks like a whole number.
     Plain,
-    /// A type.
+    /// The type of all ids.
     Typed(Scalar),
 }
 
-/// Writes the tables of a graph into a folder, which may be there and then must be empty.
+/// Writes the tables of a graph into a folder, which is made or must be empty.
 pub(crate) fn write(
     view: &dyn GraphView,
     selection: &Selection,
@@ -69,7 +68,7 @@ pub(crate) fn write(
     }
     prepare_folder(folder)?;
     let tables = list(view, selection, folder, options)?;
-    let setting = Setting {
+    let setting = TablesExport {
         view,
         selection,
         options,
@@ -79,7 +78,7 @@ pub(crate) fn write(
     let next = AtomicUsize::new(0);
     let shared = Mutex::new(Shared { counts: Counts::default(), losses: Losses::default(), failure: None });
     let work = |tell: &mut dyn FnMut(Counts) -> Result<()>| {
-        // A number a worker takes is nobody else's; nothing more is published by it.
+        // Relaxed: the counter only gives each worker tables of its own; the tables were there before the threads.
         while let Some(table) = tables.get(next.fetch_add(1, Ordering::Relaxed)) {
             if shared.lock().expect("no holder panics").failure.is_some() {
                 return;
@@ -99,7 +98,7 @@ pub(crate) fn write(
         for _ in 0..others {
             scope.spawn(|| work(&mut |_| Ok(())));
         }
-        // The callback is the caller's, so it is called on the caller's thread.
+        // The progress callback is called on the caller's thread only.
         work(progress);
     });
     let Shared { counts, losses, failure } = shared.into_inner().expect("no holder panics");
@@ -112,7 +111,7 @@ pub(crate) fn write(
     }
 }
 
-/// What workers tell each other.
+/// The state that the workers share.
 struct Shared {
     counts: Counts,
     losses: Losses,
@@ -120,8 +119,8 @@ struct Shared {
 }
 
 fn write_table(
-    setting: &Setting<'_>,
-    table: &Table,
+    setting: &TablesExport<'_>,
+    table: &ExportTable,
     shared: &Mutex<Shared>,
     tell: &mut dyn FnMut(Counts) -> Result<()>,
 ) -> Result<Losses> {
@@ -132,7 +131,7 @@ fn write_table(
         shared.counts.edges += counts.edges - before.edges;
         before = counts;
         match &shared.failure {
-            // Another worker's; it is reported once.
+            // Another worker failed, and its error is the one that is returned.
             Some(_) => Err(Error::new(ErrorKind::Cancelled, "another table failed")),
             None => Ok(shared.counts),
         }
@@ -140,17 +139,17 @@ fn write_table(
     let mut progress = |counts: Counts| add(counts).and_then(&mut *tell);
     #[cfg(feature = "parquet")]
     if setting.options.format == ExportFormat::Parquet {
-        // Rows become columns before anything of them is written.
+        // Rows are gathered into row groups, so `target` has no stream of its own.
         let mut nowhere = std::io::sink();
-        let mut target = Target { out: &mut nowhere, losses: Losses::default(), progress: &mut progress };
-        let (output, counts) = parquet::write(setting, table, Output::create(&table.path)?, &mut target)?;
+        let mut target = ExportTarget { out: &mut nowhere, losses: Losses::default(), progress: &mut progress };
+        let (output, counts) = parquet::write(setting, table, ExportFile::create(&table.path)?, &mut target)?;
         (target.progress)(counts)?;
         output.finish()?;
         return Ok(target.losses);
     }
     let schema = schema(setting, table)?;
-    let mut output = Output::create(&table.path)?;
-    let mut target = Target { out: &mut output, losses: Losses::default(), progress: &mut progress };
+    let mut output = ExportFile::create(&table.path)?;
+    let mut target = ExportTarget { out: &mut output, losses: Losses::default(), progress: &mut progress };
     let counts = csv::write(setting, table, &schema, &mut target)?;
     let losses = target.losses;
     (target.progress)(counts)?;
@@ -158,9 +157,9 @@ fn write_table(
     Ok(losses)
 }
 
-/// Looks the properties of a table through for its columns.
-fn schema(setting: &Setting<'_>, table: &Table) -> Result<Schema> {
-    let mut schema = Schema::default();
+/// Reads the properties of a table to find its columns.
+fn schema(setting: &TablesExport<'_>, table: &ExportTable) -> Result<ColumnSchema> {
+    let mut schema = ColumnSchema::default();
     let labels = Selection::only(table.set);
     match table.edges {
         false => Selection::each_vertex(setting.view, &labels, &mut |row| {
@@ -189,11 +188,16 @@ fn prepare_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn list(view: &dyn GraphView, selection: &Selection, folder: &Path, options: &ExportOptions) -> Result<Vec<Table>> {
+fn list(
+    view: &dyn GraphView,
+    selection: &Selection,
+    folder: &Path,
+    options: &ExportOptions,
+) -> Result<Vec<ExportTable>> {
     let mut taken = HashSet::new();
     let mut tables = Vec::new();
     let extension = match (options.format, options.compression) {
-        // What compresses inside has the same name.
+        // Parquet compresses inside, so its extension does not change.
         (ExportFormat::Parquet, _) => "parquet".to_owned(),
         (_, None) => "csv".to_owned(),
         (_, Some(packed)) => format!("csv.{}", packed.extension()),
@@ -208,20 +212,20 @@ fn list(view: &dyn GraphView, selection: &Selection, folder: &Path, options: &Ex
                 .map(|number| if number == 1 { stem.clone() } else { format!("{stem}_{number}") })
                 .find(|name| taken.insert(name.to_lowercase()))
                 .expect("some number is free");
-            tables.push(Table { set, label, edges, path: folder.join(format!("{name}.{extension}")) });
+            tables.push(ExportTable { set, label, edges, path: folder.join(format!("{name}.{extension}")) });
         }
     }
     Ok(tables)
 }
 
-/// How ids have to be written for the loader to read the same ones.
-/// For plain columns: so that one type holds all of them.
+/// How the ids of vertices, or of edges, are written: such that the loader reads the same ids, or, for plain columns, such
+/// that one type holds all of them.
 fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, edges: bool) -> Result<IdKind> {
     let (mut plain, mut whole, mut met) = (true, true, None);
     let mut add = |id: &Value| {
         let scalar = Scalar::of(id);
         whole &= matches!(scalar, Scalar::I32 | Scalar::I64);
-        // Only what is unlike the rest needs a closer look: ids of one type are the rule.
+        // Ids of one type are the rule; only ids of another type than the first take more work.
         plain &= match id {
             Value::I64(_) => true,
             Value::String(text) => {
@@ -249,7 +253,7 @@ fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, edges: b
 }
 
 impl IdKind {
-    /// What stands behind the name of a column of ids.
+    /// The part of the header after the name of a column of ids.
     pub(crate) fn suffix(self) -> String {
         match self {
             IdKind::Longs | IdKind::Plain => String::new(),
@@ -257,7 +261,7 @@ impl IdKind {
         }
     }
 
-    /// What the texts are written as.
+    /// The type with which an id is written.
     pub(crate) fn scalar(self, id: &Value) -> Scalar {
         match self {
             IdKind::Longs | IdKind::Plain => Scalar::of(id),
@@ -266,8 +270,8 @@ impl IdKind {
     }
 }
 
-/// Whether a text is a key that a header can name.
-pub(crate) fn check_key(key: &str, kind: Kind) -> Result<()> {
+/// Fails if a header cannot hold a key.
+pub(crate) fn check_key(key: &str, kind: ColumnKind) -> Result<()> {
     if key.trim() == key && !key.is_empty() {
         return Ok(());
     }
@@ -277,7 +281,7 @@ pub(crate) fn check_key(key: &str, kind: Kind) -> Result<()> {
     )))
 }
 
-/// The id a reader of plain texts would make of a text.
+/// Returns true if the loader reads the text of an id, without a type, as the same id.
 pub(crate) fn is_plain_id(id: &Value) -> bool {
     let mut text = Vec::new();
     let written = super::text::write_scalar(&mut text, Scalar::of(id), id);

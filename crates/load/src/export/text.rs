@@ -1,4 +1,4 @@
-//! Values as the text of a field: what [`crate::column_type::ColumnType::parse`] reads back.
+//! Values as the text of a field, in the form that [`crate::values::ColumnType::parse`] reads.
 
 use std::io::Write;
 
@@ -6,20 +6,19 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use mangrove_graph::{PropertyRow, Result, Value};
 
-use super::kind::{Kind, Scalar, Shape};
-use crate::temporal;
-use crate::typed_json::{write_string, write_value};
+use super::kind::{ColumnKind, ColumnShape, Scalar};
+use crate::values::{temporal, write_string, write_value};
 
-/// Writes what stands under one key of one element, which is of this kind.
-pub(crate) fn write_values(out: &mut Vec<u8>, kind: Kind, values: &[PropertyRow]) -> Result<()> {
+/// Writes the values under one key of one element. `kind` is their kind.
+pub(crate) fn write_values(out: &mut Vec<u8>, kind: ColumnKind, values: &[PropertyRow]) -> Result<()> {
     match (kind.shape, &values[0].value) {
-        (Shape::One, value) => write_scalar(out, kind.scalar, value),
-        (Shape::List, Value::List(items)) => write_items(out, kind.scalar, items.iter()),
+        (ColumnShape::One, value) => write_scalar(out, kind.scalar, value),
+        (ColumnShape::List, Value::List(items)) => write_items(out, kind.scalar, items.iter()),
         _ => write_items(out, kind.scalar, values.iter().map(|property| &property.value)),
     }
 }
 
-/// A list in brackets; texts in it as JSON strings, so that they may hold commas and brackets.
+/// Writes a list in brackets. Texts in it are JSON strings, so that they may hold commas and brackets.
 fn write_items<'v>(out: &mut Vec<u8>, scalar: Scalar, items: impl Iterator<Item = &'v Value>) -> Result<()> {
     out.push(b'[');
     for (at, item) in items.enumerate() {
@@ -28,7 +27,7 @@ fn write_items<'v>(out: &mut Vec<u8>, scalar: Scalar, items: impl Iterator<Item 
         }
         match item {
             Value::String(text) if scalar != Scalar::Any => write_string(out, text),
-            // No bytes are no text, which only quotes can hold.
+            // An empty value of bytes has no text, so it needs quotes.
             Value::Bytes(bytes) if scalar != Scalar::Any => write_string(out, &BASE64_STANDARD.encode(bytes)),
             Value::Char(character) if scalar != Scalar::Any => write_string(out, character.encode_utf8(&mut [0; 4])),
             item => write_scalar(out, scalar, item)?,
@@ -63,10 +62,10 @@ pub(crate) fn write_scalar(out: &mut Vec<u8>, scalar: Scalar, value: &Value) -> 
     Ok(())
 }
 
-/// One value as the text of a field.
+/// The text of one value.
 pub(crate) fn scalar_text(value: &Value) -> String {
     let mut out = Vec::new();
-    // What cannot be written has no text to show.
+    // A value that cannot be written has an empty text.
     let _ = write_scalar(&mut out, Scalar::of(value), value);
     String::from_utf8_lossy(&out).into_owned()
 }

@@ -1,8 +1,10 @@
-//! Columns of a row group: their stored values with levels, and the values of a graph made of these.
+//! Columns of a row group: values made of stored values and levels.
 //!
-//! Every part of a column (a list of groups has several) is read for the same rows, then all are walked through together, row by
-//! row, as the shape of the column says: a level of definition tells whether something is there, one of repetition whether a list
-//! goes on. A value that cannot be kept (a text that is not UTF-8, a null in a list) spoils its row, not the file.
+//! A column may have several stored parts (a list of groups has one for each field). Every part is read for the same rows,
+//! then all are walked together, row by row. The definition level of an entry says how much of a path is there. The
+//! repetition level says which list it continues.
+//!
+//! A value that a property cannot hold (text that is not UTF-8, a null in a list) rejects its row, not the file.
 
 use std::sync::Arc;
 
@@ -14,41 +16,41 @@ use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::file::metadata::RowGroupMetaData;
 use uuid::Uuid;
 
-use super::pages::{Budget, Pages};
-use super::schema::{Decode, Field, Node, Shape};
+use super::pages::{PageBudget, Pages};
+use super::schema::{Decode, Node, ParquetField, ParquetShape};
 use super::{ParquetFile, damaged, decoding};
 
-/// A value, [`Value::Null`] where there is none, or what is wrong with it.
-pub(super) type Cell = std::result::Result<Value, &'static str>;
+/// A value; [`Value::Null`] if there is none, or the reason why it cannot be kept.
+pub(crate) type ParquetCell = std::result::Result<Value, &'static str>;
 
-/// One column of a row group, being read.
-pub(super) struct Column<'f> {
-    field: &'f Field,
-    shape: &'f Shape,
+/// A column of a row group that is being read.
+pub(crate) struct ParquetColumn<'f> {
+    field: &'f ParquetField,
+    shape: &'f ParquetShape,
     leaves: Vec<Leaf>,
 }
 
-/// A part of a column.
+/// A stored part of a column.
 struct Leaf {
     reader: ColumnReader,
     decode: Decode,
-    budget: Budget,
+    budget: PageBudget,
     definition_max: i16,
     definitions: Vec<i16>,
     repetitions: Vec<i16>,
-    /// How many levels are there, and how many were passed.
+    /// How many levels were read, and how many of them were used.
     levels: usize,
     at: usize,
-    values: std::vec::IntoIter<Cell>,
+    values: std::vec::IntoIter<ParquetCell>,
 }
 
-impl<'f> Column<'f> {
+impl<'f> ParquetColumn<'f> {
     /// Begins a column.
-    pub(super) fn open(
+    pub(crate) fn open(
         file: &'f ParquetFile,
         group: &RowGroupMetaData,
-        field: &'f Field,
-        budget: &Budget,
+        field: &'f ParquetField,
+        budget: &PageBudget,
     ) -> Result<Self> {
         let shape = field.shape.as_ref().map_err(Clone::clone)?;
         let leaves = field.leaves.clone().zip(&shape.decoders).map(|(at, decode)| {
@@ -68,17 +70,18 @@ impl<'f> Column<'f> {
                 values: Vec::new().into_iter(),
             })
         });
-        let column = Column { field, shape, leaves: leaves.collect::<Result<_>>().map_err(|e| place(field, e))? };
+        let column =
+            ParquetColumn { field, shape, leaves: leaves.collect::<Result<_>>().map_err(|e| place(field, e))? };
         Ok(column)
     }
 
-    /// Reads the values of the next rows, of which there must be as many.
-    pub(super) fn read(&mut self, rows: usize) -> Result<Vec<Cell>> {
+    /// Reads the values of the next rows. The row group must have that many more.
+    pub(crate) fn read(&mut self, rows: usize) -> Result<Vec<ParquetCell>> {
         let field = self.field;
         self.read_cells(rows).map_err(|e| place(field, e))
     }
 
-    fn read_cells(&mut self, rows: usize) -> Result<Vec<Cell>> {
+    fn read_cells(&mut self, rows: usize) -> Result<Vec<ParquetCell>> {
         self.leaves.iter_mut().try_for_each(|leaf| leaf.read(rows))?;
         let node = &self.shape.node;
         let cells = (0..rows).map(|_| {
@@ -91,7 +94,7 @@ impl<'f> Column<'f> {
                 if keeps(&value) { Ok(value) } else { Err("it has a null inside, or is nested too deep") }
             }))
         });
-        let cells = cells.collect::<Result<Vec<Cell>>>()?;
+        let cells = cells.collect::<Result<Vec<ParquetCell>>>()?;
         match self.leaves.iter().all(|leaf| leaf.at == leaf.levels) {
             true => Ok(cells),
             false => Err(damaged("its levels do not fit its rows")),
@@ -99,7 +102,7 @@ impl<'f> Column<'f> {
     }
 }
 
-fn place(field: &Field, error: Error) -> Error {
+fn place(field: &ParquetField, error: Error) -> Error {
     error.context(format!("column '{}'", field.name))
 }
 
@@ -142,7 +145,7 @@ impl Leaf {
         Ok(())
     }
 
-    /// How far the next entry is defined; `None` at the end.
+    /// The definition level of the next entry; `None` at the end.
     fn definition(&self) -> Option<i16> {
         match self.definition_max {
             0 => (self.at < self.levels).then_some(0),
@@ -150,16 +153,16 @@ impl Leaf {
         }
     }
 
-    /// Which list the next entry goes on with: 0 is a new row, as is the end.
+    /// The repetition level of the next entry: 0 starts a new row, and stands for the end.
     fn repetition(&self) -> i16 {
         self.repetitions.get(self.at).copied().unwrap_or(0)
     }
 }
 
-/// What was read of a part.
+/// What was read of a stored part.
 struct Read {
     levels: usize,
-    values: Vec<Cell>,
+    values: Vec<ParquetCell>,
 }
 
 fn read<T: DataType>(
@@ -167,7 +170,7 @@ fn read<T: DataType>(
     rows: usize,
     definitions: &mut Vec<i16>,
     repetitions: &mut Vec<i16>,
-    make: impl Fn(T::T) -> Cell,
+    make: impl Fn(T::T) -> ParquetCell,
 ) -> Result<Read> {
     let mut stored = Vec::new();
     let outcome = reader.read_records(rows, Some(definitions), Some(repetitions), &mut stored);
@@ -178,8 +181,8 @@ fn read<T: DataType>(
     Ok(Read { levels, values: stored.into_iter().map(make).collect() })
 }
 
-/// The next value of a shape. The outer error is a file whose levels contradict each other.
-fn assemble(node: &Node, leaves: &mut [Leaf]) -> Result<Cell> {
+/// The next value of a shape. The outer error means that levels contradict each other: the file is damaged.
+fn assemble(node: &Node, leaves: &mut [Leaf]) -> Result<ParquetCell> {
     match node {
         Node::Leaf(at) => {
             let leaf = &mut leaves[*at];
@@ -234,7 +237,7 @@ fn assemble(node: &Node, leaves: &mut [Leaf]) -> Result<Cell> {
             let (mut entries, mut spoiled) = (Vec::with_capacity(fields.len()), None);
             for (name, field) in fields {
                 match assemble(field, leaves)? {
-                    // A field without a value is none.
+                    // A field of a group without a value is left out.
                     Ok(Value::Null) => {}
                     Ok(value) => set_entry(&mut entries, Value::string(name.as_str()), value),
                     Err(reason) => spoiled = Some(reason),
@@ -249,7 +252,7 @@ fn ended() -> Error {
     damaged("its levels do not fit its values")
 }
 
-/// Passes the entry that stands for something that is not there.
+/// Skips the entry that stands for a missing value.
 fn pass(node: &Node, leaves: &mut [Leaf]) {
     match node {
         Node::Leaf(at) => leaves[*at].at += 1,
@@ -262,7 +265,7 @@ fn pass(node: &Node, leaves: &mut [Leaf]) {
     }
 }
 
-/// Sets an entry of a map; of equal keys the last one counts.
+/// Sets an entry of a map. A later value replaces an earlier one of an equal key.
 fn set_entry(entries: &mut Vec<(Value, Value)>, key: Value, value: Value) {
     match entries.iter_mut().find(|(other, _)| mangrove_graph::compare::equivalent(other, &key)) {
         Some((_, old)) => *old = value,
@@ -271,7 +274,7 @@ fn set_entry(entries: &mut Vec<(Value, Value)>, key: Value, value: Value) {
 }
 
 impl Decode {
-    /// The value of an integer, given with its sign and as it is stored.
+    /// The value of an integer, given as signed number and as stored bits.
     fn int(self, number: i64, bits: u64) -> Value {
         match self {
             Decode::I8 => Value::I8(number as i8),
@@ -296,7 +299,7 @@ impl Decode {
     }
 
     /// The value of bytes.
-    fn bytes(self, bytes: &[u8]) -> Cell {
+    fn bytes(self, bytes: &[u8]) -> ParquetCell {
         Ok(match self {
             Decode::String => Value::String(std::str::from_utf8(bytes).map_err(|_| "it is not valid UTF-8")?.into()),
             Decode::Decimal { scale } => {
@@ -313,7 +316,7 @@ impl Decode {
     }
 }
 
-/// Nanoseconds of a day, and a day by its Julian number.
+/// A time stored as nanoseconds of a day and a Julian day number.
 fn int96(time: &Int96) -> DateTime {
     const EPOCH: i64 = 2_440_588;
     let [low, high, day] = time.data() else { return DateTime::from_epoch_millis(0) };
@@ -326,8 +329,8 @@ fn int96(time: &Int96) -> DateTime {
     }
 }
 
-/// Months, days and milliseconds.
-fn interval(bytes: &[u8]) -> Cell {
+/// An interval of months, days and milliseconds.
+fn interval(bytes: &[u8]) -> ParquetCell {
     let parts: &[u8; 12] = bytes.try_into().map_err(|_| "an interval has 12 bytes")?;
     let part = |at: usize| u32::from_le_bytes([parts[at], parts[at + 1], parts[at + 2], parts[at + 3]]);
     if part(0) != 0 {

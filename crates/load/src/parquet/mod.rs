@@ -1,19 +1,23 @@
-//! Tables in Parquet: the columns of a file, and its rows as those of any other table.
+//! Columns of Parquet files, decoded within bounds.
 //!
-//! A column is called as in the header of a CSV file (`header`), so `~id`, `~label`, `name` and `age:int` mean the same; a mapping
-//! applies as well. Where neither says a type, values are what the file says they are (`schema`). What has no value is null in
-//! the file; texts have no other form of it.
+//! A column is named as in the header of a CSV file (`plan::header`), so `~id`, `~label`, `name` and `age:int` mean the
+//! same, and a mapping applies as well. If neither gives a type, values have the type that the file declares (`schema`). A
+//! missing value is a null in the file; no text stands for it.
 //!
-//! The library for Parquet decodes columns; what stands around that is here, because a file may come from anywhere: the footer is
-//! walked through before it is decoded (`thrift`), pages are unpacked within bounds (`pages`), and what panics all the same is a damaged
-//! file. Levels become lists and maps in `assemble`. Row groups are read by several threads, each a few thousand rows at a time.
+//! A file may come from a stranger, so nothing it declares is believed before it is checked:
 //!
-//! Not here: encrypted files, columns in other files, the compressions lz4, lzo and brotli, which are refused by name; and what an
-//! index of pages, statistics or Bloom filters would save, since a load reads everything.
+//! - the footer is walked before it is decoded (`thrift`);
+//! - pages are unpacked within limits (`pages`);
+//! - a panic of the decoder is reported as a damaged file ([`guarded`]).
+//!
+//! The library `parquet` decodes values; `assemble` turns values and levels into lists and maps. `table::parquet` reads row
+//! groups with several threads.
+//!
+//! Not here: encrypted files, columns in other files, and the compressions lz4, lzo and brotli, which are refused by name;
+//! page indexes, statistics and Bloom filters, since a load reads everything.
 
 mod assemble;
 mod pages;
-mod rows;
 mod schema;
 mod thrift;
 
@@ -24,29 +28,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::values::ColumnType;
 use mangrove_graph::{Error, ErrorKind, Result};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
-use crate::column_type::ColumnType;
+pub(crate) use assemble::{ParquetCell, ParquetColumn};
+pub(crate) use pages::PageBudget;
+pub(crate) use schema::ParquetField;
 
-pub(crate) use rows::each_batch;
-use schema::Field;
-
-/// What a file begins and ends with.
+/// The first and the last four bytes of a file.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// The same of one whose footer is encrypted.
+/// The same, if the footer is encrypted.
 const MAGIC_ENCRYPTED: &[u8; 4] = b"PARE";
-/// How long a footer may be. It has some hundred bytes for each column of each row group.
+/// The most bytes of a footer. It has some hundred bytes for each column of each row group.
 const FOOTER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// A file whose footer was read.
+/// A file whose footer was read and checked.
 pub(crate) struct ParquetFile {
     path: PathBuf,
     file: Arc<File>,
-    len: u64,
-    metadata: ParquetMetaData,
-    fields: Vec<Field>,
+    pub(crate) len: u64,
+    pub(crate) metadata: ParquetMetaData,
+    pub(crate) fields: Vec<ParquetField>,
 }
 
 impl fmt::Debug for ParquetFile {
@@ -81,7 +85,7 @@ impl ParquetFile {
     }
 }
 
-/// Reads the last part of a file, which says where everything else is.
+/// Reads the footer, which says where everything else is.
 fn read_footer(file: &File, len: u64) -> Result<Vec<u8>> {
     let no_parquet = |what: &str| Error::new(ErrorKind::Syntax, format!("this is no Parquet file: {what}"));
     // Both marks, and the length of the footer.
@@ -122,12 +126,12 @@ fn read_footer(file: &File, len: u64) -> Result<Vec<u8>> {
     Ok(footer)
 }
 
-/// The error for a file that is not what it claims to be.
-fn damaged(what: &str) -> Error {
+/// The error for a damaged file.
+pub(crate) fn damaged(what: &str) -> Error {
     Error::new(ErrorKind::Syntax, format!("damaged Parquet: {what}"))
 }
 
-/// What the library says about a file.
+/// The error for a failure of the library.
 fn decoding(error: &ParquetError) -> Error {
     match error {
         ParquetError::General(message) | ParquetError::EOF(message) => damaged(message),
@@ -136,9 +140,9 @@ fn decoding(error: &ParquetError) -> Error {
     }
 }
 
-/// Does something with bytes of a stranger by code that is not ours: where it panics, the bytes are damaged.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    // What the work had in hand is dropped with it, so that nobody sees it half done.
+/// Runs code of the library on bytes of a stranger. If it panics, the bytes are damaged.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // The state of the work is dropped with it, so no half-changed state is seen.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(damaged(message.unwrap_or("it cannot be decoded")))

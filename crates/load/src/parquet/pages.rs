@@ -1,9 +1,13 @@
-//! The pages of a column, unpacked, within bounds.
+//! The pages of a column, unpacked within limits.
 //!
-//! A page declares how large it is unpacked, how many values it has, and how many its dictionary has, and decoders make room for as
-//! much as is declared. So every declaration is held against what is really there before a decoder sees the page: sizes
-//! against the compressed bytes and against [`PAGES_BYTES_MAX`] for all columns of a row group together, counts of a dictionary
-//! against its bytes, counts of values where each takes room at once against [`VALUES_MAX`].
+//! A page declares its unpacked size, its number of values, and the size of its dictionary, and a decoder allocates as much
+//! as is declared. So every declaration is checked before a decoder sees the page:
+//!
+//! | declared | checked against |
+//! |---|---|
+//! | unpacked size | the compressed bytes, and [`PAGES_BYTES_MAX`] for all columns of a row group together |
+//! | entries of a dictionary | the bytes of the dictionary |
+//! | values, if each takes memory at once | [`VALUES_MAX`] |
 
 use std::fs::File;
 use std::io::Read;
@@ -16,15 +20,15 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 
-use super::thrift::{Fault, Kind, Thrift};
+use super::thrift::{Fault, Thrift, ThriftKind};
 
-/// Unpacked pages of one row group that are in memory at once: of each column the current one and its dictionary.
+/// The most bytes of unpacked pages of one row group in memory: for each column the current page and its dictionary.
 const PAGES_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Values of one page, or of one row, where all of them are in memory at once.
-pub(super) const VALUES_MAX: u64 = 4 * 1024 * 1024;
-/// How long the header of a page may be; statistics in it hold a value or two.
+/// The most values of one page, or of one row, if all of them are in memory at once.
+pub(crate) const VALUES_MAX: u64 = 4 * 1024 * 1024;
+/// The most bytes of the header of a page. Statistics in it hold a value or two.
 const HEADER_BYTES_MAX: u64 = 1024 * 1024;
-/// How much of a header is read at first; it rarely has a hundred bytes.
+/// Bytes of a header that are read at first. It rarely has a hundred.
 const HEADER_BYTES: u64 = 1024;
 
 type Result<T> = std::result::Result<T, ParquetError>;
@@ -33,26 +37,26 @@ fn damaged(what: impl std::fmt::Display) -> ParquetError {
     ParquetError::General(what.to_string())
 }
 
-/// What the pages of a row group, and the values of a column's current rows, may still take.
+/// The budget of the pages of a row group, and of the values of a column's current rows.
 #[derive(Clone, Default)]
-pub(super) struct Budget {
-    /// Bytes of pages, of all columns.
+pub(crate) struct PageBudget {
+    /// Bytes of pages in memory, of all columns.
     bytes: Arc<AtomicU64>,
     /// Values of this column since the last rows were taken.
     values: Arc<AtomicU64>,
 }
 
-// Counts that one thread at a time works with; nothing is published by them.
+// Relaxed: one thread at a time reads a row group, and no other memory depends on the counts.
 const ORDER: Ordering = Ordering::Relaxed;
 
-impl Budget {
-    /// The same bytes for another column.
-    pub(super) fn for_column(&self) -> Self {
-        Budget { bytes: self.bytes.clone(), values: Arc::default() }
+impl PageBudget {
+    /// The budget of another column of the same row group.
+    pub(crate) fn for_column(&self) -> Self {
+        PageBudget { bytes: self.bytes.clone(), values: Arc::default() }
     }
 
-    /// Forgets the values of the rows before.
-    pub(super) fn begin_rows(&self) {
+    /// Starts counting the values of new rows.
+    pub(crate) fn begin_rows(&self) {
         self.values.store(0, ORDER);
     }
 
@@ -77,20 +81,20 @@ impl Budget {
 }
 
 /// Reads the pages of one column of one row group.
-pub(super) struct Pages {
+pub(crate) struct Pages {
     file: Arc<File>,
-    /// The part of the file that is still to be read.
+    /// The part of the file that is not read yet.
     at: u64,
     end: u64,
     codec: CompressionCodec,
     physical: Type,
-    /// Bytes of a value where all take the same.
+    /// Bytes of a value, if all values have the same size.
     width: Option<u64>,
     levels: Levels,
-    budget: Budget,
+    budget: PageBudget,
     /// Bytes of the current dictionary and of the current page of values.
     held: [u64; 2],
-    /// A header that was looked at, and where its page begins.
+    /// A header that was read but not used yet.
     peeked: Option<Header>,
 }
 
@@ -103,7 +107,7 @@ struct Levels {
 
 impl Pages {
     /// The pages of a column chunk of a file that has `len` bytes.
-    pub(super) fn new(file: Arc<File>, len: u64, chunk: &ColumnChunkMetaData, budget: Budget) -> Result<Self> {
+    pub(crate) fn new(file: Arc<File>, len: u64, chunk: &ColumnChunkMetaData, budget: PageBudget) -> Result<Self> {
         let begin = chunk.dictionary_page_offset().unwrap_or(i64::MAX).min(chunk.data_page_offset());
         let (Ok(at), Ok(size)) = (u64::try_from(begin), u64::try_from(chunk.compressed_size())) else {
             return Err(damaged("it lies before the beginning of the file"));
@@ -135,7 +139,7 @@ impl Pages {
         })
     }
 
-    /// Reads a part of the file; `end` has said that it is there.
+    /// Reads a part of the file. The caller has checked that it is within the file.
     fn read(&self, at: u64, len: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; len as usize];
         self.file.read_exact_at(&mut bytes, at)?;
@@ -177,12 +181,12 @@ impl Pages {
 
     fn page(&mut self, header: &Header) -> Result<Page> {
         let role = usize::from(header.kind != PageKind::Dictionary);
-        // The page before goes when this one comes.
+        // The page before is dropped when this one is read.
         let before = std::mem::replace(&mut self.held[role], header.unpacked);
         self.budget.exchange(before, header.unpacked)?;
         let bytes = self.read(self.at, header.packed)?;
         self.at += header.packed;
-        // Levels stand before what is compressed in pages of the second version.
+        // In pages of version 2, levels stand uncompressed before the values.
         let plain = header.levels_bytes();
         if plain > header.unpacked || plain > header.packed {
             return Err(damaged("a page is shorter than its levels"));
@@ -217,11 +221,11 @@ impl Pages {
         })
     }
 
-    /// Holds what a page declares against what it has.
+    /// Checks what a page declares against its bytes.
     fn check_counts(&self, header: &Header, buffer: &[u8]) -> Result<()> {
         let values = u64::from(header.values);
         if header.kind == PageKind::Dictionary {
-            // Of a byte array there is its length, at least.
+            // A byte array has at least its length.
             let least = match self.physical {
                 Type::BOOLEAN => return Err(damaged("booleans have no dictionary")),
                 _ => self.width.unwrap_or(4),
@@ -246,7 +250,7 @@ impl Pages {
         Ok(())
     }
 
-    /// The part of a page behind its levels.
+    /// The part of a page after its levels.
     fn values_of<'b>(&self, header: &Header, buffer: &'b [u8]) -> Result<&'b [u8]> {
         let short = || damaged("a page is shorter than its levels");
         if header.kind == PageKind::Second {
@@ -271,7 +275,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // What is held is given back; that it is less than was counted cannot be too much.
+        // Returns the bytes to the budget. Lowering a count cannot exceed the limit.
         let _ = self.budget.exchange(self.held[0] + self.held[1], 0);
     }
 }
@@ -313,11 +317,11 @@ enum PageKind {
     Dictionary,
     First,
     Second,
-    /// An index, which is passed over.
+    /// An index, which is skipped.
     Other,
 }
 
-/// What stands before a page.
+/// The header of a page.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     kind: PageKind,
@@ -352,7 +356,7 @@ impl Header {
         };
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (1, Kind::Int) => {
+                (1, ThriftKind::Int) => {
                     header.kind = match thrift.int()? {
                         0 => PageKind::First,
                         2 => PageKind::Dictionary,
@@ -360,11 +364,11 @@ impl Header {
                         _ => PageKind::Other,
                     }
                 }
-                (2, Kind::Int) => header.unpacked = count(thrift)?.into(),
-                (3, Kind::Int) => header.packed = count(thrift)?.into(),
-                (5, Kind::Struct) => header.first(thrift)?,
-                (7, Kind::Struct) => header.dictionary(thrift)?,
-                (8, Kind::Struct) => header.second(thrift)?,
+                (2, ThriftKind::Int) => header.unpacked = count(thrift)?.into(),
+                (3, ThriftKind::Int) => header.packed = count(thrift)?.into(),
+                (5, ThriftKind::Struct) => header.first(thrift)?,
+                (7, ThriftKind::Struct) => header.dictionary(thrift)?,
+                (8, ThriftKind::Struct) => header.second(thrift)?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -375,10 +379,10 @@ impl Header {
     fn first(&mut self, thrift: &mut Thrift<'_>) -> std::result::Result<(), Fault> {
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (1, Kind::Int) => self.values = count(thrift)?,
-                (2, Kind::Int) => self.encoding = encoding(thrift)?,
-                (3, Kind::Int) => self.definition_encoding = encoding(thrift)?,
-                (4, Kind::Int) => self.repetition_encoding = encoding(thrift)?,
+                (1, ThriftKind::Int) => self.values = count(thrift)?,
+                (2, ThriftKind::Int) => self.encoding = encoding(thrift)?,
+                (3, ThriftKind::Int) => self.definition_encoding = encoding(thrift)?,
+                (4, ThriftKind::Int) => self.repetition_encoding = encoding(thrift)?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -388,8 +392,8 @@ impl Header {
     fn dictionary(&mut self, thrift: &mut Thrift<'_>) -> std::result::Result<(), Fault> {
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (1, Kind::Int) => self.values = count(thrift)?,
-                (2, Kind::Int) => self.encoding = encoding(thrift)?,
+                (1, ThriftKind::Int) => self.values = count(thrift)?,
+                (2, ThriftKind::Int) => self.encoding = encoding(thrift)?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -399,20 +403,20 @@ impl Header {
     fn second(&mut self, thrift: &mut Thrift<'_>) -> std::result::Result<(), Fault> {
         thrift.fields(|thrift, number, kind| {
             match (number, kind) {
-                (1, Kind::Int) => self.values = count(thrift)?,
-                (2, Kind::Int) => self.nulls = count(thrift)?,
-                (3, Kind::Int) => self.rows = count(thrift)?,
-                (4, Kind::Int) => self.encoding = encoding(thrift)?,
-                (5, Kind::Int) => self.definition_bytes = count(thrift)?,
-                (6, Kind::Int) => self.repetition_bytes = count(thrift)?,
-                (7, Kind::True | Kind::False) => self.compressed = kind == Kind::True,
+                (1, ThriftKind::Int) => self.values = count(thrift)?,
+                (2, ThriftKind::Int) => self.nulls = count(thrift)?,
+                (3, ThriftKind::Int) => self.rows = count(thrift)?,
+                (4, ThriftKind::Int) => self.encoding = encoding(thrift)?,
+                (5, ThriftKind::Int) => self.definition_bytes = count(thrift)?,
+                (6, ThriftKind::Int) => self.repetition_bytes = count(thrift)?,
+                (7, ThriftKind::True | ThriftKind::False) => self.compressed = kind == ThriftKind::True,
                 _ => return Ok(false),
             }
             Ok(true)
         })
     }
 
-    /// How long the levels are that stand uncompressed before the values.
+    /// Bytes of the levels that stand uncompressed before the values.
     fn levels_bytes(&self) -> u64 {
         match self.kind {
             PageKind::Second => u64::from(self.definition_bytes) + u64::from(self.repetition_bytes),
@@ -443,10 +447,10 @@ fn encoding(thrift: &mut Thrift<'_>) -> std::result::Result<Encoding, Fault> {
     })
 }
 
-/// Where a sequence of numbers that are packed as differences ends; `None` where it is damaged or has more than `count_max`.
+/// The end of a sequence of delta-encoded numbers; `None` if it is damaged or has more than `count_max` numbers.
 fn lengths_end(bytes: &[u8], count_max: u64) -> Option<usize> {
     let mut thrift = Thrift::new(bytes);
-    // The numbers are written as those of Thrift are.
+    // The numbers have the form of Thrift's.
     let (block, parts, count) = (thrift.unsigned().ok()?, thrift.unsigned().ok()?, thrift.unsigned().ok()?);
     thrift.int().ok()?;
     if count > count_max || parts == 0 || block > 1 << 20 || !block.is_multiple_of(parts.checked_mul(8)?) {
@@ -472,7 +476,7 @@ fn lengths_end(bytes: &[u8], count_max: u64) -> Option<usize> {
     (at <= bytes.len()).then_some(at)
 }
 
-/// Unpacks a page behind its first `plain` bytes, to just the size it declares.
+/// Unpacks a page after its first `plain` bytes. The result must have exactly the declared size.
 fn unpack(codec: CompressionCodec, packed: Vec<u8>, plain: usize, size: usize) -> Result<Vec<u8>> {
     if codec == CompressionCodec::UNCOMPRESSED {
         return match packed.len() == size {
@@ -482,10 +486,10 @@ fn unpack(codec: CompressionCodec, packed: Vec<u8>, plain: usize, size: usize) -
     }
     let (levels, rest) = packed.split_at(plain);
     let wanted = size - plain;
-    // Made as it fills: what a page declares may be a lie.
+    // Grows as it fills, because the declared size may be a lie.
     let mut unpacked = levels.to_vec();
     match codec {
-        // A page of nulls only need not have anything.
+        // A page of nulls only may be empty.
         _ if wanted == 0 && rest.is_empty() => {}
         CompressionCodec::SNAPPY => unpack_snappy(rest, wanted, &mut unpacked)?,
         CompressionCodec::GZIP => read_up_to(flate2::read::MultiGzDecoder::new(rest), wanted, &mut unpacked)?,
@@ -499,7 +503,7 @@ fn unpack(codec: CompressionCodec, packed: Vec<u8>, plain: usize, size: usize) -
     if unpacked.len() == size { Ok(unpacked) } else { Err(damaged("a page has another size than it declares")) }
 }
 
-/// The most that three bytes of snappy, the shortest copy, can stand for.
+/// The most bytes that three bytes of snappy (the shortest copy) can produce.
 const SNAPPY_RATIO_MAX: usize = 64;
 
 fn unpack_snappy(packed: &[u8], wanted: usize, unpacked: &mut Vec<u8>) -> Result<()> {
@@ -514,7 +518,7 @@ fn unpack_snappy(packed: &[u8], wanted: usize, unpacked: &mut Vec<u8>) -> Result
 }
 
 fn read_up_to(from: impl Read, wanted: usize, unpacked: &mut Vec<u8>) -> Result<()> {
-    // One more, to see that there is no more.
+    // Reads one byte more, to see that there is no more.
     from.take(wanted as u64 + 1).read_to_end(unpacked)?;
     Ok(())
 }
@@ -553,7 +557,7 @@ mod tests {
 
     #[test]
     fn pages_of_a_row_group_share_their_room() {
-        let (one, other) = (Budget::default(), Budget::default());
+        let (one, other) = (PageBudget::default(), PageBudget::default());
         let beside = one.for_column();
         assert!(one.exchange(0, PAGES_BYTES_MAX - 1).is_ok() && beside.exchange(0, 1).is_ok());
         assert!(other.exchange(0, PAGES_BYTES_MAX).is_ok(), "of another row group");

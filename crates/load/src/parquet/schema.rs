@@ -1,56 +1,55 @@
-//! What the columns of a file hold: how levels become values, and the type of these.
+//! The schema of a file: how levels become values, and the types of these values.
 //!
-//! Types of Parquet and values here:
+//! Types of Parquet and the values they become:
 //!
 //! | Parquet | value |
 //! |---|---|
 //! | BOOLEAN, FLOAT, DOUBLE, FLOAT16 | boolean, float, double, float |
-//! | INT32, INT64, with a width | byte, short, int, long; unsigned ones of the next width, 64 bits where they do not fit a bigint |
+//! | INT32, INT64, with a width | byte, short, int, long; unsigned ones become the next wider type, and of 64 bits a bigint if they do not fit |
 //! | DECIMAL in any form | decimal |
 //! | DATE, TIMESTAMP, INT96 | point in time, UTC |
 //! | STRING, ENUM, JSON | string |
 //! | UUID | UUID |
 //! | INTERVAL without months | length of time |
-//! | other bytes | bytes; strings where the name of the column says so |
+//! | other bytes | bytes; strings if the name of the column says so |
 //! | LIST, repeated fields | list |
 //! | MAP, groups | map |
 //!
-//! Times of day and variants have no counterpart. Lists may have the older forms with two levels, by the rules of the format.
+//! Times of day and variants have no counterpart and are refused. Lists may have the older forms with two levels, by the rules
+//! of the format.
 
+use crate::values::{ColumnType, LIST_SEPARATOR, TimeFormat};
 use mangrove_graph::{Error, Result};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::schema::types::Type;
 
-use crate::column_type::{ColumnType, LIST_SEPARATOR};
-use crate::temporal::TimeFormat;
-
 /// A column of the table.
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) name: String,
-    /// How its values are made; an error: it cannot be loaded.
-    pub(super) shape: Result<Shape>,
-    /// Which columns of the file are its parts.
-    pub(super) leaves: std::ops::Range<usize>,
+pub(crate) struct ParquetField {
+    pub(crate) name: String,
+    /// How its values are made, or why the column cannot be loaded.
+    pub(crate) shape: Result<ParquetShape>,
+    /// The stored columns that are its parts.
+    pub(crate) leaves: std::ops::Range<usize>,
 }
 
 /// How the values of a column are made.
 #[derive(Debug)]
-pub(super) struct Shape {
-    pub(super) node: Node,
-    pub(super) kind: ColumnType,
-    /// What the values of each part are.
-    pub(super) decoders: Vec<Decode>,
+pub(crate) struct ParquetShape {
+    pub(crate) node: Node,
+    pub(crate) kind: ColumnType,
+    /// How the values of each part are decoded.
+    pub(crate) decoders: Vec<Decode>,
 }
 
-/// How levels become a value. Levels of definition say how much of a path is there, those of repetition which list goes on.
+/// How levels become a value. A definition level says how much of a path is there, a repetition level which list continues.
 #[derive(Debug)]
-pub(super) enum Node {
-    /// A value of a part, counted from the first of the field.
+pub(crate) enum Node {
+    /// A value of a part. Parts are counted from the first of the field.
     Leaf(usize),
-    /// Something that may be null: it is where it is defined at least as far as this.
+    /// A value that may be null. It is there if the definition level is at least this.
     Optional { definition: i16, inner: Box<Node>, first: usize },
-    /// A list: it has an element where it is defined at least as far as this.
+    /// A list. It has an element if the definition level is at least this.
     List { definition: i16, repetition: i16, element: Box<Node>, first: usize },
     /// A list of keys and values.
     Map { definition: i16, repetition: i16, key: Box<Node>, value: Box<Node>, first: usize },
@@ -58,9 +57,9 @@ pub(super) enum Node {
     Group(Vec<(String, Node)>),
 }
 
-/// What a stored value is.
+/// How a stored value is decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Decode {
+pub(crate) enum Decode {
     Bool,
     I8,
     I16,
@@ -77,7 +76,7 @@ pub(super) enum Decode {
         scale: i64,
     },
     Date,
-    /// So many of them are a second.
+    /// How many ticks are a second.
     Timestamp {
         per_second: i64,
     },
@@ -88,11 +87,11 @@ pub(super) enum Decode {
     Interval,
 }
 
-/// The most digits behind the point of a decimal.
+/// The most digits after the point of a decimal.
 const SCALE_MAX: i32 = 1000;
 
 /// The columns of a schema.
-pub(super) fn fields(schema: &Type) -> Result<Vec<Field>> {
+pub(crate) fn fields(schema: &Type) -> Result<Vec<ParquetField>> {
     let mut first = 0;
     let fields = schema.get_fields().iter().map(|field| {
         let leaves = first..first + leaf_count(field);
@@ -100,8 +99,8 @@ pub(super) fn fields(schema: &Type) -> Result<Vec<Field>> {
         let mut builder = Builder { decoders: Vec::new() };
         let shape = builder.build(field, 0, 0);
         let place = |e: Error| e.context(format!("column '{}'", field.name()));
-        let shape = shape.map(|(node, kind)| Shape { node, kind, decoders: builder.decoders }).map_err(place);
-        Field { name: field.name().to_owned(), shape, leaves }
+        let shape = shape.map(|(node, kind)| ParquetShape { node, kind, decoders: builder.decoders }).map_err(place);
+        ParquetField { name: field.name().to_owned(), shape, leaves }
     });
     Ok(fields.collect())
 }
@@ -115,7 +114,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// A field below these levels.
+    /// Builds a field at these levels.
     fn build(&mut self, field: &Type, definition: i16, repetition: i16) -> Result<(Node, ColumnType)> {
         let first = self.decoders.len();
         match field.get_basic_info().repetition() {
@@ -131,7 +130,7 @@ impl Builder {
         }
     }
 
-    /// What is there once of a field, at these levels.
+    /// Builds one occurrence of a field at these levels.
     fn build_one(&mut self, field: &Type, definition: i16, repetition: i16) -> Result<(Node, ColumnType)> {
         let first = self.decoders.len();
         if field.is_primitive() {
@@ -182,7 +181,7 @@ fn list(definition: i16, repetition: i16, element: Node, kind: ColumnType, first
     (Node::List { definition, repetition, element: Box::new(element), first }, kind)
 }
 
-/// The element of a list of three levels; `None`: the repeated field is the element, as older writers have it.
+/// The element of a list of three levels. `None`: the repeated field is the element, as older writers have it.
 fn list_element<'t>(list: &Type, repeated: &'t Type) -> Option<&'t Type> {
     if repeated.is_primitive() || repeated.name() == "array" || repeated.name() == format!("{}_tuple", list.name()) {
         return None;
@@ -193,7 +192,7 @@ fn list_element<'t>(list: &Type, repeated: &'t Type) -> Option<&'t Type> {
     }
 }
 
-/// What the stored values of a primitive are.
+/// How the stored values of a primitive type are decoded.
 fn decode(field: &Type) -> Result<Decode> {
     let info = field.get_basic_info();
     let physical = field.get_physical_type();

@@ -1,20 +1,20 @@
-//! Thrift's compact protocol, as far as Parquet's own structures need it: to check a footer before anybody makes room for what it
-//! declares, and to read the headers of pages.
+//! Thrift's compact protocol, as far as Parquet's own structures need it: to check a footer before a decoder sees it, and
+//! to read the headers of pages.
 //!
-//! A list says how many elements it has before it has any, and decoders make room for as many. Here every list is walked through
-//! first: one that declares more than is there, or structures that nest without end, are errors.
+//! A list declares its length first, and a decoder allocates that much. Here every list is walked without allocating. A
+//! list that declares more elements than there are, and structures that nest too deep, are errors.
 
 use std::fmt;
 
-/// How deep structures may nest; those of Parquet nest to about 8.
+/// The most levels of nested structures. Those of Parquet have about 8.
 const DEPTH_MAX: u32 = 24;
 
-/// Why bytes are not what they should be.
+/// Why bytes are not a structure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// They end in the middle.
+    /// They end inside the structure.
     Ends,
-    /// They are something else.
+    /// They are not a structure of this protocol.
     Damaged(&'static str),
 }
 
@@ -29,9 +29,9 @@ impl fmt::Display for Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// What a field holds. A boolean field is one or the other.
+/// The type of a field. A boolean field has one type for true and one for false.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ThriftKind {
     True,
     False,
     Byte,
@@ -43,24 +43,24 @@ pub(super) enum Kind {
     Struct,
 }
 
-impl Kind {
+impl ThriftKind {
     fn of(code: u8) -> Result<Self> {
         Ok(match code {
-            1 => Kind::True,
-            2 => Kind::False,
-            3 => Kind::Byte,
-            4..=6 => Kind::Int,
-            7 => Kind::Double,
-            8 => Kind::Binary,
-            9 | 10 => Kind::List,
-            11 => Kind::Map,
-            12 => Kind::Struct,
+            1 => ThriftKind::True,
+            2 => ThriftKind::False,
+            3 => ThriftKind::Byte,
+            4..=6 => ThriftKind::Int,
+            7 => ThriftKind::Double,
+            8 => ThriftKind::Binary,
+            9 | 10 => ThriftKind::List,
+            11 => ThriftKind::Map,
+            12 => ThriftKind::Struct,
             _ => return Err(Fault::Damaged("a field of no known type")),
         })
     }
 }
 
-/// Reads from the front of some bytes.
+/// Reads structures from the front of some bytes.
 pub(super) struct Thrift<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -92,7 +92,7 @@ impl<'b> Thrift<'b> {
         Ok(())
     }
 
-    /// An unsigned number of variable length.
+    /// Reads an unsigned number of variable length.
     pub(super) fn unsigned(&mut self) -> Result<u64> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -105,15 +105,15 @@ impl<'b> Thrift<'b> {
         Err(Fault::Damaged("a number of more than 64 bits"))
     }
 
-    /// A number with a sign.
+    /// Reads a signed number.
     pub(super) fn int(&mut self) -> Result<i64> {
         let zigzag = self.unsigned()?;
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
-    /// Reads a structure: `field` gets the number and the kind of each field and says whether it has read it; if not, it is
-    /// passed over.
-    pub(super) fn fields(&mut self, mut field: impl FnMut(&mut Self, i64, Kind) -> Result<bool>) -> Result<()> {
+    /// Reads a structure. `field` gets the number and the type of each field and returns true if it has read the field;
+    /// otherwise the field is skipped.
+    pub(super) fn fields(&mut self, mut field: impl FnMut(&mut Self, i64, ThriftKind) -> Result<bool>) -> Result<()> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(Fault::Damaged("structures are nested too deep"));
@@ -129,15 +129,15 @@ impl<'b> Thrift<'b> {
                 0 => self.int()?,
                 delta => number.checked_add(i64::from(delta)).ok_or(Fault::Damaged("a field without a number"))?,
             };
-            let kind = Kind::of(head & 0x0f)?;
+            let kind = ThriftKind::of(head & 0x0f)?;
             if !field(self, number, kind)? {
                 self.skip(kind)?;
             }
         }
     }
 
-    /// Reads the head of a list: the kind of its elements, and how many there are, each of which has a byte at least.
-    pub(super) fn list(&mut self) -> Result<(Kind, u64)> {
+    /// Reads the head of a list: the type and the number of its elements. Each element has at least a byte.
+    pub(super) fn list(&mut self) -> Result<(ThriftKind, u64)> {
         let head = self.byte()?;
         let size = match head >> 4 {
             15 => self.unsigned()?,
@@ -146,33 +146,33 @@ impl<'b> Thrift<'b> {
         if size > (self.bytes.len() - self.at) as u64 {
             return Err(Fault::Damaged("a list that is longer than what holds it"));
         }
-        // No empty list need say of what.
-        let kind = if size == 0 { Kind::Byte } else { Kind::of(head & 0x0f)? };
+        // An empty list need not name a type.
+        let kind = if size == 0 { ThriftKind::Byte } else { ThriftKind::of(head & 0x0f)? };
         Ok((kind, size))
     }
 
-    fn skip(&mut self, kind: Kind) -> Result<()> {
+    fn skip(&mut self, kind: ThriftKind) -> Result<()> {
         match kind {
-            Kind::True | Kind::False => Ok(()),
-            Kind::Byte => self.advance(1),
-            Kind::Int => self.unsigned().map(drop),
-            Kind::Double => self.advance(8),
-            Kind::Binary => {
+            ThriftKind::True | ThriftKind::False => Ok(()),
+            ThriftKind::Byte => self.advance(1),
+            ThriftKind::Int => self.unsigned().map(drop),
+            ThriftKind::Double => self.advance(8),
+            ThriftKind::Binary => {
                 let len = self.unsigned()?;
                 self.advance(len)
             }
-            Kind::Struct => self.fields(|_, _, _| Ok(false)),
-            Kind::List => {
+            ThriftKind::Struct => self.fields(|_, _, _| Ok(false)),
+            ThriftKind::List => {
                 let (kind, size) = self.list()?;
                 self.nested(|thrift| (0..size).try_for_each(|_| thrift.skip_element(kind)))
             }
-            Kind::Map => {
+            ThriftKind::Map => {
                 let size = self.unsigned()?;
                 if size == 0 {
                     return Ok(());
                 }
                 let kinds = self.byte()?;
-                let (key, value) = (Kind::of(kinds >> 4)?, Kind::of(kinds & 0x0f)?);
+                let (key, value) = (ThriftKind::of(kinds >> 4)?, ThriftKind::of(kinds & 0x0f)?);
                 self.nested(|thrift| {
                     (0..size).try_for_each(|_| {
                         thrift.skip_element(key)?;
@@ -193,39 +193,39 @@ impl<'b> Thrift<'b> {
         Ok(())
     }
 
-    /// As a field, but a boolean has a byte of its own.
-    fn skip_element(&mut self, kind: Kind) -> Result<()> {
+    /// Skips an element of a list, in which a boolean has a byte of its own.
+    fn skip_element(&mut self, kind: ThriftKind) -> Result<()> {
         match kind {
-            Kind::True | Kind::False => self.advance(1),
+            ThriftKind::True | ThriftKind::False => self.advance(1),
             kind => self.skip(kind),
         }
     }
 }
 
-/// How deep the types of a schema may nest.
+/// The most levels of nested types in a schema.
 const SCHEMA_DEPTH_MAX: usize = 32;
 
-/// Checks that a footer is whole: that all its lists are there, and that its schema is a tree of a modest depth.
+/// Checks that a footer is complete: that all its lists are there, and that its schema is a tree of limited depth.
 pub(super) fn check_footer(bytes: &[u8]) -> Result<()> {
     let mut thrift = Thrift::new(bytes);
     thrift.fields(|thrift, number, kind| match (number, kind) {
-        (2, Kind::List) => check_schema(thrift).map(|()| true),
+        (2, ThriftKind::List) => check_schema(thrift).map(|()| true),
         _ => Ok(false),
     })
 }
 
-/// The elements of a schema are a tree in depth-first order; each says how many children follow.
+/// Checks the elements of a schema: a tree in depth-first order, in which each says how many children follow.
 fn check_schema(thrift: &mut Thrift<'_>) -> Result<()> {
     let (kind, size) = thrift.list()?;
-    if kind != Kind::Struct || size == 0 {
+    if kind != ThriftKind::Struct || size == 0 {
         return Err(Fault::Damaged("the schema is not a list of types"));
     }
-    // How many children are still to come, at each level above.
+    // For each open level, the number of children that are still to come.
     let mut open: Vec<u64> = vec![1];
     for _ in 0..size {
         let mut children = 0;
         thrift.fields(|thrift, number, kind| {
-            if (number, kind) != (5, Kind::Int) {
+            if (number, kind) != (5, ThriftKind::Int) {
                 return Ok(false);
             }
             children = u64::try_from(thrift.int()?).map_err(|_| Fault::Damaged("a type with fewer than no fields"))?;

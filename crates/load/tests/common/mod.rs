@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use mangrove_graph::{Result, TabletId, UserId, Value, VertexId};
-use mangrove_load::{EdgeBatch, LoadOptions, LoadReport, Mapping, MultiProperty, Sink, VertexBatch, load};
+use mangrove_load::{EdgeBatch, LoadOptions, LoadReport, LoadSink, Mapping, MultiPropertyRow, VertexBatch, load};
 
 /// A vertex as it was loaded.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Vertex {
     pub label: String,
     pub id: Option<UserId>,
     pub properties: BTreeMap<String, Value>,
-    pub multi: Vec<MultiProperty>,
+    pub multi: Vec<MultiPropertyRow>,
 }
 
 /// An edge as it was loaded; ends are positions in [`Graph::vertices`].
@@ -40,7 +40,7 @@ pub struct Graph {
 
 const TABLET: TabletId = TabletId(3);
 
-impl Sink for Graph {
+impl LoadSink for Graph {
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>> {
         assert!(self.edges.is_empty(), "all vertices come before the first edge");
         assert!(batch.len > 0 && batch.columns.iter().all(|column| column.values.len() == batch.len));
@@ -82,7 +82,7 @@ impl Sink for Graph {
     }
 }
 
-fn row_of(columns: &[mangrove_load::Column], row: usize) -> BTreeMap<String, Value> {
+fn row_of(columns: &[mangrove_load::PropertyColumn], row: usize) -> BTreeMap<String, Value> {
     let present = columns.iter().filter(|column| column.values[row] != Value::Null);
     present.map(|column| (column.key.to_string(), column.values[row].clone())).collect()
 }

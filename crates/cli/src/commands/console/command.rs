@@ -1,0 +1,268 @@
+//! The `:commands` of the console in one table, which help and completion use, too. To add a command, add a line to
+//! [`COMMANDS`].
+
+use std::io::Write;
+
+use clap::ValueEnum;
+use mangrove::{Error, Result};
+use mangrove_gremlin::{ParseOptions, Statement, is_unfinished, suggest};
+
+use super::session::{Session, Then};
+use crate::commands::stats;
+use crate::output::ResultFormat;
+use crate::quantity::TimeLimit;
+use crate::{Failure, parameters};
+
+/// A command.
+pub struct Command {
+    /// Its name, without the colon.
+    pub name: &'static str,
+    /// Its arguments, for help.
+    given: &'static str,
+    /// Its help text.
+    meaning: &'static str,
+    run: Run,
+}
+
+type Run = fn(&mut Session, &str, &mut dyn Write) -> Result<Then, Failure>;
+
+/// All commands, by name.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "begin",
+        given: "[SOURCE]",
+        meaning: "begin a transaction; `:begin gsi` with snapshot isolation",
+        run: begin,
+    },
+    Command { name: "commit", given: "", meaning: "keep what the transaction did", run: |s, _, out| go(s.commit(out)) },
+    Command {
+        name: "explain",
+        given: "TRAVERSAL",
+        meaning: "the plan of a traversal",
+        run: |s, t, out| ask_about(s, t, "explain", out),
+    },
+    Command { name: "format", given: "[table|json|jsonl|csv]", meaning: "how results are printed", run: format },
+    Command { name: "help", given: "", meaning: "this", run: help },
+    Command {
+        name: "indexes",
+        given: "",
+        meaning: "the indexes, with their sizes",
+        run: |s, _, out| go(s.show("g.call('mangrove.index.list')", out)),
+    },
+    Command { name: "kill", given: "NUMBER", meaning: "stop a query of the server, as :queries shows it", run: kill },
+    Command { name: "labels", given: "", meaning: "how many vertices and edges there are of each label", run: labels },
+    Command {
+        name: "limit",
+        given: "[COUNT|none]",
+        meaning: "how many results are shown; all are counted",
+        run: limit,
+    },
+    Command {
+        name: "param",
+        given: "[NAME=VALUE]",
+        meaning: "give a parameter a value, JSON or text; without one: show all",
+        run: param,
+    },
+    Command {
+        name: "profile",
+        given: "TRAVERSAL",
+        meaning: "what each operator of a traversal did, and how long it took",
+        run: |s, t, out| ask_about(s, t, "profile", out),
+    },
+    Command {
+        name: "queries",
+        given: "",
+        meaning: "the queries that run on the server",
+        run: |s, _, out| go(s.show("g.call('mangrove.queries')", out)),
+    },
+    Command { name: "quit", given: "", meaning: "end; so does Ctrl-D", run: |_, _, _| Ok(Then::Quit) },
+    Command {
+        name: "rollback",
+        given: "",
+        meaning: "take back what the transaction did",
+        run: |s, _, out| go(s.rollback(out)),
+    },
+    Command { name: "source", given: "[NAME]", meaning: "which traversal source `g` stands for", run: source },
+    Command {
+        name: "stats",
+        given: "",
+        meaning: "memory, transactions, garbage, log, plans, as `mangrove stats` shows them",
+        run: show_stats,
+    },
+    Command { name: "timeout", given: "[TIME|none]", meaning: "how long a query may run, as in 30s", run: timeout },
+];
+
+/// Runs the command that follows the colon.
+pub fn run(session: &mut Session, text: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    let (name, given) = split(text);
+    let command = COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
+        let names: Vec<String> = COMMANDS.iter().map(|command| format!(":{}", command.name)).collect();
+        let hint = suggest(&format!(":{name}"), names.iter().map(String::as_str));
+        Error::invalid(format!("there is no command `:{name}`{hint}; :help lists them"))
+    })?;
+    if command.given.is_empty() && !given.is_empty() {
+        return Err(Error::invalid(format!("`:{name}` is given nothing, and this follows it: {given}")).into());
+    }
+    (command.run)(session, given, out)
+}
+
+/// Returns true if a command continues on the next line, as its traversal does.
+pub fn wants_more(text: &str) -> bool {
+    let (name, given) = split(text.trim());
+    matches!(name, "explain" | "profile") && is_unfinished(given)
+}
+
+/// The name of a command, and its arguments.
+fn split(text: &str) -> (&str, &str) {
+    let (name, given) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (name, given.trim())
+}
+
+fn go(done: Result<(), Failure>) -> Result<Then, Failure> {
+    done.map(|()| Then::Go)
+}
+
+fn help(_: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    let heads = COMMANDS.iter().map(|command| format!(":{} {}", command.name, command.given)).collect::<Vec<_>>();
+    let width = heads.iter().map(String::len).max().unwrap_or(0);
+    for (head, command) in heads.iter().zip(COMMANDS) {
+        writeln!(out, "  {head:width$}  {}", command.meaning)?;
+    }
+    writeln!(
+        out,
+        "\nAnything else is Gremlin, over as many lines as it takes. `a = g.V(1).next()` keeps a result under a name;\n\
+         several statements in one input are one transaction. Tab completes steps, labels and property keys."
+    )?;
+    Ok(Then::Go)
+}
+
+fn begin(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    let source = match given {
+        "" => session.source.clone(),
+        // `si` stands for the snapshot source of the current graph.
+        "si" if !session.source.ends_with("si") => format!("{}si", session.source),
+        named => named.to_owned(),
+    };
+    go(session.begin(&source, out))
+}
+
+/// Runs `explain()` or `profile()` of a traversal.
+fn ask_about(session: &mut Session, traversal: &str, question: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    let text = traversal.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+    let now = Some(mangrove::DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
+    let options = ParseOptions { now, fresh_uuid: Some(uuid::Uuid::nil()), ..ParseOptions::default() };
+    match mangrove_gremlin::parse_one(text, &options)? {
+        Statement::Traversal { terminal: mangrove_gremlin::Terminal::None, .. } => {}
+        _ => {
+            let message =
+                format!(":{question} takes a traversal without a method that ends it, as in :{question} g.V().out()");
+            return Err(Error::invalid(message).into());
+        }
+    }
+    go(session.show(&format!("{text}.{question}()"), out))
+}
+
+fn format(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    if !given.is_empty() {
+        session.format = ResultFormat::from_str(given, true)
+            .map_err(|_| Error::invalid(format!("there is no format `{given}`; there are {}", formats().join(", "))))?;
+    }
+    let name = session.format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    go(session.note(out, format_args!("format: {name}")))
+}
+
+/// The names of formats.
+pub fn formats() -> Vec<String> {
+    let values = ResultFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned()).collect()
+}
+
+fn kill(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    let number: u64 =
+        given.parse().map_err(|_| Error::invalid(":kill takes the number of a query, as :queries shows it"))?;
+    go(session.show(&format!("g.call('mangrove.kill').with('id', {number}L)"), out))
+}
+
+fn labels(session: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    for (what, start) in [("vertices", "V"), ("edges", "E")] {
+        let counts = format!(
+            "g.{start}().groupCount().by(label).unfold().order().by(values, desc).project('label', '{what}').by(keys).by(values)"
+        );
+        session.show(&counts, out)?;
+    }
+    Ok(Then::Go)
+}
+
+fn limit(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    match given {
+        "" => {}
+        "none" => session.limit = None,
+        count => {
+            let wrong = |_| Error::invalid(format!(":limit takes a count or `none`, not `{count}`"));
+            session.limit = Some(count.parse().map_err(wrong)?);
+        }
+    }
+    match session.limit {
+        Some(count) => go(session.note(out, format_args!("{count} results are shown"))),
+        None => go(session.note(out, format_args!("all results are shown"))),
+    }
+}
+
+fn param(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    if given.is_empty() {
+        let rows = session.variables.values.iter().map(|(name, value)| {
+            let name = mangrove::Value::String(name.clone());
+            Ok(mangrove::Value::map(vec![("name".into(), name), ("value".into(), value.clone())]))
+        });
+        crate::output::print(&mut rows.collect::<Vec<_>>().into_iter(), session.format, out)?;
+        return Ok(Then::Go);
+    }
+    let (name, value) = parameters::parse_one(given)?;
+    session.variables.values.insert(name, value);
+    Ok(Then::Go)
+}
+
+fn source(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    if !given.is_empty() {
+        session.use_source(given)?;
+    }
+    let name = session.source.clone();
+    go(session.note(out, format_args!("g is {name}")))
+}
+
+fn show_stats(session: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    let rows = session.ask("g.call('mangrove.stats')")?;
+    let Some(row) = rows.first() else { return Ok(Then::Go) };
+    stats::print(row, None, out)?;
+    Ok(Then::Go)
+}
+
+fn timeout(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    if !given.is_empty() {
+        session.timeout = given.parse::<TimeLimit>().map_err(Error::invalid)?.duration();
+    }
+    match session.timeout {
+        Some(limit) => go(session.note(out, format_args!("a query may run for {} s", limit.as_secs_f64()))),
+        None => go(session.note(out, format_args!("a query may run as long as it takes"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_are_in_order_and_say_what_they_do() {
+        assert!(COMMANDS.is_sorted_by_key(|command| command.name));
+        assert!(COMMANDS.iter().all(|command| !command.meaning.is_empty()));
+    }
+
+    #[test]
+    fn only_commands_about_a_traversal_go_on() {
+        assert!(wants_more("explain g.V("));
+        assert!(wants_more("profile g.V()."));
+        assert!(!wants_more("explain g.V()"));
+        assert!(!wants_more("param a=("));
+        assert!(!wants_more("help"));
+    }
+}

@@ -1,0 +1,236 @@
+//! The state that all parts of one load share: the sink, the ids met so far, rejects, counts and progress.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use mangrove_graph::{Result, UserId, VertexId};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+use smol_str::SmolStr;
+
+use super::id_map::{IdMap, IdSet, SpaceId};
+use super::owned::OwnedValues;
+use super::rejects::Rejects;
+use crate::input::cannot_read;
+use crate::options::LoadOptions;
+use crate::plan::{GLOBAL_SPACE, Identities};
+use crate::progress::{FileReport, LoadProgress};
+use crate::sink::{ElementKey, LoadSink, Upserted, VertexIdentity};
+use crate::values::FileId;
+
+/// Rows between two calls of the progress callback.
+const PROGRESS_ROWS: u64 = 8 * 1024;
+
+/// The shared state of one load. It belongs to the thread that called `load`.
+pub(crate) struct LoadContext<'a> {
+    pub(crate) sink: &'a mut dyn LoadSink,
+    progress: &'a mut dyn FnMut(LoadProgress<'_>),
+    pub(crate) ids: IdMap,
+    /// The id space of ids that users see.
+    pub(crate) global: SpaceId,
+    edge_ids: IdSet,
+    /// LOAD-7: the keys of the vertices and edges that were met.
+    vertex_keys: HashSet<(ElementKey, SmolStr), RandomState>,
+    edge_keys: HashSet<(SmolStr, VertexId, VertexId, SmolStr), RandomState>,
+    pub(crate) identities: Identities,
+    /// Values that wait for their vertices.
+    pub(crate) owned: OwnedValues,
+    pub(crate) rejects: Rejects,
+    pub(crate) files: Vec<FileReport>,
+    /// True for an upsert.
+    pub(crate) upsert: bool,
+    /// Threads that parse.
+    pub(crate) threads: NonZeroUsize,
+    /// The most bytes of an element or a line.
+    pub(crate) element_bytes_max: u64,
+    /// The size of each file in bytes, as it was when the pass was announced.
+    sizes: Vec<u64>,
+    bytes_total: u64,
+    /// Bytes of the passes that have ended.
+    bytes_done: u64,
+    rows: u64,
+}
+
+/// One pass over one file.
+#[derive(Clone, Copy)]
+pub(crate) struct Pass<'p> {
+    pub(crate) file: usize,
+    pub(crate) path: &'p Path,
+}
+
+impl<'a> LoadContext<'a> {
+    pub(crate) fn new(
+        sink: &'a mut dyn LoadSink,
+        progress: &'a mut dyn FnMut(LoadProgress<'_>),
+        rejects: Rejects,
+        files: &[PathBuf],
+        identities: Option<Identities>,
+        options: &LoadOptions,
+    ) -> Self {
+        let mut ids = IdMap::default();
+        let global = ids.space(GLOBAL_SPACE);
+        let report = |path: &PathBuf| FileReport { path: path.clone(), ..FileReport::default() };
+        LoadContext {
+            sink,
+            progress,
+            ids,
+            global,
+            edge_ids: IdSet::default(),
+            vertex_keys: HashSet::default(),
+            edge_keys: HashSet::default(),
+            upsert: identities.is_some(),
+            identities: identities.unwrap_or_default(),
+            owned: OwnedValues::default(),
+            rejects,
+            files: files.iter().map(report).collect(),
+            threads: options.threads,
+            element_bytes_max: options.element_bytes_max,
+            sizes: vec![0; files.len()],
+            bytes_total: 0,
+            bytes_done: 0,
+            rows: 0,
+        }
+    }
+
+    /// Announces a pass over a file, which adds its size to the total.
+    pub(crate) fn expect_pass(&mut self, file: usize, path: &Path) -> Result<()> {
+        self.sizes[file] = std::fs::metadata(path).map_err(|e| cannot_read(path, &e))?.len();
+        self.bytes_total += self.sizes[file];
+        Ok(())
+    }
+
+    /// Counts a row. `bytes` of the file were read so far in this pass.
+    pub(crate) fn row(&mut self, pass: &Pass<'_>, bytes: u64) -> Result<()> {
+        self.rows(pass, 1, bytes)
+    }
+
+    /// Counts rows. `bytes` of the file were read so far in this pass. Every [`PROGRESS_ROWS`] rows, the caller and the sink
+    /// are told.
+    pub(crate) fn rows(&mut self, pass: &Pass<'_>, rows: u64, bytes: u64) -> Result<()> {
+        let told = self.rows / PROGRESS_ROWS;
+        self.rows += rows;
+        if self.rows / PROGRESS_ROWS > told {
+            // A file may grow while it is read; progress never exceeds the total.
+            self.report(pass, bytes.min(self.sizes[pass.file]));
+            let keys = self.vertex_keys.allocation_size() + self.edge_keys.allocation_size();
+            self.sink.holds(self.ids.bytes() + self.edge_ids.bytes() + self.owned.bytes() + keys as u64)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a pass.
+    pub(crate) fn end_pass(&mut self, pass: &Pass<'_>) {
+        self.bytes_done += self.sizes[pass.file];
+        self.report(pass, 0);
+    }
+
+    fn report(&mut self, pass: &Pass<'_>, bytes: u64) {
+        (self.progress)(LoadProgress {
+            bytes_read: self.bytes_done + bytes,
+            bytes_total: self.bytes_total,
+            rows: self.rows,
+            file: pass.path,
+        });
+    }
+
+    /// Rejects a row.
+    pub(crate) fn reject(&mut self, pass: &Pass<'_>, line: u64, reason: &str, row: &[u8]) -> Result<()> {
+        self.files[pass.file].rejects += 1;
+        self.rejects.add(pass.path, line, reason, row)
+    }
+
+    /// Claims an id in an id space. Returns false if it is taken.
+    pub(crate) fn claim(&mut self, space: SpaceId, id: &FileId) -> bool {
+        self.ids.claim(space, id)
+    }
+
+    /// Claims the id of an edge. `Err` has the reason if it is taken.
+    pub(crate) fn claim_edge_id(&mut self, id: &UserId) -> Result<(), String> {
+        let key = FileId::from(id);
+        match self.edge_ids.claim(&key) {
+            true => Ok(()),
+            false => Err(format!("an edge with the id {key} exists already")),
+        }
+    }
+
+    /// Returns true if a vertex with these values of a key was met before; else remembers the values.
+    pub(crate) fn meets_again(&mut self, key: &ElementKey, values: &SmolStr) -> bool {
+        !self.vertex_keys.insert((key.clone(), values.clone()))
+    }
+
+    /// LOAD-7: claims the key of an edge. `Err` has the reason if it is taken.
+    pub(crate) fn claim_edge_key(
+        &mut self,
+        label: &SmolStr,
+        (source, target): (VertexId, VertexId),
+        values: SmolStr,
+    ) -> Result<(), String> {
+        match self.edge_keys.insert((label.clone(), source, target, values)) {
+            true => Ok(()),
+            false => Err(format!("another row of this load is the edge '{label}' with the same ends and the same key")),
+        }
+    }
+
+    /// Counts what the sink did with a vertex of a file. `Err` has the reason if it refused the vertex.
+    pub(crate) fn count_vertex<T>(&mut self, file: usize, outcome: Upserted<T>) -> Result<T, String> {
+        let report = &mut self.files[file];
+        let kept = count(report, outcome)?;
+        report.vertices += 1;
+        Ok(kept)
+    }
+
+    /// Counts what the sink did with an edge of a file. `Err` has the reason if it refused the edge.
+    pub(crate) fn count_edge<T>(&mut self, file: usize, outcome: Upserted<T>) -> Result<T, String> {
+        let report = &mut self.files[file];
+        let kept = count(report, outcome)?;
+        report.edges += 1;
+        Ok(kept)
+    }
+
+    /// The vertex that users see under an id: of this load, or else of the sink.
+    pub(crate) fn vertex(&mut self, id: &UserId) -> Result<Option<VertexId>> {
+        match self.ids.get_id(self.global, &FileId::from(id)) {
+            None => self.find(GLOBAL_SPACE, id),
+            found => Ok(found),
+        }
+    }
+
+    /// Returns true if a vertex of this load has an id that users see.
+    pub(crate) fn is_taken(&self, id: &UserId) -> bool {
+        self.ids.get_id(self.global, &FileId::from(id)).is_some()
+    }
+
+    /// A vertex of the graph that no file of the load has. The sink of a plain load has none.
+    pub(crate) fn find(&mut self, space: &str, id: &UserId) -> Result<Option<VertexId>> {
+        for (identity, id) in self.identities.of_space(space, id) {
+            if let Some(found) = self.sink.find(&identity, &id)? {
+                // Finding a vertex by a key may take a scan, so the result is kept.
+                if matches!(identity, VertexIdentity::Key(_)) {
+                    let space = self.ids.space(space);
+                    self.ids.resolve(space, FileId::from(&id), found);
+                }
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn count<T>(report: &mut FileReport, outcome: Upserted<T>) -> Result<T, String> {
+    match outcome {
+        Upserted::Created(element) => {
+            report.upserts.created += 1;
+            Ok(element)
+        }
+        Upserted::Updated(element) => {
+            report.upserts.updated += 1;
+            Ok(element)
+        }
+        Upserted::Unchanged(element) => {
+            report.upserts.unchanged += 1;
+            Ok(element)
+        }
+        Upserted::Refused(reason) => Err(reason),
+    }
+}
