@@ -1,6 +1,6 @@
-//! What clients send, decoded as the server does it, for who shows the decoders anything (`fuzz/`).
+//! The decoders of everything that a client sends, for the fuzz targets in `fuzz/`.
 //!
-//! Nothing is run: an answer only says whether the input would have been.
+//! Each function returns true if the server would accept the input. Nothing is run.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -8,11 +8,11 @@ use axum::http::header::{ACCEPT, HeaderValue};
 use mangrove_gremlin::Encoding;
 use uuid::Uuid;
 
-use crate::config::Limits;
-use crate::http_query;
-use crate::protocol;
-use crate::users::Users;
-use crate::wire::Format;
+use crate::access::users::Users;
+use crate::answers::wire::Format;
+use crate::http::query;
+use crate::limits::Limits;
+use crate::requests::protocol;
 
 /// A message of a WebSocket.
 pub fn message(bytes: &[u8], is_text: bool) -> bool {
@@ -20,33 +20,33 @@ pub fn message(bytes: &[u8], is_text: bool) -> bool {
     protocol::decode(&message, &Limits::default()).is_ok()
 }
 
-/// The body of a `POST`, in the encoding that the server takes it to be in.
+/// The body of a `POST`, in the encoding that the server would assume.
 pub fn http_body(content_type: Option<&str>, body: &[u8]) -> bool {
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
-    let request = http_query::from_bytes(encoding, body, Uuid::nil());
+    let request = query::from_bytes(encoding, body, Uuid::nil());
     request.is_ok_and(|request| is_call(&request))
 }
 
-/// The part of a `GET`'s path behind the question mark.
+/// The query string of a `GET`.
 pub fn http_query(query: &str) -> bool {
-    http_query::from_parameters(query).is_ok_and(|request| is_call(&request))
+    query::from_parameters(query).is_ok_and(|request| is_call(&request))
 }
 
-/// The header `Accept`.
+/// The value of the header `Accept`.
 pub fn http_accept(value: &[u8]) -> bool {
     let Ok(value) = HeaderValue::from_bytes(value) else { return false };
-    http_query::accepted(&HeaderMap::from_iter([(ACCEPT, value)])).is_ok()
+    query::accepted(&HeaderMap::from_iter([(ACCEPT, value)])).is_ok()
 }
 
-/// A list of users.
+/// The text of a users file.
 pub fn users(text: &str) -> bool {
     let Ok(users) = Users::parse(text) else { return false };
     users.iter().all(|(name, _)| users.get(name).is_some())
 }
 
-/// What a result weighs before it is sent.
+/// The estimated size of a result, in bytes.
 pub fn weight(value: &mangrove_graph::Value) -> u64 {
-    crate::weight::weight(value)
+    crate::memory::weight::weight(value)
 }
 
 fn is_call(request: &mangrove_gremlin::message::Request) -> bool {

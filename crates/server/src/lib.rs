@@ -1,102 +1,76 @@
 //! The server: the Gremlin Server protocol in front of a graph engine.
 //!
-//! One port serves `/gremlin` (WebSockets, which the official drivers speak unmodified, and HTTP) and `/health`,
-//! in GraphBinary 1 and GraphSON. A request goes this way:
+//! One port serves `/gremlin` (WebSocket, for the official drivers unmodified, and HTTP), `/gremlin/status`, `/health` and
+//! `/metrics`, in GraphBinary 1 and GraphSON. A request takes this way:
 //!
 //! ```text
-//! connection ── protocol ──┬────────── worker ── program ── Engine
-//!   (frames)    (Call)     ├─ session ──┘          │
-//! http_query ──────────────┘                       │
-//!      └───────── wire ◄────── sink ◄──────────────┘ results, in batches
+//! server::accept ── connections ──┬── websocket ──┬── requests ── worker thread ── program ── engine ── graphs
+//!                   (permits,     └── http ───────┘   (decode)                                  │
+//!                    TLS, limits)       ▲                                                       │ batches of results
+//!                                       └───────────────── answers ◄────────────────────────────┘
 //! ```
 //!
-//! - `accept`, `admission`: connections until their first request, and how many there may be of whom; `allowance`: how much
-//!   a stranger may send.
-//! - [`connection`](self): one WebSocket; bounds what is in flight; cancels everything when it is lost.
-//! - `http_query`: a request of HTTP; `http_answer`: its body, in pieces; `http_status`: the queries that run.
-//! - `protocol`: what a message asks for; `wire`: how an answer is written; `status`: which error gets which code.
-//! - `session`: requests that share a transaction, in order, until commit, rollback, close or idle expiry.
-//! - `worker`: the engine is synchronous and runs on a bounded number of blocking threads, watched over from
-//!   outside: time limit, lost connection, panic.
-//! - `program`: scripts and bytecode become queries; retries after a conflict.
-//! - [`access`]: who asks, and what they may do to which graph; [`auth`] and [`users`]: how they prove it;
-//!   [`lockout`]: what becomes of who guesses; [`origin`]: which pages a browser may ask from.
-//! - [`engine`]: the narrow trait behind which the database stands; [`DatabaseEngine`] implements it, and is all of
-//!   this crate that knows the database.
+//! `docs/design/requests.md` follows a request from its socket to its last byte, `docs/design/cancellation.md` says what can
+//! end it early. Folders, lowest layer first; each uses those above it and none below:
 //!
-//! Invariants:
+//! | folder | what it has |
+//! |---|---|
+//! | `limits`, `status`, `shutdown`, `reloadable`, `edge` | limits, status codes, the phases of the end, values that can be replaced, the clock |
+//! | `metrics`, `memory` | what `/metrics` shows; what messages take of the memory budget |
+//! | `access`, `trace` | users, rights, logins, the audit log, web origins; spans of requests |
+//! | `engine` | the traits that a database implements, cancellation, the list of running queries |
+//! | `graphs` | the graphs by name, and the database as an engine |
+//! | `connections` | permits, TLS and limits of connections |
+//! | `answers` | results on their way to the client |
+//! | `requests` | decoding, programs, worker threads, the register of sessions |
+//! | `shared` | what all connections of a server share |
+//! | `websocket`, `http` | the two protocols |
+//! | `server`, `config` | start, accept loop, shutdown; the configuration |
+//! | `inputs` | the decoders, for fuzzing |
 //!
-//! 1. Every request of a WebSocket is answered by messages with its id, of which exactly the last has a status other than 206.
-//! 2. A query outside a session is committed before its last result is sent.
-//! 3. Nothing a client sends grows anything without a limit named in [`config::Limits`], and no panic in the engine
-//!    ends more than its request and session.
-//!
-//! Not here: single sign-on, client certificates, encryption of what is on disk.
+//! Not here: single sign-on, client certificates, encryption of data on disk.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod accept;
-pub mod access;
-mod admission;
-mod allowance;
-pub mod audit;
-pub mod auth;
-mod budget;
-mod cancel;
-pub mod config;
-mod connection;
-mod database;
+mod access;
+mod answers;
+mod config;
+mod connections;
 mod edge;
-pub mod engine;
-mod exposition;
-mod gate;
-mod graph_directory;
+mod engine;
+mod graphs;
 mod http;
-mod http_answer;
-mod http_query;
-mod http_status;
 pub mod inputs;
-mod job;
-pub mod live;
-pub mod lockout;
-mod meters;
+mod limits;
+mod memory;
 mod metrics;
-pub mod origin;
-mod outgoing;
-mod places;
-mod process;
-mod program;
-mod protocol;
-mod queries;
-mod read_only;
-pub mod registry;
+mod reloadable;
+mod requests;
 mod server;
-mod services;
-mod session;
+mod shared;
 mod shutdown;
-mod sink;
-mod stall;
-mod starting;
-pub mod status;
-pub mod tls;
-pub mod trace;
-mod transaction;
-pub mod users;
-mod weight;
-mod wire;
-mod worker;
+mod status;
+mod trace;
+mod websocket;
 
-pub use access::{Access, Caller, Rights};
-pub use auth::UsersSource;
-pub use cancel::Cancellation;
-pub use config::{Config, Limits};
-pub use database::{DatabaseEngine, EngineLimits};
-pub use engine::{Engine, EngineTransaction, Materialize, QueryRequest, ResultSink};
-pub use lockout::Lockout;
-pub use origin::Browsers;
-pub use queries::Running;
-pub use server::{LiveLimits, Server};
-pub use starting::Starting;
-pub use tls::TlsFiles;
-pub use worker::blocking_thread_count;
+pub use access::audit::TARGET as AUDIT_TARGET;
+pub use access::auth::UsersSource;
+pub use access::caller::{Access, Caller, Rights, Standing};
+pub use access::graph_name::check_name as check_graph_name;
+pub use access::lockout::Lockout;
+pub use access::origin::Browsers;
+pub use access::users::{User, Users};
+pub use config::Config;
+pub use connections::tls::TlsFiles;
+pub use engine::cancel::{Cancellation, Reason};
+pub use engine::contract::{Engine, EngineTransaction, ResultSink};
+pub use engine::request::{Materialize, QueryRequest};
+pub use engine::running::RunningQuery;
+pub use graphs::database::{DatabaseEngine, EngineLimits};
+pub use graphs::registry::{GraphOptions, Opener, Registry, default_sources, isolation_name, isolation_of};
+pub use limits::Limits;
+pub use requests::worker::blocking_thread_count;
+pub use server::serve::{ReloadableLimits, Server};
+pub use server::starting::Starting;
+pub use trace::{REQUEST as REQUEST_SPAN, TARGET as TRACE_TARGET};

@@ -1,48 +1,48 @@
-//! The end of a server, in steps.
+//! The phases of the server's end.
 //!
 //! ```text
 //! Serving ──► Closing ──► Draining ──► Cancelling ──► Cutting
 //! ```
 //!
-//! The server alone goes on to the next step ([`crate::server`]); requests and connections watch. From the second step
-//! on `/health` says `closing`. It does so to the last, since the server accepts connections until it has ended.
+//! Only `server::serve` moves to the next phase; requests and connections watch. From `Closing` on `/health` says `closing`. It
+//! answers until the last phase, since the server accepts connections until it has ended.
 
 use tokio::sync::watch;
 
-/// How far the end of the server is.
+/// A phase of the server's end. Phases are ordered and only advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// The server takes requests.
     Serving,
-    /// It still does, and says that it will not for long ([`crate::Limits::closing_min`]).
+    /// The server still takes requests, and `/health` announces the end (`Limits::closing_min`).
     Closing,
-    /// It takes no new requests. Those that run may finish ([`crate::Limits::drain_max`]).
+    /// The server takes no new requests. Running ones may finish (`Limits::drain_max`).
     Draining,
-    /// Requests that still run are cancelled.
+    /// Requests that still run are cancelled (`Limits::farewell_max` for their answers).
     Cancelling,
-    /// Connections whose clients have not taken their answers are cut off.
+    /// Connections whose clients have not read their answers are cut off.
     Cutting,
 }
 
-/// The side that watches. Cloning is cheap.
+/// A view of the current phase, for tasks that wait for it. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<Phase>);
 
 impl Shutdown {
-    /// A server that takes requests, and the means to end it.
+    /// Phase `Serving`, and the sender that advances it.
     pub fn new() -> (watch::Sender<Phase>, Shutdown) {
         let (sender, receiver) = watch::channel(Phase::Serving);
         (sender, Shutdown(receiver))
     }
 
-    /// How far it is.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         *self.0.borrow()
     }
 
-    /// Waits until it is as far as this.
+    /// Waits for this phase or a later one.
     pub async fn reached(&mut self, phase: Phase) {
-        // The sender is dropped when the server is: that is its end, too.
+        // The sender is dropped with the server, which is an end as well.
         let _ = self.0.wait_for(|now| *now >= phase).await;
     }
 }

@@ -1,9 +1,8 @@
-//! Response status codes of the Gremlin Server protocol, and which error gets which.
+//! Response status codes of the Gremlin Server protocol, and the code for each kind of error.
 //!
-//! The codes are TinkerPop's. Two of them are about the request itself and are decided by
-//! [`crate::protocol`]: 498 (the frame or the operation is malformed) and 499 (its arguments are wrong, an
-//! unknown traversal source among them). Everything that happens while a query runs comes from an
-//! [`Error`] and is mapped here, by kind alone; the message goes to the client word for word.
+//! The codes are TinkerPop's. Two of them concern the request itself and are chosen where it is decoded: 498 for a malformed
+//! frame or operation, and 499 for wrong arguments, an unknown traversal source included. An error of a running query is mapped
+//! here by its kind alone. Its message goes to the client word for word.
 
 use mangrove_graph::{Error, ErrorKind, Value};
 use smol_str::SmolStr;
@@ -23,20 +22,20 @@ impl Status {
     pub const MALFORMED_REQUEST: Status = Status(498);
     /// The request's arguments are wrong.
     pub const INVALID_ARGUMENTS: Status = Status(499);
-    /// It is not known whether the transaction is committed: the disk failed, or the connection was lost, in the middle of
-    /// it. TinkerPop has no code for that; a client that knows none is told that the server failed, which it did.
+    /// The outcome of a commit is unknown, because the disk failed or the connection was lost during it. TinkerPop has no
+    /// code for this case. A client that does not know the code reads it as a server error, which it is.
     pub const OUTCOME_UNKNOWN: Status = Status(505);
-    /// The client has not proved who it is, or could not.
+    /// The client has not logged in, or its login failed.
     pub const UNAUTHORIZED: Status = Status(401);
-    /// Who asks may not do that.
+    /// The caller lacks the right.
     pub const FORBIDDEN: Status = Status(403);
-    /// The client is to prove who it is, by the operation `authentication`.
+    /// The client must log in, by the operation `authentication`.
     pub const AUTHENTICATE: Status = Status(407);
-    /// The server takes no such request now: the database is read-only.
+    /// The database is read-only now.
     pub const UNAVAILABLE: Status = Status(503);
     /// The server failed.
     pub const SERVER_ERROR: Status = Status(500);
-    /// The query cannot succeed now and may when it is sent again (a conflict with another transaction).
+    /// The query conflicted with another transaction and may succeed when the client sends it again.
     pub const TEMPORARY_ERROR: Status = Status(596);
     /// The query failed.
     pub const EVALUATION_ERROR: Status = Status(597);
@@ -50,7 +49,7 @@ impl Status {
         self.0
     }
 
-    /// The status an error of a running query is answered with.
+    /// The status for an error of a running query.
     pub fn of(kind: ErrorKind) -> Status {
         match kind {
             ErrorKind::Syntax
@@ -72,7 +71,7 @@ impl Status {
     }
 }
 
-/// Why a request failed, as its answer says it.
+/// The failure of a request, as its answer reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The status.
@@ -82,30 +81,29 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// 498.
+    /// A failure with status 498.
     pub fn malformed(message: impl Into<String>) -> Self {
         Failure { status: Status::MALFORMED_REQUEST, error: Error::new(ErrorKind::Syntax, message) }
     }
 
-    /// 499.
+    /// A failure with status 499.
     pub fn invalid(message: impl Into<String>) -> Self {
         Failure { status: Status::INVALID_ARGUMENTS, error: Error::invalid(message) }
     }
 
-    /// The status code of an outcome, for counters.
+    /// The status code of an outcome, for metrics.
     pub fn code_of(outcome: &Result<(), Failure>) -> u16 {
         outcome.as_ref().map_or_else(|failure| failure.status.code(), |()| Status::SUCCESS.code())
     }
 
-    /// 401.
+    /// A failure with status 401.
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Failure { status: Status::UNAUTHORIZED, error: Error::new(ErrorKind::Forbidden, message) }
     }
 
-    /// The status attributes drivers look for: `exceptions`, the kinds of error from the nearest cause
-    /// outwards, and `stackTrace`, which is for people to read. Neither holds an internal of the server. Where
-    /// a kind has several reasons there is `reason`, too: after a conflict one of the names under which
-    /// `mangrove.transactions` counts aborts.
+    /// The status attributes that drivers read: `exceptions`, the kinds of error from the nearest cause outwards, and
+    /// `stackTrace`, for people. Neither exposes internals of the server. An error kind with several reasons also has
+    /// `reason`: after a conflict, the name under which `mangrove.transactions` counts the abort.
     pub fn attributes(&self) -> Vec<(SmolStr, Value)> {
         let kind = format!("mangrove.{:?}", self.error.kind());
         let trace = format!("{kind}: {}", self.error.message());

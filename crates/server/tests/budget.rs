@@ -11,7 +11,7 @@ use common::{eventually, http};
 use mangrove::{Database, DatabaseOptions, MemoryBudget, Purpose};
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
-use mangrove_server::access::Caller;
+use mangrove_server::Caller;
 use mangrove_server::{Config, DatabaseEngine, Engine, EngineLimits, Limits, Server};
 use uuid::Uuid;
 

@@ -11,8 +11,8 @@ use mangrove_failpoint::Scenario;
 #[cfg(debug_assertions)]
 use mangrove_failpoint::{Point, set};
 use mangrove_graph::{Error, Result};
-use mangrove_server::access::Caller;
-use mangrove_server::registry::{GraphOptions, Opener, Registry};
+use mangrove_server::Caller;
+use mangrove_server::{GraphOptions, Opener, Registry};
 
 /// An empty directory that goes when this does. One test at a time has one, because others may set points.
 struct Home(PathBuf, #[allow(dead_code, reason = "held")] Scenario);

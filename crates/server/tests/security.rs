@@ -10,7 +10,7 @@ use common::client::Client;
 use common::http;
 use common::place::{PASSWORD, Place, basic};
 use mangrove::Database;
-use mangrove_server::users::Users;
+use mangrove_server::Users;
 use mangrove_server::{Access, Config, DatabaseEngine, Lockout, Server, TlsFiles, UsersSource};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use mangrove::{Error, Result, Value};
-use mangrove_server::users::Users;
+use mangrove_server::Users;
 use mangrove_server::{Access, Rights};
 
 use crate::args::UserCommand;
@@ -68,7 +68,7 @@ fn parse(text: &str) -> Result<(&str, Option<Access>)> {
 }
 
 fn list(users: &Users, format: ResultFormat) -> Result<(), Failure> {
-    let row = |(name, user): (&smol_str::SmolStr, &mangrove_server::users::User)| {
+    let row = |(name, user): (&smol_str::SmolStr, &mangrove_server::User)| {
         let roles = user.rights.iter().map(|(graph, level)| (Value::String(graph.clone()), level.name().into()));
         Value::map(vec![("user".into(), Value::String(name.clone())), ("roles".into(), Value::map(roles.collect()))])
     };

@@ -16,8 +16,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use mangrove::{Error, ErrorKind, IdRule, Isolation, Result};
-use mangrove_server::registry::{check_name, default_sources, isolation_name, isolation_of};
 use mangrove_server::{TlsFiles, UsersSource};
+use mangrove_server::{check_graph_name, default_sources, isolation_name, isolation_of};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
@@ -316,7 +316,7 @@ fn paths(key: &str, value: Value, folder: &Path) -> Result<Vec<PathBuf>> {
 /// A table `[graphs.NAME]`.
 fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, Fault> {
     let of_graph = |error: Error| Fault { path: Vec::new(), error };
-    check_name(name).map_err(of_graph)?;
+    check_graph_name(name).map_err(of_graph)?;
     let Value::Table(table) = value else {
         return Err(of_graph(Error::invalid(format!("a graph is a table: [graphs.{name}]"))));
     };
@@ -383,7 +383,7 @@ fn sources_of(value: Value) -> Result<Vec<(String, Isolation)>> {
         return Err(Error::invalid("sources is a table, as in sources = { g = \"serializable\" }"));
     };
     let source = |(name, value): (String, Value)| {
-        check_name(&name).map_err(|e| e.context("as a traversal source"))?;
+        check_graph_name(&name).map_err(|e| e.context("as a traversal source"))?;
         let isolation =
             isolation_of(value.as_str().unwrap_or("(no text)")).map_err(|e| e.context(format!("the source {name}")))?;
         Ok((name, isolation))

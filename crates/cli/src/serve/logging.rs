@@ -7,7 +7,7 @@
 use std::io::{self, IsTerminal};
 
 use mangrove::{Error, Result};
-use mangrove_server::audit;
+use mangrove_server::AUDIT_TARGET;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -43,7 +43,7 @@ pub fn start(options: &Options) -> Result<Logging> {
         layer
             .with_span_list(false)
             .with_writer(log)
-            .with_filter(Targets::new().with_target(audit::TARGET, LevelFilter::INFO))
+            .with_filter(Targets::new().with_target(AUDIT_TARGET, LevelFilter::INFO))
     });
     let to_stderr = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let to_stderr: Box<dyn Layer<Registry> + Send + Sync> = match options.log_format {
@@ -72,8 +72,8 @@ pub fn start(options: &Options) -> Result<Logging> {
 /// The filter of standard error. Entries of the audit log are part of it unless they have a file.
 fn filter(wanted: &str, has_audit_file: bool) -> Result<EnvFilter> {
     let mut directives = wanted.to_owned();
-    if has_audit_file && !wanted.contains(audit::TARGET) {
-        directives.push_str(&format!(",{}=off", audit::TARGET));
+    if has_audit_file && !wanted.contains(AUDIT_TARGET) {
+        directives.push_str(&format!(",{}=off", AUDIT_TARGET));
     }
     EnvFilter::try_new(directives).map_err(|e| {
         Error::invalid(format!("log = {wanted} is no log filter ({e}): try info, debug, or mangrove_server=debug"))

@@ -6,7 +6,7 @@
 //! `OTEL_BSP_…`. This module connects them to the program:
 //!
 //! ```text
-//! spans of mangrove_server::trace ─► layer ─► sampler ─► bounded queue ─► thread of the batches ─► POST /v1/traces
+//! spans of mangrove_server ─► layer ─► sampler ─► bounded queue ─► thread of the batches ─► POST /v1/traces
 //! ```
 //!
 //! No request waits for the collector. Spans that do not fit the queue are dropped. So are spans that cannot be delivered, with a
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mangrove::{Error, ErrorKind, Result};
-use mangrove_server::trace;
+use mangrove_server::{REQUEST_SPAN, TRACE_TARGET};
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{KeyValue, global};
 use opentelemetry_http::hyper::HyperClient;
@@ -78,7 +78,7 @@ where
         .with_threads(false)
         .with_tracked_inactivity(false)
         .with_filter(filter_fn(|metadata| {
-            metadata.is_span() && (metadata.target() == trace::TARGET || metadata.name() == trace::REQUEST)
+            metadata.is_span() && (metadata.target() == TRACE_TARGET || metadata.name() == REQUEST_SPAN)
         }));
     Ok(Some((layer, Traces(provider))))
 }

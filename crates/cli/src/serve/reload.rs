@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mangrove::{Result, Value};
-use mangrove_server::{DatabaseEngine, Engine, LiveLimits};
+use mangrove_server::{DatabaseEngine, Engine, ReloadableLimits};
 
 use super::budget;
 use crate::args::ServeArgs;
@@ -17,7 +17,7 @@ type Shown = BTreeMap<&'static str, Option<String>>;
 /// The settings of the running server, and what is needed to apply new ones.
 pub struct Reload {
     args: ServeArgs,
-    limits: LiveLimits,
+    limits: ReloadableLimits,
     engine: Arc<DatabaseEngine>,
     /// The settings in effect. Those that need a restart have the value of the start.
     counting: Shown,
@@ -36,7 +36,7 @@ struct Changed {
 
 impl Reload {
     /// For a server that was started with these arguments and settings.
-    pub fn new(args: ServeArgs, mut setup: Setup, limits: LiveLimits, engine: Arc<DatabaseEngine>) -> Self {
+    pub fn new(args: ServeArgs, mut setup: Setup, limits: ReloadableLimits, engine: Arc<DatabaseEngine>) -> Self {
         let counting = shown(&mut setup);
         let memory_limits = setup.graphs.iter().map(|graph| (graph.name.clone(), bytes(graph))).collect();
         Reload { args, limits, engine, counting, memory_limits }

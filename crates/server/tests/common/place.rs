@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mangrove::{Database, DatabaseOptions, Isolation};
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
-use mangrove_server::users::Users;
+use mangrove_server::Users;
 use mangrove_server::{Access, Config, DatabaseEngine, Limits, Rights, Server, UsersSource};
 use uuid::Uuid;
 

@@ -1,0 +1,130 @@
+//! The queries that run now: who may list them, and who may kill them.
+//!
+//! A query is in the list from its begin to its end, whichever thread runs it: [`RunningQueries::begin`] returns a guard that removes
+//! it. Killing fires the query's [`Cancellation`], in the same way as its time limit does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_gremlin::Bytecode;
+use parking_lot::Mutex;
+use smol_str::SmolStr;
+use tokio::time::Instant;
+
+use crate::access::caller::{Access, Caller};
+use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::request::QueryRequest;
+
+/// The queries that run now, by their numbers, which are never reused.
+#[derive(Debug, Default)]
+pub struct RunningQueries {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: BTreeMap<u64, RunningQuery>,
+    last: u64,
+}
+
+/// A running query.
+#[derive(Clone, Debug)]
+pub struct RunningQuery {
+    /// The number of the query, by which it is killed.
+    pub id: u64,
+    /// The caller that runs it.
+    pub caller: Caller,
+    /// The name of the graph.
+    pub graph: SmolStr,
+    /// The traversal source.
+    pub source: SmolStr,
+    /// The traversal.
+    pub bytecode: Arc<Bytecode>,
+    /// The begin of the query.
+    pub since: Instant,
+    cancellation: Cancellation,
+}
+
+/// Removes a query from the list when it is dropped.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    queries: &'a RunningQueries,
+    id: u64,
+    since: Instant,
+}
+
+impl Guard<'_> {
+    /// The time since the begin of the query.
+    pub fn elapsed(&self) -> Duration {
+        self.since.elapsed()
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.queries.state.lock().running.remove(&self.id);
+    }
+}
+
+impl RunningQueries {
+    /// Adds a query that begins on a graph.
+    pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> Guard<'_> {
+        let since = Instant::now();
+        let mut state = self.state.lock();
+        state.last += 1;
+        let id = state.last;
+        let running = RunningQuery {
+            id,
+            caller: request.caller.clone(),
+            graph: graph.clone(),
+            source: request.source.clone(),
+            bytecode: Arc::clone(&request.bytecode),
+            since,
+            cancellation: request.cancellation.clone(),
+        };
+        state.running.insert(id, running);
+        Guard { queries: self, id, since }
+    }
+
+    /// The queries that a caller may know of, oldest first: its own, and all on graphs that it administers.
+    pub fn seen_by(&self, caller: &Caller) -> Vec<RunningQuery> {
+        self.state.lock().running.values().filter(|query| query.belongs_to(caller)).cloned().collect()
+    }
+
+    /// The number of queries that run on a graph.
+    pub fn count_on(&self, graph: &str) -> usize {
+        self.state.lock().running.values().filter(|query| query.graph == graph).count()
+    }
+
+    /// Kills a query that the caller may know of.
+    pub fn kill(&self, id: u64, caller: &Caller) -> Result<RunningQuery> {
+        let state = self.state.lock();
+        match state.running.get(&id).filter(|query| query.belongs_to(caller)) {
+            Some(query) => {
+                query.cancellation.fire(Reason::Killed);
+                Ok(query.clone())
+            }
+            None => Err(unknown(id)),
+        }
+    }
+}
+
+/// The error for a query that is not there or that the caller may not know of: both read the same (SERVER-3).
+pub(crate) fn unknown(id: u64) -> Error {
+    let message = format!("no query with the number {id} runs (anymore); mangrove.queries lists those that do");
+    Error::new(ErrorKind::NotFound, message)
+}
+
+impl RunningQuery {
+    /// Returns true if the query was told to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation.reason().is_some()
+    }
+
+    fn belongs_to(&self, caller: &Caller) -> bool {
+        let is_own = caller.is_authenticated() && caller.name() == self.caller.name();
+        is_own || caller.access(&self.graph) == Some(Access::Admin)
+    }
+}

@@ -1,0 +1,430 @@
+//! The database as the server's [`Engine`].
+//!
+//! Each traversal source stands for a graph and an isolation level (`registry`). A light query runs on the worker thread that took its
+//! request. A longer one moves to the database's executors, where queries take turns, and the worker passes its results on.
+//!
+//! Rights are checked here, on the plan: a mutating traversal needs the role `write`, whatever it looks like on the wire. `call()` is
+//! answered by a [`Desk`], which checks the right of each service.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove::{
+    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServiceDesk, Transaction,
+    TransactionOptions,
+};
+use mangrove_failpoint::{Point, reach};
+use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_gremlin::Terminal;
+use smol_str::SmolStr;
+
+use crate::access::audit::{self, Act};
+use crate::access::caller::{Access, Caller};
+use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
+use crate::engine::request::{Materialize, QueryRequest};
+use crate::engine::running::{Guard, RunningQueries, RunningQuery};
+use crate::graphs::places::Places;
+use crate::graphs::registry::{Graph, Opener, Registry, Source};
+use crate::graphs::services::{self, Desk, Hub};
+use crate::metrics::graphs::Metered;
+use crate::reloadable::Reloadable;
+use crate::trace;
+
+/// The limits of the engine.
+#[derive(Clone, Debug)]
+pub struct EngineLimits {
+    /// Bytes that one query may hold at a time.
+    pub query_memory_bytes: u64,
+    /// The most results of a query; `None` for no limit.
+    pub result_count_max: Option<u64>,
+    /// The most graphs of the server.
+    pub graph_count_max: usize,
+    /// A query that takes longer is logged with its plan; `None` to log none.
+    pub slow_query: Option<Duration>,
+}
+
+impl Default for EngineLimits {
+    fn default() -> Self {
+        EngineLimits {
+            query_memory_bytes: QueryLimits::default().memory_bytes,
+            result_count_max: None,
+            graph_count_max: 64,
+            slow_query: None,
+        }
+    }
+}
+
+/// Opens a graph with the default options.
+fn open(directory: Option<&Path>, memory_limit: Option<u64>, budget: MemoryBudget) -> Result<Database> {
+    let mut options = DatabaseOptions { memory_budget: budget, ..DatabaseOptions::default() };
+    options.memory_limit_bytes = memory_limit.unwrap_or(options.memory_limit_bytes);
+    Database::open(&directory.map_or("memory:".into(), |directory| directory.to_string_lossy()), &options)
+}
+
+/// The databases of a server, as its engine.
+pub struct DatabaseEngine {
+    hub: Arc<Hub>,
+    limits: Reloadable<EngineLimits>,
+    budget: MemoryBudget,
+}
+
+impl DatabaseEngine {
+    /// An engine without graphs, whose queries may hold this many bytes each.
+    pub fn new(query_memory_bytes: u64) -> Self {
+        DatabaseEngine::with_limits(EngineLimits { query_memory_bytes, ..EngineLimits::default() })
+    }
+
+    /// An engine without graphs, with these limits.
+    pub fn with_limits(limits: EngineLimits) -> Self {
+        DatabaseEngine::drawing_on(MemoryBudget::unlimited(), limits)
+    }
+
+    /// An engine without graphs on a memory budget. The server draws on the budget for messages, and created graphs draw on
+    /// it too. The caller opens the graphs that it adds with the same budget.
+    pub fn drawing_on(budget: MemoryBudget, limits: EngineLimits) -> Self {
+        let of_graphs = budget.clone();
+        let open = move |directory: Option<&Path>, limit| open(directory, limit, of_graphs.clone());
+        let registry = Registry::new(limits.graph_count_max, Box::new(open));
+        let hub = Arc::new(Hub { registry, queries: RunningQueries::default() });
+        DatabaseEngine { hub, limits: Reloadable::new(limits), budget }
+    }
+
+    /// Replaces the limits for queries that begin later. The limit on graphs stays as it is.
+    pub fn set_limits(&self, limits: EngineLimits) {
+        self.limits.set(limits);
+    }
+
+    /// Offers a database under the name of a traversal source, whose transactions are serializable. The graph has the
+    /// same name.
+    ///
+    /// # Panics
+    ///
+    /// If there is a source of this name.
+    #[must_use]
+    pub fn source(self, name: impl Into<SmolStr>, database: Database) -> Self {
+        self.source_with(name, database, Isolation::Serializable)
+    }
+
+    /// As [`DatabaseEngine::source`], at an isolation level.
+    ///
+    /// # Panics
+    ///
+    /// If there is a source of this name.
+    #[must_use]
+    pub fn source_with(self, name: impl Into<SmolStr>, database: Database, isolation: Isolation) -> Self {
+        let name = name.into();
+        self.graph(&name.clone(), database, [(name, isolation)]).expect("the caller gives each source once");
+        self
+    }
+
+    /// Adds a graph with its sources.
+    pub fn graph(
+        &self,
+        name: &str,
+        database: Database,
+        sources: impl IntoIterator<Item = (SmolStr, Isolation)>,
+    ) -> Result<()> {
+        self.hub.registry.configure(name, database, sources)
+    }
+
+    /// Sets the function that opens created graphs, and the directory below which they live. Graphs that are there are
+    /// opened now. Without a directory, created graphs live in memory.
+    ///
+    /// # Panics
+    ///
+    /// If the engine is in use already.
+    pub fn create_graphs(&mut self, open: Opener, directory: Option<PathBuf>) -> Result<()> {
+        let hub = Arc::get_mut(&mut self.hub).expect("nothing has been asked of the engine yet");
+        hub.registry.open_with(open);
+        directory.map_or(Ok(()), |directory| hub.registry.keep_in(directory))
+    }
+
+    /// Each graph with its name.
+    pub fn databases(&self) -> Vec<(SmolStr, Database)> {
+        let graphs = self.hub.registry.graphs().into_iter();
+        graphs.map(|(graph, _)| (graph.name.clone(), graph.database().clone())).collect()
+    }
+
+    /// Each graph that a caller may read, once, with the name of its first source.
+    fn graphs(&self, caller: &Caller) -> Vec<(SmolStr, Arc<Graph>)> {
+        let mut graphs: Vec<(SmolStr, Arc<Graph>)> = Vec::new();
+        for (graph, sources) in self.hub.registry.graphs() {
+            if let Some((name, _)) = sources.into_iter().next()
+                && caller.access(&graph.name).is_some()
+                && !graphs.iter().any(|(_, known)| known.database().is_same(graph.database()))
+            {
+                graphs.push((name, graph));
+            }
+        }
+        graphs
+    }
+
+    fn work(&self, graph: Arc<Graph>) -> Work {
+        Work { hub: Arc::clone(&self.hub), limits: self.limits.get(), graph }
+    }
+}
+
+impl Engine for DatabaseEngine {
+    fn sources(&self, caller: &Caller) -> Vec<SmolStr> {
+        self.hub.registry.sources(caller)
+    }
+
+    fn memory_budget(&self) -> MemoryBudget {
+        self.budget.clone()
+    }
+
+    fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>> {
+        let Source { graph, isolation, .. } = self.hub.registry.find(source, caller)?;
+        // A second line of defense, in case a check of the plan ever misses a mutating step.
+        let read_only = caller.access(&graph.name) < Some(Access::Write);
+        let begun = graph.database().begin_with(TransactionOptions { isolation, read_only });
+        let transaction = begun.map_err(|error| Places::told(caller, &graph).error(error))?;
+        Ok(Box::new(DatabaseTransaction { transaction, work: self.work(graph), caller: caller.clone() }))
+    }
+
+    fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
+        let Source { graph, isolation, .. } = self.hub.registry.find(&request.source, &request.caller)?;
+        self.work(graph).run(request, sink, |graph, prepared, options, sink| {
+            let (database, parameters) = (graph.database(), &request.parameters);
+            if !prepared.is_mutating() {
+                return database.run_shared(prepared, parameters, &options, &mut |batch| sink.accept(batch));
+            }
+            sink.hold();
+            let transaction = database.begin_with(TransactionOptions { isolation, read_only: false })?;
+            transaction.run_shared(prepared, parameters, &options, &mut |batch| sink.accept(batch))?;
+            // SERVER-6: nothing but sending is left to fail after the commit.
+            sink.seal()?;
+            reach(Point::RequestSealed);
+            // SERVER-4: a right that was taken away meanwhile counts.
+            check_writer(graph, &request.caller.current()?)?;
+            transaction.commit().map(drop)
+        })
+    }
+
+    fn note_retry(&self, source: &str) {
+        if let Ok(source) = self.hub.registry.find(source, &Caller::anybody("")) {
+            source.graph.database().note_retry();
+        }
+    }
+
+    fn read_only(&self, caller: &Caller) -> Vec<(SmolStr, String)> {
+        let cause = |(name, graph): (SmolStr, Arc<Graph>)| {
+            let cause = read_only_cause(graph.database())?;
+            Some((name, Places::told(caller, &graph).text(&cause).into_owned()))
+        };
+        self.graphs(caller).into_iter().filter_map(cause).collect()
+    }
+
+    fn running(&self, caller: &Caller) -> Vec<RunningQuery> {
+        self.hub.queries.seen_by(caller)
+    }
+
+    fn kill(&self, id: u64, caller: &Caller) -> Result<RunningQuery> {
+        services::kill(&self.hub.queries, id, caller)
+    }
+
+    fn metrics(&self, caller: &Caller) -> String {
+        let graphs = self.hub.registry.graphs();
+        let readable = graphs.iter().filter(|(graph, _)| caller.access(&graph.name).is_some());
+        let metered = readable.filter_map(|(graph, sources)| {
+            Some(Metered {
+                graph: &sources.first()?.0,
+                database: graph.database(),
+                meters: &graph.meters,
+                running: self.hub.queries.count_on(&graph.name),
+            })
+        });
+        crate::metrics::graphs::exposition(&metered.collect::<Vec<_>>())
+    }
+}
+
+struct DatabaseTransaction {
+    // Before the graph: a transaction is over before its database may be closed.
+    transaction: Transaction,
+    work: Work,
+    /// The caller that began it.
+    caller: Caller,
+}
+
+impl EngineTransaction for DatabaseTransaction {
+    fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
+        self.work.run(request, sink, |_, prepared, options, sink| {
+            if prepared.is_mutating() {
+                sink.hold();
+            }
+            self.transaction.run_shared(prepared, &request.parameters, &options, &mut |batch| sink.accept(batch))
+        })
+    }
+
+    fn write_mark(&self) -> usize {
+        self.transaction.write_mark()
+    }
+
+    fn fail_since(&mut self, mark: usize, error: &Error) -> bool {
+        self.transaction.fail_since(mark, error)
+    }
+
+    fn commit(self: Box<Self>, asking: &Caller) -> Result<()> {
+        let DatabaseTransaction { transaction, work, caller } = *self;
+        if transaction.write_mark() > 0 {
+            let right = asking.current().and_then(|caller| check_writer(&work.graph, &caller));
+            right.map_err(|error| error.and("the transaction was rolled back"))?;
+        }
+        transaction.commit().map(drop).map_err(|error| Places::told(&caller, &work.graph).error(error))
+    }
+
+    fn rollback(self: Box<Self>) {
+        self.transaction.rollback();
+    }
+}
+
+/// The surroundings of a query on one graph.
+struct Work {
+    hub: Arc<Hub>,
+    limits: Arc<EngineLimits>,
+    graph: Arc<Graph>,
+}
+
+impl Work {
+    /// Runs a query under the server's limits, after the check of its caller's right.
+    fn run(
+        &self,
+        request: &QueryRequest,
+        sink: &mut dyn ResultSink,
+        run: impl FnOnce(&Graph, &mangrove::Prepared, QueryOptions, &mut dyn ResultSink) -> Result<()>,
+    ) -> Result<()> {
+        let prepared = {
+            let _span = tracing::debug_span!(target: trace::TARGET, "plan").entered();
+            prepare(self.graph.database(), request)?
+        };
+        if prepared.is_mutating() {
+            check_writer(&self.graph, &request.caller)?;
+        }
+        let guard = self.hub.queries.begin(request, &self.graph.name);
+        let mut counted = Counted { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
+        let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
+        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut counted);
+        drop(span);
+        // The engine only reports the cancellation; the reason is known here.
+        let outcome = outcome.map_err(|error| request.cancellation.explain(error.into()).error);
+        self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
+        self.note_slowness(request, &guard, &outcome);
+        // SERVER-10: the path of the directory is for administrators.
+        outcome.map_err(|error| Places::told(&request.caller, &self.graph).error(error))
+    }
+
+    fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {
+        let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        let desk = prepared.calls_services().then(|| Desk {
+            hub: Arc::clone(&self.hub),
+            graph: Arc::clone(&self.graph),
+            caller: request.caller.clone(),
+        });
+        QueryOptions {
+            limits: QueryLimits { time_nanos, memory_bytes: self.limits.query_memory_bytes },
+            materialize: match request.materialize {
+                Materialize::All => mangrove::Materialize::Properties,
+                Materialize::Tokens => mangrove::Materialize::Tokens,
+            },
+            cancel: request.cancel.clone(),
+            services: desk.map(|desk| ServiceDesk(Arc::new(desk))),
+            ..QueryOptions::default()
+        }
+    }
+
+    /// Logs a slow query with its plan.
+    fn note_slowness(&self, request: &QueryRequest, guard: &Guard<'_>, outcome: &Result<()>) {
+        let Some(threshold) = self.limits.slow_query else { return };
+        let elapsed = guard.elapsed();
+        if elapsed < threshold {
+            return;
+        }
+        self.graph.meters.slow();
+        let plan = mangrove::Prepared::new(&request.bytecode, Terminal::Explain)
+            .and_then(|question| self.graph.database().run(&question, &request.parameters)?.collect())
+            .map_or_else(|error| error.to_string(), |rows: Vec<Value>| rows.iter().map(text).collect());
+        tracing::warn!(
+            target: "mangrove_slow_query",
+            user = request.caller.name(),
+            graph = %self.graph.name,
+            source = %request.source,
+            milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            outcome = outcome.as_ref().err().map_or("done", Error::message),
+            query = audit::shortened(&request.bytecode.to_string()),
+            plan,
+            "slow query"
+        );
+    }
+}
+
+/// The cause for which a graph takes no writes, if it takes none.
+fn read_only_cause(database: &Database) -> Option<String> {
+    let durability = database.durability();
+    let of_log = durability.as_ref().and_then(|durability| durability.read_only_cause()).map(str::to_owned);
+    of_log.or_else(|| database.check_memory().err().map(|error| error.message().to_owned()))
+}
+
+/// Refuses a caller without the right to write to a graph, and logs that. A caller that sees a graph may read it.
+fn check_writer(graph: &Graph, caller: &Caller) -> Result<()> {
+    let graph = &graph.name;
+    let right = caller.require(graph, Access::Write, "a traversal with a mutating step");
+    right.inspect_err(|error| audit::note(caller, Act::Query { graph }, Some(error)))
+}
+
+fn text(value: &Value) -> &str {
+    match value {
+        Value::String(text) => text,
+        _ => "",
+    }
+}
+
+/// A sink that enforces the limit on results.
+struct Counted<'a> {
+    sink: &'a mut dyn ResultSink,
+    left: Option<u64>,
+    max: Option<u64>,
+}
+
+impl ResultSink for Counted<'_> {
+    fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
+        self.take(&results)?;
+        self.sink.accept(results)
+    }
+
+    fn hold(&mut self) {
+        self.sink.hold();
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        self.sink.seal()
+    }
+}
+
+impl Counted<'_> {
+    fn take(&mut self, batch: &[(Value, u64)]) -> Result<()> {
+        let (Some(left), Some(max)) = (&mut self.left, self.max) else { return Ok(()) };
+        let count = batch.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
+        match left.checked_sub(count) {
+            Some(rest) => {
+                *left = rest;
+                Ok(())
+            }
+            None => Err(Error::new(
+                ErrorKind::MemoryLimit,
+                format!(
+                    "the query has more than {max} results; ask for fewer with limit(), or raise the limit \
+                     result_count_max"
+                ),
+            )),
+        }
+    }
+}
+
+/// The plan of a request. Drivers repeat the same traversals, so plans are cached.
+fn prepare(database: &Database, request: &QueryRequest) -> Result<mangrove::Prepared> {
+    if request.explain {
+        return mangrove::Prepared::new(&request.bytecode, Terminal::Explain);
+    }
+    database.prepare_bytecode(&request.bytecode)
+}

@@ -1,0 +1,61 @@
+//! What a client learns about the directory of a graph: administrators the path, others [`conceal`]'s word in its place.
+//!
+//! An error of the disk names a file, since an operator needs it, and services report the directory. A concealed error is logged in
+//! full. The paths of `io()` are not concealed: they are relative to its directory for every client.
+//!
+//! - **SERVER-10.** Every error and report of a query on a graph passes [`Places`] before it reaches the client, so that a new message
+//!   cannot tell more.
+
+use std::borrow::Cow;
+
+use mangrove_graph::{Error, Value};
+
+use super::conceal::{conceal, shown};
+use crate::access::caller::Caller;
+use crate::graphs::registry::Graph;
+
+/// The view of one caller on the directory of one graph.
+pub struct Places<'g> {
+    graph: &'g Graph,
+    /// The directory to conceal; `None` for nothing.
+    directory: Option<String>,
+}
+
+impl<'g> Places<'g> {
+    /// The view of a caller.
+    pub fn told(caller: &Caller, graph: &'g Graph) -> Self {
+        let durability = if caller.administers(&graph.name) { None } else { graph.database().durability() };
+        Places { graph, directory: durability.and_then(|durability| shown(&durability.directory)) }
+    }
+
+    /// The same text without the directory.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.directory {
+            Some(directory) if text.contains(directory.as_str()) => conceal(text, directory).into(),
+            _ => text.into(),
+        }
+    }
+
+    /// The same value without the directory.
+    pub fn value(&self, value: Value) -> Value {
+        match value {
+            _ if self.directory.is_none() => value,
+            Value::String(text) => self.text(&text).into_owned().into(),
+            Value::List(items) => Value::list(items.iter().map(|item| self.value(item.clone())).collect()),
+            Value::Map(entries) => Value::map(
+                entries.iter().map(|(key, value)| (self.value(key.clone()), self.value(value.clone()))).collect(),
+            ),
+            other => other,
+        }
+    }
+
+    /// The same error without the directory. The full error is logged.
+    pub fn error(&self, error: Error) -> Error {
+        let Cow::Owned(message) = self.text(error.message()) else { return error };
+        if self.graph.logged.is_news(error.message()) {
+            tracing::error!(graph = %self.graph.name, "{error}");
+        }
+        let told = Error::new(error.kind(), message);
+        error.reason().map_or(told.clone(), |reason| told.because(reason))
+    }
+}

@@ -1,0 +1,303 @@
+//! The services of `call()` on a server: its own beside those of the database, and who may call which.
+//!
+//! A query that calls services is given a [`Desk`], which knows the caller and the graph. The desk checks the right that the
+//! service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, also one that is refused.
+//!
+//! To add a service of the server, add a row to [`SERVER_SERVICES`] and write its function.
+
+use std::any::Any;
+use std::sync::{Arc, LazyLock};
+
+use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
+use mangrove::services::ServiceFunction::OnHost;
+use mangrove::services::ServiceRight::PerObject;
+use mangrove::services::{Arguments, Service, ServiceFunction, ServiceRegistry, ServiceRight, parameter, row, service};
+use mangrove::{Isolation, ServiceCall, Services};
+use mangrove_graph::{Error, Result, Value};
+use smol_str::SmolStr;
+
+use crate::access::audit::{self, Act};
+use crate::access::caller::{Access, Caller};
+use crate::engine::running::{RunningQueries, RunningQuery};
+use crate::graphs::places::Places;
+use crate::graphs::registry::{Graph, GraphOptions, Registry, isolation_name, isolation_of};
+
+/// What services need of the server.
+pub struct Hub {
+    /// The graphs.
+    pub registry: Registry,
+    /// The queries that run.
+    pub queries: RunningQueries,
+}
+
+/// Answers the `call()`s of one query.
+pub struct Desk {
+    /// The server.
+    pub hub: Arc<Hub>,
+    /// The graph the query is about.
+    pub graph: Arc<Graph>,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+const KILL: &str = "mangrove.kill";
+
+/// The services that a server adds to those of the database.
+const SERVER_SERVICES: &[Service] = &[
+    service(
+        "mangrove.graph.create",
+        "create a graph, with the traversal sources NAME and NAMEsi or those given",
+        PerObject,
+        &[
+            parameter("name", Text, "its name"),
+            parameter("memory", Flag, "in memory, and gone when the server ends; default false"),
+            parameter(
+                "memory_limit",
+                Integer,
+                "refuse writes while it uses so many bytes; default: the server's setting memory_limit",
+            ),
+            parameter("sources", Map, "its traversal sources, a map of names to 'serializable' or 'snapshot'"),
+        ],
+        OnHost(create),
+    ),
+    service(
+        "mangrove.graph.drop",
+        "drop a graph that was created, with its files",
+        PerObject,
+        &[parameter("name", Text, "its name")],
+        OnHost(drop_graph),
+    ),
+    service(
+        "mangrove.graph.list",
+        "the graphs of the server that the caller may read, and their traversal sources",
+        PerObject,
+        &[],
+        OnHost(list_graphs),
+    ),
+    service(
+        KILL,
+        "stop a query: one's own, or any on a graph one administers",
+        PerObject,
+        &[parameter("id", Integer, "its number, as mangrove.queries shows it")],
+        OnHost(kill_query),
+    ),
+    service(
+        "mangrove.queries",
+        "the queries that run: one's own, and all on graphs one administers",
+        PerObject,
+        &[],
+        OnHost(list_queries),
+    ),
+];
+
+/// All services that can be called on a server.
+static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::of_database().with(SERVER_SERVICES));
+
+impl Services for Desk {
+    fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>> {
+        let service = match REGISTRY.find(name) {
+            Ok(service) => service,
+            // An unknown service is refused like one that administers, and noted.
+            Err(unknown) => {
+                let name = name.unwrap_or_default();
+                return self.administering(name, &self.graph.name, || {
+                    self.caller.require(&self.graph.name, Access::Admin, format_args!("the service {name}"))?;
+                    Err(unknown)
+                });
+            }
+        };
+        let run = || REGISTRY.call(service, self.graph.database(), self, call);
+        let need = |access| self.caller.require(&self.graph.name, access, format_args!("the service {}", service.name));
+        match service.right_for(call.arguments) {
+            ServiceRight::PerObject => return run(),
+            ServiceRight::Admin | ServiceRight::AdminWithArguments => {
+                return self.administering(service.name, &self.graph.name, || {
+                    need(Access::Admin)?;
+                    run()
+                });
+            }
+            ServiceRight::Write => need(Access::Write)?,
+            ServiceRight::Read => need(Access::Read)?,
+        }
+        let rows = run()?;
+        match service.function {
+            // What such a service returns is data of the graph, not a report.
+            ServiceFunction::InTransaction { .. } => Ok(rows),
+            _ => {
+                let places = Places::told(&self.caller, &self.graph);
+                Ok(rows.into_iter().map(|row| places.value(row)).collect())
+            }
+        }
+    }
+}
+
+/// The desk that a service of the server was called at.
+fn desk(host: &dyn Any) -> Result<&Desk> {
+    host.downcast_ref().ok_or_else(|| Error::bug("the services of a server are called at its desk"))
+}
+
+impl Desk {
+    /// Does something that is noted in the audit log, whatever becomes of it.
+    fn administering<T>(&self, service: &str, object: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let outcome = work();
+        audit::note(&self.caller, Act::Service { service, object }, outcome.as_ref().err());
+        outcome
+    }
+}
+
+fn graph_name<'a>(arguments: &Arguments<'a>) -> Result<&'a str> {
+    arguments.text("name")?.ok_or_else(|| arguments.missing("name", "the name of a graph, a string"))
+}
+
+fn bytes(arguments: &Arguments<'_>) -> Result<Option<u64>> {
+    let Some(value) = arguments.get("memory_limit") else { return Ok(None) };
+    let bytes = match value {
+        Value::I32(bytes) => u64::try_from(*bytes).ok(),
+        Value::I64(bytes) => u64::try_from(*bytes).ok(),
+        _ => None,
+    };
+    match bytes {
+        Some(bytes) if bytes > 0 => Ok(Some(bytes)),
+        _ => Err(Error::invalid(format!("{}: 'memory_limit' is a number of bytes, above 0", arguments.service()))),
+    }
+}
+
+fn sources(arguments: &Arguments<'_>) -> Result<Vec<(SmolStr, Isolation)>> {
+    let service = arguments.service();
+    let wrong = || Error::invalid(format!("{service}: 'sources' is a map, as in ['gbooks': 'serializable']"));
+    let Some(value) = arguments.get("sources") else { return Ok(Vec::new()) };
+    let Value::Map(entries) = value else { return Err(wrong()) };
+    let source = |(name, level): &(Value, Value)| match (name, level) {
+        (Value::String(name), Value::String(level)) => Ok((name.clone(), isolation_of(level)?)),
+        _ => Err(wrong()),
+    };
+    let sources: Vec<_> = entries.iter().map(source).collect::<Result<_>>()?;
+    if sources.is_empty() { Err(wrong()) } else { Ok(sources) }
+}
+
+fn create(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
+    let (name, in_memory) = (graph_name(arguments)?, arguments.flag("memory")?);
+    let options = GraphOptions { memory_limit_bytes: bytes(arguments)?, sources: sources(arguments)? };
+    desk.administering(arguments.service(), name, || {
+        desk.caller.require_server_admin(format_args!("creating the graph `{name}`"))?;
+        desk.hub.registry.create(name, in_memory, &options)
+    })?;
+    Ok(graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect())
+}
+
+fn drop_graph(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
+    let name = graph_name(arguments)?;
+    let shown = graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect();
+    desk.administering(arguments.service(), name, || {
+        desk.caller.require_server_admin(format_args!("dropping the graph `{name}`"))?;
+        desk.hub.registry.drop_graph(name)
+    })?;
+    Ok(shown)
+}
+
+fn list_graphs(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
+    Ok(graph_rows(desk(host)?).into_iter().map(|(_, row)| row).collect())
+}
+
+/// The graphs that the caller may know of, by name.
+fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
+    let visible = desk.hub.registry.graphs().into_iter().filter_map(|(graph, sources)| {
+        let access = desk.caller.access(&graph.name)?;
+        let sources =
+            sources.into_iter().map(|(name, isolation)| (Value::String(name), isolation_name(isolation).into()));
+        let directory = graph.database().durability().map(|durability| durability.directory.display().to_string());
+        let kept = directory
+            .map_or("memory:".into(), |directory| Places::told(&desk.caller, &graph).text(&directory).into_owned());
+        let limit = graph.database().memory().limit_bytes;
+        let limit = i64::try_from(limit).ok().filter(|_| limit != u64::MAX).map_or(Value::Null, Value::I64);
+        let shown = row([
+            ("name", Value::String(graph.name.clone())),
+            ("sources", Value::map(sources.collect())),
+            ("memory_limit", limit),
+            ("role", access.name().into()),
+            ("origin", if graph.is_configured { "configured" } else { "created" }.into()),
+            ("kept", kept.into()),
+        ]);
+        Some((graph.name.clone(), shown))
+    });
+    visible.collect()
+}
+
+fn list_queries(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
+    Ok(desk.hub.queries.seen_by(&desk.caller).iter().map(query_row).collect())
+}
+
+/// Ends a query, which is noted in the audit log.
+pub fn kill(queries: &RunningQueries, id: u64, caller: &Caller) -> Result<RunningQuery> {
+    let killed = caller.require_change("ending a query").and_then(|()| queries.kill(id, caller));
+    let object = id.to_string();
+    audit::note(caller, Act::Service { service: KILL, object: &object }, killed.as_ref().err());
+    killed
+}
+
+fn kill_query(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let desk = desk(host)?;
+    let number = arguments.get("id").and_then(mangrove_graph::numeric::integer).and_then(|n| u64::try_from(n).ok());
+    let Some(id) = number else { return Err(arguments.missing("id", "the number of a query")) };
+    Ok(vec![query_row(&kill(&desk.hub.queries, id, &desk.caller)?)])
+}
+
+fn query_row(query: &RunningQuery) -> Value {
+    row([
+        ("id", Value::I64(i64::try_from(query.id).unwrap_or(i64::MAX))),
+        ("user", query.caller.name().into()),
+        ("from", query.caller.peer().into()),
+        ("graph", Value::String(query.graph.clone())),
+        ("source", Value::String(query.source.clone())),
+        ("milliseconds", Value::I64(i64::try_from(query.since.elapsed().as_millis()).unwrap_or(i64::MAX))),
+        ("query", audit::shortened(&query.bytecode.to_string()).into()),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/services.md`, as the registry says it.
+    fn page() -> String {
+        let mut page = String::from(
+            "# Services\n\n\
+             `g.call(NAME)` calls a service. Arguments come from a map, from `with(name, value)`, or from a traversal that yields a map.\n\
+             `g.call()` lists the services, `g.call('--list').with('verbose', true)` describes them.\n\n\
+             A service in the caller's transaction reads what the traversal sees. Every other service acts at once, outside of any\n\
+             transaction, and a rollback does not take it back. The right is the one that the caller needs on the graph; *by object*\n\
+             means that the service checks each object.\n\n\
+             This page is written by a test from the table of services. After a change, run\n\
+             `MANGROVE_UPDATE_FIXTURES=1 cargo test -p mangrove-server --lib services`.\n",
+        );
+        for service in REGISTRY.services() {
+            page += &format!("\n## {}\n\n", service.name);
+            page += &format!(
+                "{}. Right: {}. Scope: {}.\n",
+                service.summary,
+                service.right.name(),
+                service.function.scope()
+            );
+            if !service.parameters.is_empty() {
+                page += "\n| argument | type | meaning |\n|---|---|---|\n";
+            }
+            for parameter in service.parameters {
+                page +=
+                    &format!("| `{}` | {} | {} |\n", parameter.name, parameter.value_type.name(), parameter.summary);
+            }
+        }
+        page
+    }
+
+    #[test]
+    fn the_page_of_services_is_the_registry() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/services.md");
+        if std::env::var_os("MANGROVE_UPDATE_FIXTURES").is_some() {
+            std::fs::write(path, page()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), page(), "docs/services.md is stale: see its top");
+    }
+}

@@ -1,0 +1,296 @@
+//! The metrics of the graphs.
+//!
+//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus' conventions:
+//! counters end in `_total`, units are seconds and bytes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mangrove::{
+    AbortCause, Database, Durability, ExecutorLoad, GarbageReport, LogState, MemoryReport, PlanCacheReport,
+    SYNC_TIME_BOUNDS_US, TransactionCounters,
+};
+use mangrove_graph::{Error, Result};
+use parking_lot::Mutex;
+
+use crate::metrics::exposition::MetricKind::{self, Counter, Gauge, Histogram};
+use crate::metrics::exposition::{self, Exposition, Figure};
+use crate::metrics::process::{self, Space};
+
+/// Counters of the queries on one graph.
+#[derive(Debug, Default)]
+pub struct QueryMeters {
+    reads: exposition::Histogram,
+    writes: exposition::Histogram,
+    /// By the name of the error's kind.
+    errors: Mutex<BTreeMap<String, u64>>,
+    slow: AtomicU64,
+}
+
+impl QueryMeters {
+    /// Counts a query that has ended.
+    pub fn ended<T>(&self, is_mutating: bool, elapsed: Duration, outcome: &Result<T>) {
+        let times = if is_mutating { &self.writes } else { &self.reads };
+        times.add(elapsed);
+        if let Some(kind) = outcome.as_ref().err().map(Error::kind) {
+            *self.errors.lock().entry(format!("{kind:?}")).or_default() += 1;
+        }
+    }
+
+    /// Counts a query that was logged as slow.
+    pub fn slow(&self) {
+        self.slow.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A graph to report.
+pub(crate) struct Metered<'a> {
+    /// The value of the label `graph`.
+    pub graph: &'a str,
+    pub database: &'a Database,
+    pub meters: &'a QueryMeters,
+    /// Queries that run on it now.
+    pub running: usize,
+}
+
+/// One reading of a graph.
+struct Sample<'a> {
+    graph: &'a str,
+    counters: TransactionCounters,
+    memory: MemoryReport,
+    garbage: GarbageReport,
+    plans: PlanCacheReport,
+    executors: ExecutorLoad,
+    retries: u64,
+    snapshot_lag: u64,
+    snapshot_age_ms: u64,
+    /// Vertices and edges.
+    elements: (u64, u64),
+    /// `None` for a graph in memory.
+    durability: Option<Durability>,
+}
+
+impl<'a> Sample<'a> {
+    fn of(metered: &Metered<'a>) -> Self {
+        let Metered { graph, database, .. } = *metered;
+        Sample {
+            graph,
+            counters: database.transaction_counters(),
+            memory: database.memory(),
+            garbage: database.garbage(),
+            plans: database.plan_cache(),
+            executors: database.executor_load(),
+            retries: database.retry_count(),
+            snapshot_lag: database.snapshot_lag(),
+            snapshot_age_ms: database.snapshot_age_ms(),
+            elements: database.element_counts(),
+            durability: database.durability(),
+        }
+    }
+}
+
+/// A metric with one number a graph: name, type, help text, and the number.
+type Metric = (&'static str, MetricKind, &'static str, fn(&Sample<'_>) -> u64);
+
+const METRICS: &[Metric] = &[
+    ("mangrove_commits_total", Counter, "Transactions committed with writes.", |s| s.counters.commits),
+    ("mangrove_read_only_total", Counter, "Transactions ended without writes.", |s| s.counters.read_only),
+    ("mangrove_retries_total", Counter, "Transactions run again after a conflict.", |s| s.retries),
+    ("mangrove_dependency_waits_total", Counter, "Waits of a validator for another transaction.", |s| {
+        s.counters.dependency_waits
+    }),
+    (
+        "mangrove_pre_reads_total",
+        Counter,
+        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with them.",
+        |s| s.counters.pre_reads,
+    ),
+    ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
+    ("mangrove_oldest_snapshot_lag", Gauge, "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_gc_queued_writes", Gauge, "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
+    ("mangrove_gc_versions_total", Counter, "Older versions of properties reclaimed.", |s| s.garbage.versions),
+    ("mangrove_gc_vertices_total", Counter, "Places of vertices reclaimed.", |s| s.garbage.vertices),
+    ("mangrove_gc_edges_total", Counter, "Places of edges reclaimed.", |s| s.garbage.edges),
+    ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
+    ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was there.", |s| s.plans.hits),
+    ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),
+    ("mangrove_executors", Gauge, "Executor threads; 0 until the first query that takes long.", |s| {
+        s.executors.threads
+    }),
+    ("mangrove_executors_busy", Gauge, "Executor threads that run a query now.", |s| s.executors.busy),
+    ("mangrove_executor_queue", Gauge, "Queries that wait for their turn on an executor.", |s| s.executors.queued),
+    ("mangrove_executor_turns_total", Counter, "Turns of queries on executors.", |s| s.executors.turns),
+    ("mangrove_vertices", Gauge, "Vertices, those of transactions that have not ended included.", |s| s.elements.0),
+    ("mangrove_edges", Gauge, "Edges, those of transactions that have not ended included.", |s| s.elements.1),
+];
+
+/// A gauge with a fraction.
+type FigureMetric = (&'static str, &'static str, fn(&Sample<'_>) -> f64);
+
+const FIGURES: &[FigureMetric] = &[
+    ("mangrove_oldest_snapshot_age_seconds", "Age of the oldest running snapshot.", |s| s.snapshot_age_ms as f64 / 1e3),
+    (
+        "mangrove_memory_limit_bytes",
+        "Writes are refused while the graph uses this much; +Inf: there is no limit.",
+        |s| {
+            if s.memory.limit_bytes == u64::MAX { f64::INFINITY } else { s.memory.limit_bytes as f64 }
+        },
+    ),
+];
+
+/// A metric of a graph in a directory.
+type DurabilityMetric = (&'static str, MetricKind, &'static str, fn(&Durability) -> u64);
+
+const DURABILITY_METRICS: &[DurabilityMetric] = &[
+    ("mangrove_log_running", Gauge, "Whether the log takes commits: 1, or 0 where the graph is read-only.", |d| {
+        u64::from(d.log.state == LogState::Running)
+    }),
+    ("mangrove_log_bytes_total", Counter, "Bytes written to the log.", |d| d.log.bytes),
+    ("mangrove_log_batches_total", Counter, "Batches written to the log, each with one sync.", |d| d.log.batches),
+    ("mangrove_log_commits_total", Counter, "Commits in them.", |d| d.log.commits),
+    ("mangrove_log_segments_total", Counter, "Segments of the log begun.", |d| d.log.segments),
+    ("mangrove_log_bytes_since_checkpoint", Gauge, "Bytes of log that the last checkpoint does not cover.", |d| {
+        d.checkpoint.log_bytes
+    }),
+    ("mangrove_durable_lag", Gauge, "Commits that are visible to writers and not durable yet.", |d| d.lag),
+    ("mangrove_checkpoints_total", Counter, "Checkpoints taken.", |d| d.checkpoint.taken),
+    ("mangrove_checkpoint_failing", Gauge, "Whether the last try to take a checkpoint failed.", |d| {
+        u64::from(d.checkpoint.trouble.is_some())
+    }),
+    ("mangrove_checkpoint_last_bytes", Gauge, "Bytes that the last checkpoint wrote.", |d| {
+        d.checkpoint.last.map_or(0, |last| last.bytes)
+    }),
+];
+
+/// The metrics of graphs in directories.
+fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
+    let durable: Vec<(&str, &Durability)> =
+        samples.iter().filter_map(|sample| Some((sample.graph, sample.durability.as_ref()?))).collect();
+    if durable.is_empty() {
+        return;
+    }
+    for &(name, kind, meaning, value) in DURABILITY_METRICS {
+        let mut family = text.family(name, kind, meaning);
+        for (graph, durability) in &durable {
+            family.sample(&[("graph", graph)], value(durability));
+        }
+    }
+    on_disk(text, &durable);
+    let mut family = text.family("mangrove_log_sync_seconds", Histogram, "How long the syncs of the log took.");
+    for (graph, Durability { log, .. }) in &durable {
+        let bounds = SYNC_TIME_BOUNDS_US.iter().map(|micros| *micros as f64 / 1e6);
+        family.buckets(&[("graph", graph)], bounds, log.sync_times.iter().copied(), log.sync_us as f64 / 1e6);
+    }
+}
+
+/// A gauge of a file system.
+type SpaceMetric = (&'static str, &'static str, fn(&Space) -> u64);
+
+/// Gauges of the file systems that the graphs are on.
+fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
+    let spaces = graphs.iter().map(|(graph, durability)| (*graph, Space::of(&durability.directory)));
+    let spaces: Vec<(&str, Space)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
+    let of_space: [SpaceMetric; 2] = [
+        ("mangrove_disk_free_bytes", "Bytes that are free where the graph's directory is.", |space| space.free_bytes),
+        ("mangrove_disk_size_bytes", "Bytes of the file system that the graph's directory is on.", |space| {
+            space.size_bytes
+        }),
+    ];
+    for (name, meaning, value) in of_space {
+        let mut family = text.family(name, Gauge, meaning);
+        for (graph, space) in &spaces {
+            family.sample(&[("graph", graph)], value(space));
+        }
+    }
+    let meaning = "When the last checkpoint was written that had something to write, in seconds since 1970.";
+    let mut family = text.family("mangrove_last_checkpoint_timestamp_seconds", Gauge, meaning);
+    for (graph, durability) in graphs {
+        if let Some(seconds) = process::newest_file(&durability.checkpoint_directory()) {
+            family.sample(&[("graph", graph)], seconds);
+        }
+    }
+}
+
+/// The metrics of some graphs.
+pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
+    let samples: Vec<Sample<'_>> = graphs.iter().map(Sample::of).collect();
+    let mut text = Exposition::default();
+    queries(&mut text, graphs);
+    for &(name, kind, meaning, value) in METRICS {
+        let mut family = text.family(name, kind, meaning);
+        for sample in &samples {
+            family.sample(&[("graph", sample.graph)], value(sample));
+        }
+    }
+    for &(name, meaning, value) in FIGURES {
+        let mut family = text.family(name, Gauge, meaning);
+        for sample in &samples {
+            family.sample(&[("graph", sample.graph)], Figure(value(sample)));
+        }
+    }
+    let mut family = text.family("mangrove_aborts_total", Counter, "Transactions aborted, by cause.");
+    for sample in &samples {
+        for cause in AbortCause::ALL {
+            family.sample(&[("graph", sample.graph), ("cause", cause.name())], sample.counters.aborted(cause));
+        }
+    }
+    let mut family = text.family("mangrove_memory_bytes", Gauge, "Memory of the graph, by kind of record.");
+    for sample in &samples {
+        for row in &sample.memory.rows {
+            family.sample(&[("graph", sample.graph), ("kind", row.name)], row.bytes);
+        }
+    }
+    durability(&mut text, &samples);
+    text.into_text()
+}
+
+/// The metrics of queries.
+fn queries(text: &mut Exposition, graphs: &[Metered<'_>]) {
+    let mut family = text.family("mangrove_queries_running", Gauge, "Queries that run now.");
+    for Metered { graph, running, .. } in graphs {
+        family.sample(&[("graph", graph)], running);
+    }
+    let meaning = "How long queries took, with their results, by whether they may write.";
+    let mut family = text.family("mangrove_query_seconds", Histogram, meaning);
+    for Metered { graph, meters, .. } in graphs {
+        family.histogram(&[("graph", graph), ("kind", "read")], &meters.reads);
+        family.histogram(&[("graph", graph), ("kind", "write")], &meters.writes);
+    }
+    let meaning = "Queries that failed, by the kind of error.";
+    let mut family = text.family("mangrove_query_errors_total", Counter, meaning);
+    for Metered { graph, meters, .. } in graphs {
+        for (error, count) in meters.errors.lock().iter() {
+            family.sample(&[("graph", graph), ("error", error)], count);
+        }
+    }
+    let meaning = "Queries that took longer than slow_query.";
+    let mut family = text.family("mangrove_slow_queries_total", Counter, meaning);
+    for Metered { graph, meters, .. } in graphs {
+        family.sample(&[("graph", graph)], meters.slow.load(Ordering::Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_has_a_head_and_a_label() {
+        let database = Database::in_memory();
+        database.query("g.addV('a')").unwrap();
+        database.query("g.addV('a')").unwrap();
+        let meters = QueryMeters::default();
+        meters.ended(true, Duration::from_millis(1), &Result::<()>::Err(Error::conflict("another was first")));
+        let text = exposition(&[Metered { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
+        assert!(text.contains("mangrove_commits_total{graph=\"g\\\"1\"} 2\n"), "{text}");
+        assert!(text.contains("mangrove_aborts_total{graph=\"g\\\"1\",cause=\"write_conflict\"} 0\n"), "{text}");
+        assert!(text.contains("mangrove_plan_cache_hits_total{graph=\"g\\\"1\"} 1\n"), "{text}");
+        assert!(text.contains("mangrove_query_errors_total{graph=\"g\\\"1\",error=\"Conflict\"} 1\n"), "{text}");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let name = line.split('{').next().unwrap();
+            let name = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+            assert!(text.contains(&format!("# TYPE {name} ")), "{line}");
+        }
+    }
+}

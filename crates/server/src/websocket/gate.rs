@@ -1,0 +1,182 @@
+//! The login of a WebSocket.
+//!
+//! ```text
+//! stranger ──request──► held, one challenge (407) ──authentication──► right: open, held requests run
+//!    │                                                            └──► wrong: held requests refused (401)
+//!    └── too many bytes, or too late ──► closed
+//! ```
+//!
+//! On a server with users, the first request is held and answered with a challenge. The client sends `authentication` with SASL PLAIN.
+//! After a right one the held requests run as if they had come now, which drivers expect. Drivers pipeline, so further requests wait
+//! with the first, undecoded. The bytes before a login are limited
+//! ([`Limits::login_bytes_max`](crate::limits::Limits::login_bytes_max)).
+//!
+//! An open gate looks up the user's rights for every request (SERVER-4). The connection ends when a login of the user would fail.
+
+use std::sync::Arc;
+
+use axum::extract::ws::{Message, close_code};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::access::auth::{Authenticator, FAILURE_COUNT_MAX};
+use crate::access::caller::Caller;
+use crate::answers::wire::{self, Format};
+use crate::connections::peer::Peer;
+use crate::connections::permits::{ConnectionPermits, Share};
+use crate::limits::Limits;
+use crate::requests::call::{DecodedRequest, RequestWork};
+use crate::requests::protocol::RawMessage;
+use crate::shared::Shared;
+use crate::status::Failure;
+
+/// Requests that may wait for the login.
+const HELD_COUNT_MAX: usize = 16;
+
+/// The gate of one connection.
+pub struct Gate {
+    peer: Peer,
+    known: Option<Known>,
+    held: Vec<Held>,
+    failures: u32,
+    /// The time by which the client must have logged in.
+    deadline: Option<Instant>,
+    login_bytes_max: usize,
+}
+
+/// The caller of a connection, and its unit of the user's count of WebSockets.
+pub type Known = (Caller, Option<Share>);
+
+/// A request that waits for the login, with what is needed to refuse it.
+struct Held {
+    message: RawMessage,
+    format: Format,
+    request: Uuid,
+}
+
+/// The decision on a request.
+pub enum Passage {
+    /// The request runs.
+    Start(Caller, Box<DecodedRequest>),
+    /// The request is answered with this message, for now or for good.
+    Answer(Message),
+    /// The client has logged in: the held requests run.
+    Opened(Caller, Vec<RawMessage>),
+    /// The client has not logged in: these are the answers to the held requests. With a reason the connection is closed.
+    Refused(Vec<Message>, Option<String>),
+}
+
+impl Gate {
+    /// An open gate for a known client, a closed one for any other.
+    pub fn new(peer: Peer, known: Option<Known>, limits: &Limits) -> Self {
+        let mut deadline = None;
+        if known.is_none() {
+            deadline = Instant::now().checked_add(limits.authentication_timeout);
+            peer.allowance.limit(limits.login_bytes_max);
+        }
+        Gate { peer, known, held: Vec::new(), failures: 0, deadline, login_bytes_max: limits.login_bytes_max }
+    }
+
+    /// Completes, with code and reason, when the connection must be closed: without a login after some time or too many
+    /// bytes; with one when a login of the user would fail.
+    pub async fn shut(&self) -> (u16, String) {
+        if let Some((caller, _)) = &self.known {
+            return (close_code::POLICY, caller.expelled().await.message().to_owned());
+        }
+        let overdue = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = overdue => {
+                (close_code::POLICY, "nobody proved who they are within the limit authentication_timeout".to_owned())
+            }
+            () = self.peer.allowance.spent() => {
+                let max = self.login_bytes_max;
+                (close_code::SIZE, format!("more than {max} bytes (login_bytes_max) before a login"))
+            }
+        }
+    }
+
+    /// Lets a request through, holds it, or takes it as the login.
+    pub async fn pass(&mut self, call: DecodedRequest, message: RawMessage, shared: &Shared) -> Passage {
+        match (call.work, &shared.authenticator) {
+            (RequestWork::Authenticate(_), None) => {
+                let failure = Failure::malformed("this server asks for no authentication; send requests without it");
+                Passage::Answer(wire::failure(call.format, Some(call.request), &failure))
+            }
+            (RequestWork::Authenticate(Err(failure)), Some(_)) => {
+                Passage::Answer(wire::failure(call.format, Some(call.request), &failure))
+            }
+            (RequestWork::Authenticate(Ok(proof)), Some(authenticator)) => {
+                self.prove(call.request, call.format, &proof, authenticator, &shared.permits).await
+            }
+            (work, _) => self.let_through(DecodedRequest { work, ..call }, message),
+        }
+    }
+
+    fn let_through(&mut self, call: DecodedRequest, message: RawMessage) -> Passage {
+        match self.known.as_ref().map(|(caller, _)| caller.current()) {
+            Some(Ok(caller)) => Passage::Start(caller, Box::new(call)),
+            Some(Err(error)) => {
+                let failure = Failure::unauthorized(error.message());
+                let answer = wire::failure(call.format, Some(call.request), &failure);
+                Passage::Refused(vec![answer], Some(error.message().to_owned()))
+            }
+            None => self.hold(Held { message, format: call.format, request: call.request }),
+        }
+    }
+
+    fn hold(&mut self, held: Held) -> Passage {
+        let (format, request) = (held.format, held.request);
+        if self.held.len() >= HELD_COUNT_MAX {
+            let message = format!("more than {HELD_COUNT_MAX} requests came before the client proved who it is");
+            return Passage::Answer(wire::failure(format, Some(request), &Failure::unauthorized(message)));
+        }
+        self.held.push(held);
+        // One challenge is enough: a client that gets two answers two.
+        if self.held.len() == 1 {
+            Passage::Answer(wire::challenge(format, request))
+        } else {
+            Passage::Refused(Vec::new(), None)
+        }
+    }
+
+    async fn prove(
+        &mut self,
+        request: Uuid,
+        format: Format,
+        message: &[u8],
+        authenticator: &Arc<Authenticator>,
+        permits: &ConnectionPermits,
+    ) -> Passage {
+        // A known client whose new login fails has no limits on its bytes any more, so its connection is closed.
+        let was_known = self.known.take().is_some();
+        let outcome = authenticator.log_in_sasl(message, &self.peer.address).await;
+        let outcome = outcome.map_err(|denied| denied.error());
+        match outcome.and_then(|caller| Ok((permits.of_user(caller.name())?, caller))) {
+            Ok((share, caller)) => {
+                self.known = Some((caller.clone(), Some(share)));
+                self.deadline = None;
+                self.peer.allowance.lift();
+                Passage::Opened(caller, self.held.drain(..).map(|held| held.message).collect())
+            }
+            Err(error) => {
+                self.failures += 1;
+                let failure = Failure::unauthorized(error.message());
+                let mut refused: Vec<(Format, Uuid)> =
+                    self.held.drain(..).map(|held| (held.format, held.request)).collect();
+                // Drivers send the login under the id of the challenged request, which is answered once (SERVER-5).
+                if !refused.iter().any(|(_, id)| *id == request) {
+                    refused.insert(0, (format, request));
+                }
+                let answers =
+                    refused.into_iter().map(|(format, id)| wire::failure(format, Some(id), &failure)).collect();
+                let is_last = was_known || self.failures >= FAILURE_COUNT_MAX;
+                Passage::Refused(answers, is_last.then(|| "too many wrong passwords".to_owned()))
+            }
+        }
+    }
+}
