@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mangrove_graph::Result;
 use mangrove_store::BulkLoader;
 
-use crate::manager::Shared;
+use crate::shared::Shared;
 
 /// A [`BulkLoader`] with the graph to itself. Dropping it before [`BulkLoad::finish`] leaves the graph empty.
 #[derive(Debug)]

@@ -18,17 +18,15 @@
 //! off when it is switched on again. With no workers, only [`crate::TransactionManager::collect_garbage`] collects.
 //! Workers hold the graph weakly: they end with its last handle.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use mangrove_failpoint::{Point, check, reach};
-use mangrove_store::{Backlog, Effort, RunningTransactions, Write};
-use parking_lot::{Condvar, Mutex, RwLock};
+use mangrove_failpoint::{Point, reach};
+use mangrove_store::{Backlog, Effort, Horizon, Write};
 
-use crate::manager::Shared;
+use crate::shared::Shared;
+use crate::workers::{Rounds, Workers};
 
 /// Writes in the queue from which on workers do not rest.
 const HURRY_WRITES: usize = 1 << 16;
@@ -36,10 +34,6 @@ const HURRY_WRITES: usize = 1 << 16;
 const ROUND_WRITES: usize = 1 << 10;
 /// A round of a worker that was woken, and that found less than this to do, was its last.
 const ROUND_WORTH: usize = 256;
-/// How often a worker looks around without being woken: looking at a large graph that rests is not free, so each look
-/// that finds nothing makes the next one come later.
-const TICK: Duration = Duration::from_millis(50);
-const TICK_MAX: Duration = Duration::from_millis(3_200);
 /// A pass takes all there is, and what it takes apart is free a few passes later: more of them only chase after
 /// transactions that go on meanwhile.
 const PASSES_MAX: usize = 64;
@@ -47,33 +41,6 @@ const PASSES_MAX: usize = 64;
 const PATIENCE_YIELDS: usize = 64;
 const PATIENCE_SLEEPS: usize = 1_000;
 const PATIENCE_SLEEP: Duration = Duration::from_millis(1);
-/// The largest number of workers that collect garbage; beyond it they would only wait for one another.
-pub const GC_WORKERS_MAX: usize = 16;
-
-/// What workers wait on.
-#[derive(Debug, Default)]
-struct Signal {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    stop: bool,
-    /// Garbage was handed over since a worker last looked.
-    woken: bool,
-}
-
-/// The workers of one graph.
-#[derive(Debug, Default)]
-pub(crate) struct Collector {
-    signal: Arc<Signal>,
-    workers: Mutex<Vec<JoinHandle<()>>>,
-    /// Shared by workers while they work a round, so that who collects everything has it all to itself.
-    rounds: RwLock<()>,
-    /// Whether a worker was ever wanted: the first finds what is too little for anybody to be woken.
-    started: AtomicBool,
-}
 
 impl RunningTransactions for Shared {
     fn oldest_snapshot(&self) -> u64 {
@@ -102,17 +69,14 @@ impl Shared {
         if backlog == Backlog::Sweep && self.settings.gc_workers.load(Ordering::Relaxed) > 0 {
             self.store.sweep(self.oldest_snapshot());
         }
-        if backlog == Backlog::Large
-            || self.store.is_collector_wanted()
-            || !self.collector.started.load(Ordering::Relaxed)
-        {
-            self.collector.wake(self);
+        if backlog == Backlog::Large || self.store.is_collector_wanted() || !self.workers.are_started() {
+            self.workers.wake(self);
         }
     }
 
     /// Collects everything that can be collected now; with `compact`, packs what can be packed too.
     pub(crate) fn collect_all(&self, compact: bool) {
-        let _alone = self.collector.rounds.write();
+        let _alone = self.workers.pause_rounds();
         let (mut passes, mut waits) = (PASSES_MAX, 0);
         while passes > 0 {
             let is_one_leaving = self.expire_old();
@@ -136,9 +100,9 @@ impl Shared {
         }
     }
 
-    /// One round of a worker; whether another one is worth it.
+    /// One round, on the calling thread; whether another one is worth it.
     pub(crate) fn collect_some(&self, all: bool) -> bool {
-        let _round = self.collector.rounds.read();
+        let _round = self.workers.round();
         self.expire_old();
         if all {
             let collected = self.store.collect(self, ROUND_WRITES, true);
@@ -151,124 +115,24 @@ impl Shared {
     }
 }
 
-impl Collector {
-    /// Starts the workers if there are none. Unlike a wake-up it never puts off the look around that they take by themselves.
-    pub(crate) fn start(&self, shared: &Arc<Shared>) {
-        if !self.started.load(Ordering::Relaxed) {
-            self.wake(shared);
-        }
+impl Rounds for Shared {
+    fn workers(&self) -> &Workers {
+        &self.workers
     }
 
-    /// Wakes the workers, and starts those that the settings ask for and that are not there yet.
-    #[cold]
-    pub(crate) fn wake(&self, shared: &Arc<Shared>) {
-        let wanted = shared.settings.gc_workers.load(Ordering::Relaxed).min(GC_WORKERS_MAX);
-        if wanted == 0 {
-            return;
-        }
-        self.started.store(true, Ordering::Relaxed);
-        {
-            let mut state = self.signal.state.lock();
-            if state.woken || state.stop {
-                return;
-            }
-            state.woken = true;
-        }
-        self.signal.changed.notify_all();
-        // Whoever has the lock is starting them.
-        let Some(mut workers) = self.workers.try_lock() else { return };
-        while workers.len() < wanted {
-            let index = workers.len();
-            let (signal, graph) = (self.signal.clone(), Arc::downgrade(shared));
-            let worker = check(Point::CollectorStart).and_then(|()| {
-                let named = std::thread::Builder::new().name(format!("mangrove-gc-{index}"));
-                named.spawn(move || work(index, &signal, &graph))
-            });
-            match worker {
-                Ok(worker) => workers.push(worker),
-                // The machine has no more threads: those there are, or the next wake-up, will do.
-                Err(_) => {
-                    if workers.is_empty() {
-                        // No thread will take the wake-up: the next one must try again.
-                        self.signal.state.lock().woken = false;
-                        self.started.store(false, Ordering::Relaxed);
-                    }
-                    return;
-                }
-            }
-        }
+    fn workers_wanted(&self) -> usize {
+        self.settings.gc_workers.load(Ordering::Relaxed)
     }
-}
 
-impl Drop for Collector {
-    fn drop(&mut self) {
-        self.signal.state.lock().stop = true;
-        self.signal.changed.notify_all();
-        for worker in self.workers.get_mut().drain(..) {
-            // The last handle of the graph may have been a worker's own, for the time of a round.
-            if worker.thread().id() != std::thread::current().id() {
-                // A worker that panicked has said so itself; the graph goes down without it.
-                let _ = worker.join();
-            }
-        }
+    fn is_enabled(&self) -> bool {
+        self.settings.garbage_collection.load(Ordering::Relaxed)
     }
-}
 
-/// A worker's life.
-fn work(index: usize, signal: &Signal, graph: &Weak<Shared>) {
-    let mut tick = TICK;
-    loop {
-        let woken = {
-            let mut state = signal.state.lock();
-            if !state.stop && !state.woken {
-                signal.changed.wait_for(&mut state, tick);
-            }
-            if state.stop {
-                return;
-            }
-            std::mem::take(&mut state.woken)
-        };
-        let Some(shared) = graph.upgrade() else { return };
-        let settings = &shared.settings;
-        let is_wanted = index < settings.gc_workers.load(Ordering::Relaxed);
-        if !is_wanted || !settings.garbage_collection.load(Ordering::Relaxed) {
-            drop(shared);
-            rest(signal, TICK);
-            continue;
-        }
-        tick = if woken { TICK } else { (tick * 2).min(TICK_MAX) };
-        // A tick finishes what is too little for a batch.
-        while is_left_some_unless_it_panics(&shared, !woken) && !signal.state.lock().stop {
-            tick = TICK;
-            if shared.store.garbage_waiting() >= HURRY_WRITES {
-                std::thread::yield_now();
-            }
-        }
+    fn is_in_hurry(&self) -> bool {
+        self.store.garbage_waiting() >= HURRY_WRITES
     }
-}
 
-/// Works a round. One that panics has said so, and is over; the worker tries again at its next tick, for without workers
-/// garbage would pile up until the graph has no memory left.
-fn is_left_some_unless_it_panics(shared: &Shared, all: bool) -> bool {
-    catch_unwind(AssertUnwindSafe(|| is_left_some_after_a_round(shared, all))).unwrap_or(false)
-}
-
-/// Works a round and rests for as long.
-fn is_left_some_after_a_round(shared: &Shared, all: bool) -> bool {
-    #[allow(clippy::disallowed_methods, reason = "how long to rest decides nothing that can be observed in data")]
-    let begun = Instant::now();
-    let worked = shared.collect_some(all);
-    if worked && shared.store.garbage_waiting() < HURRY_WRITES {
-        rest(&shared.collector.signal, begun.elapsed());
-    }
-    worked
-}
-
-/// Waits, unless it is time to stop.
-fn rest(signal: &Signal, time: Duration) {
-    let mut state = signal.state.lock();
-    if !state.stop {
-        // A wake-up that comes now is not lost: it is a flag.
-        signal.changed.wait_for(&mut state, time);
+    fn work(&self, all: bool) -> bool {
+        self.collect_some(all)
     }
 }

@@ -20,8 +20,8 @@ use mangrove_store::schema::RulesInForce;
 
 use crate::counters::AbortCause;
 use crate::log::{PreparedCommit, unknown_outcome, unsure_reads};
-use crate::manager::Shared;
-use crate::recent::Outcome;
+use crate::outcome::Outcome;
+use crate::shared::Shared;
 use crate::status::Status;
 use crate::sync::between_steps;
 use crate::transaction::{CommitInfo, Transaction};

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use mangrove_store::access_set::{MERGED_SPAN_MAX, MergedWrites};
 
-use crate::recent::Outcome;
+use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// So many blocks of one level are joined into one of the next.

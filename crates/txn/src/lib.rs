@@ -18,15 +18,17 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `manager`, `transaction` | begin; reads and writes of one transaction |
+//! | `options`, `settings`, `manager`, `transaction` | begin; reads and writes of one transaction |
+//! | `shared` | what the manager, transactions and collector share |
 //! | `status` | TST: what each running transaction is doing |
-//! | `recent`, `history` | RCT: clock, recent write sets and outcomes, watermark; what was written before those |
+//! | `recent`, `outcome`, `history` | RCT: clock, recent write sets and outcomes, watermark; what was written before those |
 //! | `reads`, `tracking`, `lists`, `view` | read sets and how they come about; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | what a commit log is told, and who waits for it |
 //! | `hold` | who uses what all share |
 //! | `held` | what a transaction's read set and log of writes take of the memory budget |
-//! | `age`, `collector` | who is too old; who collects what nobody sees, and when |
+//! | `expiry` | which transactions are too old |
+//! | `collector`, `workers` | what a round of garbage collection does; the threads that work rounds |
 //! | `sync` | the primitives, exchangeable for a model checker's |
 //!
 //! The protocol, with its proof and invariants, is in `docs/design/transactions.md`. Lock order: a transaction's log,
@@ -35,38 +37,43 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod age;
 mod bulk;
 mod collector;
 mod commit;
 mod counters;
+mod expiry;
 mod held;
 mod history;
 mod hold;
 mod lists;
 mod log;
 mod manager;
+mod options;
+mod outcome;
 mod reads;
 mod recent;
 mod schema;
 mod settings;
+mod shared;
 mod status;
 mod sync;
 mod tracking;
 mod transaction;
 mod validation;
 mod view;
+mod workers;
 
 pub use bulk::BulkLoad;
-pub use collector::GC_WORKERS_MAX;
 pub use commit::Validating;
 pub use counters::{AbortCause, TransactionCounters};
 pub use hold::{Hold, Holds};
 pub use log::{CommitLog, IndexChange, PreparedCommit, Watermarks};
-pub use manager::{Isolation, TransactionManager, TransactionOptions};
+pub use manager::TransactionManager;
+pub use options::{Isolation, TransactionOptions};
 pub use recent::RecentOptions;
 pub use settings::Settings;
 pub use transaction::{CommitInfo, Transaction};
+pub use workers::GC_WORKERS_MAX;
 
 // What a caller needs to write with.
 pub use mangrove_store::{GarbageReport, IndexOptions, WriteCardinality};

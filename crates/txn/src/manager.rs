@@ -1,92 +1,23 @@
 //! The transactions of one graph: who begins, who counts, and what needs the graph to itself.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use mangrove_graph::{Draw, Error, ErrorKind, IndexId, Purpose, Result};
-use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, RunningTransactions, Store};
+use mangrove_graph::{Error, ErrorKind, IndexId, Purpose, Result};
+use mangrove_store::{BulkLoader, GarbageReport, Horizon, IndexOptions, Store};
 
-use crate::age::{Aging, Clock};
 use crate::bulk::BulkLoad;
-use crate::collector::Collector;
 use crate::counters::{Counters, TransactionCounters};
+use crate::expiry::{Clock, Expiry};
 use crate::hold::Holds;
 use crate::log::{CommitLog, IndexChange};
+use crate::options::TransactionOptions;
 use crate::recent::{RecentCommits, RecentOptions};
 use crate::settings::Settings;
+use crate::shared::{AfterLoad, MakeDurable, Shared};
 use crate::status::StatusTable;
 use crate::sync::{AtomicBool, Ordering};
 use crate::transaction::Transaction;
-
-/// What a transaction is protected from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub enum Isolation {
-    /// As if transactions ran one after the other, in the order in which they commit.
-    #[default]
-    Serializable,
-    /// Reads see one moment, and two transactions never update the same thing: no dirty reads or writes, no
-    /// lost updates, no read skew. Write skew is possible.
-    Snapshot,
-}
-
-/// How a transaction is to be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TransactionOptions {
-    /// See [`Isolation`].
-    pub isolation: Isolation,
-    /// Refuses writes.
-    pub read_only: bool,
-}
-
-impl TransactionOptions {
-    /// Returns true if its reads are kept, and checked before it commits.
-    pub(crate) fn is_validated(&self) -> bool {
-        self.isolation == Isolation::Serializable && !self.read_only
-    }
-}
-
-/// What the manager and its transactions share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) store: Arc<Store>,
-    pub(crate) recent: RecentCommits,
-    /// What recent commits take of the memory budget; absent where there is none.
-    pub(crate) history_draw: Option<parking_lot::Mutex<Draw>>,
-    pub(crate) status: StatusTable,
-    /// Where commits are made durable; absent where they are not.
-    pub(crate) log: Option<Arc<dyn CommitLog>>,
-    /// Set while the graph belongs to a bulk load.
-    loading: AtomicBool,
-    after_load: AfterLoad,
-    pub(crate) counters: Counters,
-    pub(crate) settings: Settings,
-    pub(crate) clock: Clock,
-    pub(crate) aging: Aging,
-    pub(crate) collector: Collector,
-}
-
-/// Makes a graph durable that was loaded in bulk; told the store and the watermark.
-type MakeDurable = Box<dyn Fn(&Store, u64) -> Result<()> + Send + Sync>;
-
-/// What is to be done after a bulk load, before transactions begin.
-#[derive(Default)]
-struct AfterLoad(OnceLock<MakeDurable>);
-
-impl std::fmt::Debug for AfterLoad {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "AfterLoad({})", self.0.get().is_some())
-    }
-}
-
-impl Shared {
-    pub(crate) fn after_load(&self) -> Result<()> {
-        self.after_load.0.get().map_or(Ok(()), |make_durable| make_durable(&self.store, self.recent.stable()))
-    }
-
-    pub(crate) fn end_load(&self) {
-        self.loading.store(false, Ordering::SeqCst);
-    }
-}
+use crate::workers::Workers;
 
 /// See the module. Cloning gives another handle to the same graph.
 #[derive(Clone, Debug)]
@@ -134,8 +65,8 @@ impl TransactionManager {
             counters: Counters::default(),
             settings: Settings::default(),
             clock: Clock::start(),
-            aging: Aging::default(),
-            collector: Collector::default(),
+            expiry: Expiry::default(),
+            workers: Workers::default(),
         });
         TransactionManager { holds: Holds::on(&shared), shared }
     }
@@ -251,7 +182,7 @@ impl TransactionManager {
 
     /// Has the collector's workers look around now, and starts them where there are none: after a change of settings.
     pub fn wake_collector(&self) {
-        self.shared.collector.wake(&self.shared);
+        self.shared.workers.wake(&self.shared);
     }
 
     /// Collects everything that no running transaction can see, now and on this thread. What readers of this moment

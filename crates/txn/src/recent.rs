@@ -33,6 +33,7 @@ use crossbeam_utils::CachePadded;
 use mangrove_store::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 
 use crate::history::{Block, History};
+use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};
 
 /// How recent commits are kept.
@@ -64,30 +65,7 @@ const CHUNK: usize = 1 << 10;
 const TRIM_EVERY: u64 = 256;
 
 const FINISHED: u64 = 4;
-const OUTCOME_MASK: u64 = 3;
 const TS_SHIFT: u32 = 3;
-
-/// How a validator ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Outcome {
-    /// Not yet.
-    Validating,
-    /// It commits.
-    Committed,
-    /// It leaves nothing.
-    Aborted,
-}
-
-impl Outcome {
-    fn of(word: u64) -> Self {
-        match word & OUTCOME_MASK {
-            0 => Outcome::Validating,
-            1 => Outcome::Committed,
-            _ => Outcome::Aborted,
-        }
-    }
-}
 
 /// What a validator meets at a timestamp.
 #[derive(Debug)]

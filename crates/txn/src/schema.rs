@@ -16,7 +16,9 @@ use mangrove_graph::{
 };
 use mangrove_store::schema::{ElementImage, Rule, RuleId, Rules, RulesInForce};
 
-use crate::manager::{Isolation, Shared, TransactionManager, TransactionOptions};
+use crate::manager::TransactionManager;
+use crate::options::{Isolation, TransactionOptions};
+use crate::shared::Shared;
 use crate::sync::{Ordering, fence};
 use crate::transaction::Transaction;
 

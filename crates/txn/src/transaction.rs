@@ -20,9 +20,10 @@ use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer
 use crate::counters::AbortCause;
 use crate::held::Held;
 use crate::hold::Hold;
-use crate::manager::{Isolation, Shared, TransactionOptions};
+use crate::options::{Isolation, TransactionOptions};
+use crate::outcome::Outcome;
 use crate::reads::{KnownNames, ReadSet};
-use crate::recent::Outcome;
+use crate::shared::Shared;
 use crate::status::{Registration, SlotId, Status};
 use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
 use crate::validation::abort_error;
@@ -279,7 +280,7 @@ impl Transaction {
         // What it has written so far: the operation then enlarges the log by what it writes.
         let Writes { log, held, .. } = &mut *writes;
         held.cover(log.capacity() * size_of::<Write>(), self.memory_budget())
-            .inspect_err(|_| self.shared.collector.start(&self.shared))?;
+            .inspect_err(|_| self.shared.workers.start(&self.shared))?;
         let moment = self.write_moment().map_err(|cause| self.doom(&mut writes, cause))?;
         let statement = self.finished.load(Ordering::Acquire);
         let snapshot = Snapshot::new(moment, self.number(), statement);
@@ -293,7 +294,7 @@ impl Transaction {
             && error.kind() == ErrorKind::MemoryLimit
         {
             // What was deleted may be the room that is wanted, and too little for a commit to start a collector.
-            self.shared.collector.start(&self.shared);
+            self.shared.workers.start(&self.shared);
         }
         match &outcome {
             Ok(_) if has_written => return outcome,

@@ -18,8 +18,9 @@ use mangrove_graph::Error;
 use mangrove_store::access_set::ReadTimestamps;
 
 use crate::counters::{AbortCause, Counters};
+use crate::outcome::Outcome;
 use crate::reads::{KnownNames, ReadSet};
-use crate::recent::{Met, Outcome, RecentCommits};
+use crate::recent::{Met, RecentCommits};
 use crate::sync::Ordering;
 
 /// A validation on its way.

@@ -20,12 +20,9 @@
 #[cfg(not(feature = "model"))]
 use std::time::Instant;
 
-use mangrove_graph::{Error, ErrorKind};
-use mangrove_reclaim::Grace;
+use mangrove_store::epoch::Grace;
 
-use crate::counters::AbortCause;
-use crate::manager::Shared;
-use crate::status::Expired;
+use crate::status::{Expired, StatusTable};
 use crate::sync::Mutex;
 
 /// Milliseconds since the graph was opened.
@@ -68,48 +65,29 @@ impl Clock {
 
 /// Those that expired last, while calls of theirs may be under way.
 #[derive(Debug, Default)]
-pub(crate) struct Aging {
+pub(crate) struct Expiry {
     leaving: Mutex<Option<(Grace, Expired)>>,
 }
 
-impl Shared {
-    /// Expires who is too old, and leaves out of account who expired earlier. Whether some wait to be left out.
-    pub(crate) fn expire_old(&self) -> bool {
+impl Expiry {
+    /// Expires who is older than the limit (0: none), and leaves out of account who expired earlier. Whether some wait to be
+    /// left out.
+    pub(crate) fn expire_old(&self, status: &StatusTable, clock: &Clock, limit: u64) -> bool {
         // Another worker is at it.
-        let Some(mut leaving) = self.aging.leaving.try_lock() else { return true };
+        let Some(mut leaving) = self.leaving.try_lock() else { return true };
         if let Some((grace, expired)) = leaving.take() {
             if !grace.is_over() {
                 *leaving = Some((grace, expired));
                 return true;
             }
-            self.status.forget(&expired);
+            status.forget(&expired);
         }
-        let limit = self.settings.max_snapshot_age_ms.load(std::sync::atomic::Ordering::Relaxed);
-        let Some(born_before) = self.clock.now().checked_sub(limit).filter(|_| limit > 0) else { return false };
-        let expired = self.status.expire(born_before);
+        let Some(born_before) = clock.now().checked_sub(limit).filter(|_| limit > 0) else { return false };
+        let expired = status.expire(born_before);
         if expired.is_empty() {
             return false;
         }
         *leaving = Some((Grace::begin(), expired));
         true
-    }
-
-    /// How old the oldest snapshot is that something is kept for; 0 where there is none.
-    pub(crate) fn oldest_age_ms(&self) -> u64 {
-        self.status.oldest_born().map_or(0, |born| self.clock.now().saturating_sub(born))
-    }
-
-    /// What an expired transaction is told.
-    pub(crate) fn expired_error(&self) -> Error {
-        let limit = self.settings.max_snapshot_age_ms.load(std::sync::atomic::Ordering::Relaxed);
-        Error::new(
-            ErrorKind::Expired,
-            format!(
-                "this transaction was open for longer than max_snapshot_age_ms = {limit}, so what it read may be gone \
-                 and it was rolled back; begin another one, or raise the limit (0: none) with \
-                 g.call('mangrove.config').with('max_snapshot_age_ms', N)"
-            ),
-        )
-        .because(AbortCause::Expired.name())
     }
 }
