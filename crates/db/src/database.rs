@@ -260,7 +260,7 @@ impl Database {
         options: &ExportOptions,
         progress: &mut dyn FnMut(ExportProgress) -> Result<()>,
     ) -> Result<ExportReport> {
-        let snapshot = self.inner.manager.hold_snapshot()?;
+        let snapshot = self.inner.manager.begin_protected_read()?;
         mangrove_load::export::export(&snapshot, path, options, progress)
     }
 

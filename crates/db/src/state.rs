@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::executor::Executors;
 use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, MemoryBudget, Result};
-use mangrove_txn::{Hold, Holds, TransactionManager};
+use mangrove_txn::{ShardHandle, ShardedArc, TransactionManager};
 use parking_lot::Mutex;
 
 use crate::files::FileAccess;
@@ -54,7 +54,7 @@ impl Inner {
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
     /// Makes the handles that transactions hold. Those handles have `None` here; otherwise the state would keep itself alive.
-    of_transactions: Option<Holds<Database>>,
+    of_transactions: Option<ShardedArc<Database>>,
 }
 
 impl Database {
@@ -75,15 +75,15 @@ impl Database {
             home,
         };
         let database = Database { inner: Arc::new(inner), of_transactions: None };
-        Database { of_transactions: Some(Holds::on(&Arc::new(database.clone()))), ..database }
+        Database { of_transactions: Some(ShardedArc::new(&Arc::new(database.clone()))), ..database }
     }
 
     /// The handle of a transaction.
-    pub(crate) fn hold(&self) -> Hold<Database> {
+    pub(crate) fn hold(&self) -> ShardHandle<Database> {
         match &self.of_transactions {
-            Some(holds) => holds.hold(),
+            Some(shared) => shared.handle(),
             // This handle belongs to a transaction.
-            None => Hold::on(Arc::new(self.clone())),
+            None => ShardHandle::alone(Arc::new(self.clone())),
         }
     }
 

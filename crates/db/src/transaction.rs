@@ -10,7 +10,7 @@ use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value
 use mangrove_gremlin::Parameters;
 use mangrove_steps::{Files, Services};
 use mangrove_store::WriteCardinality;
-use mangrove_txn::{CommitInfo, Hold};
+use mangrove_txn::{CommitInfo, ShardHandle};
 
 use crate::bulk::{LoadOptions, LoadReport};
 use crate::load_sink::TransactionSink;
@@ -57,12 +57,12 @@ use crate::trace::TRACE_TARGET;
 /// # }
 /// ```
 pub struct Transaction {
-    database: Hold<Database>,
+    database: ShardHandle<Database>,
     transaction: Arc<mangrove_txn::Transaction>,
 }
 
 impl Transaction {
-    pub(crate) fn new(database: Hold<Database>, transaction: mangrove_txn::Transaction) -> Self {
+    pub(crate) fn new(database: ShardHandle<Database>, transaction: mangrove_txn::Transaction) -> Self {
         Transaction { database, transaction: Arc::new(transaction) }
     }
 

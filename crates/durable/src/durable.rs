@@ -286,7 +286,7 @@ impl Inner {
         // The floor before the snapshot: what it leaves out is later than the snapshot.
         let floor = self.log.checkpoint_floor()?;
         reach(Point::CheckpointFloor);
-        let held = manager.hold_snapshot()?;
+        let held = manager.begin_protected_read()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
     }

@@ -286,7 +286,7 @@ fn check(name: &str, with_meta: bool, format: ExportFormat, file: &str, fits: fn
     let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
     proptest!(config, |(model in model(with_meta).prop_filter("the format has no place for it", fits))| {
         let _ = std::fs::remove_dir_all(&path);
-        let snapshot = build(&model).hold_snapshot().unwrap();
+        let snapshot = build(&model).begin_protected_read().unwrap();
         let report = export(&snapshot, &path, &ExportOptions::new(format), &mut |_| Ok(())).unwrap();
         prop_assert_eq!(report.losses, Losses::default());
         let loaded = load_clean(std::slice::from_ref(&path), &LoadOptions::default());
@@ -322,7 +322,7 @@ fn every_format_keeps_every_character() {
         (ExportFormat::Parquet, "parquet"),
     ] {
         let path = folder.file(name);
-        let snapshot = build(&model).hold_snapshot().unwrap();
+        let snapshot = build(&model).begin_protected_read().unwrap();
         export(&snapshot, &path, &ExportOptions::new(format), &mut |_| Ok(())).unwrap();
         let loaded = lines_of_graph(&load_clean(std::slice::from_ref(&path), &LoadOptions::default()));
         for (element, lines) in lines_of_model(&model) {
@@ -338,7 +338,7 @@ fn names_that_xml_cannot_hold_are_refused() {
     let property = |key: &str| vec![(key.to_owned(), vec![(Value::I32(1), Vec::new())])];
     for (label, key, part) in [("a\u{1}", "k", "label \"a\\u{1}\""), ("a", "k\u{fffe}", "U+FFFE")] {
         let model = Model { vertices: vec![(UserId::int(1), label.to_owned(), property(key))], edges: Vec::new() };
-        let snapshot = build(&model).hold_snapshot().unwrap();
+        let snapshot = build(&model).begin_protected_read().unwrap();
         let path = folder.file("g.graphml");
         let error = export(&snapshot, &path, &ExportOptions::new(ExportFormat::GraphMl), &mut |_| Ok(())).unwrap_err();
         assert!(error.message().contains(part), "{error}");
@@ -396,7 +396,7 @@ fn plain_table(folder: &Path, name: &str) -> (String, Vec<String>) {
 }
 
 fn export_plain(model: &Model, path: &Path) -> PlainChanges {
-    let snapshot = build(model).hold_snapshot().unwrap();
+    let snapshot = build(model).begin_protected_read().unwrap();
     let options = ExportOptions { plain: true, ..ExportOptions::new(ExportFormat::Parquet) };
     export(&snapshot, path, &options, &mut |_| Ok(())).unwrap().losses.plain
 }
@@ -474,7 +474,7 @@ fn a_plain_column_has_the_widest_type_of_its_values() {
 fn only_parquet_has_plain_columns() {
     let folder = Folder::new("export-plain-refused", &[]);
     for format in [ExportFormat::Csv, ExportFormat::CsvNeo4j, ExportFormat::JsonLines, ExportFormat::GraphMl] {
-        let snapshot = build(&mixed_people()).hold_snapshot().unwrap();
+        let snapshot = build(&mixed_people()).begin_protected_read().unwrap();
         let options = ExportOptions { plain: true, ..ExportOptions::new(format) };
         let error = export(&snapshot, &folder.file("refused"), &options, &mut |_| Ok(())).unwrap_err();
         assert!(error.message().contains("only Parquet has plain columns"), "{error}");

@@ -1,4 +1,4 @@
-//! A bulk load that keeps transactions away while it lives.
+//! A bulk load through the transaction manager: no transaction begins while it lives.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use mangrove_store::BulkLoader;
 
 use crate::shared::Shared;
 
-/// A [`BulkLoader`] with the graph to itself. Dropping it before [`BulkLoad::finish`] leaves the graph empty.
+/// A [`BulkLoader`] with exclusive use of the graph. Dropping it before [`BulkLoad::finish`] leaves the graph empty.
 #[derive(Debug)]
 pub struct BulkLoad {
     /// Present until the load has finished.
     loader: Option<BulkLoader>,
     shared: Arc<Shared>,
-    /// The graph in memory is not the one on the disk.
+    /// True if the load is published in memory but could not be made durable.
     is_lost: bool,
 }
 
@@ -23,8 +23,8 @@ impl BulkLoad {
         BulkLoad { loader: Some(loader), shared, is_lost: false }
     }
 
-    /// Publishes what was loaded, makes it durable where the graph is, and lets transactions begin. If what was loaded
-    /// could not be made durable, no transaction ever begins: the graph is to be opened again, and is empty then.
+    /// Publishes the load, makes it durable if the graph is durable, and lets transactions begin. If it cannot be made
+    /// durable, no transaction begins until the graph is opened again; it is empty then.
     pub fn finish(mut self) -> Result<()> {
         self.loader.take().expect("a load is finished once, by value").finish()?;
         self.shared.after_load().inspect_err(|_| self.is_lost = true)
@@ -46,7 +46,7 @@ impl DerefMut for BulkLoad {
 
 impl Drop for BulkLoad {
     fn drop(&mut self) {
-        // The loader first: it may have to clear what transactions would look at.
+        // The loader first: dropping it may clear data that a transaction would look at.
         self.loader = None;
         if !self.is_lost {
             self.shared.end_load();

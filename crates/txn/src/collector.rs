@@ -1,22 +1,18 @@
-//! Who collects garbage, and when.
+//! What a round of garbage collection does, and which work falls to committers and which to workers.
 //!
-//! The store knows what is garbage and how it is reclaimed; this part lends it threads.
+//! The store knows what garbage is and how it is reclaimed (`mangrove_store`). This module decides when, and `workers`
+//! has the threads.
 //!
-//! - *Committers* clear up behind themselves: every few hundred writes a thread works off what its own commits have left
-//!   meanwhile, some ten microseconds in one go. It pays for what it writes, nothing is passed between cores, and what a
-//!   collector could fall behind with does not pile up.
-//! - *Workers* do what needs longer: compaction, vertices to be taken apart, pages to be settled, and the leavings of
-//!   huge transactions, of threads that rest, and of snapshots that were old. A worker is started when there is
-//!   something for it, and stays: it is woken by committers that find tasks waiting, and looks around on its own now
-//!   and then for what trickled in. It works in short rounds and rests after each for as long as the round took, so
-//!   that it never has more than half a core; only when commits outrun it does it work without rest. An idle database
-//!   in which nothing was ever worth a worker has no thread, and keeps what each thread's last few hundred writes have
-//!   left until it writes more.
+//! | who | when | what |
+//! |---|---|---|
+//! | committers | every few hundred writes | what their own commits have left, in steps of some ten microseconds |
+//! | workers | woken by committers; on their own now and then | compaction, deleted vertices, pages to freeze, the garbage of huge transactions, idle threads and old snapshots |
+//! | callers of `collect_garbage` and `compact` | on request | everything, on their own thread |
 //!
-//! How many workers there are is a setting (`gc_workers`), as is whether anybody collects at all: with
-//! `garbage_collection` off the logs of commits stay in the queue, are counted against the memory limit, and are worked
-//! off when it is switched on again. With no workers, only [`crate::TransactionManager::collect_garbage`] collects.
-//! Workers hold the graph weakly: they end with its last handle.
+//! A committer pays for what it writes, no garbage passes between cores, and no backlog builds up that a collector
+//! could not work off. With the setting `garbage_collection` off, the logs of commits stay in the queue, count against
+//! the memory limit, and are worked off when it is switched on again. With `gc_workers` 0, only
+//! [`crate::TransactionManager::collect_garbage`] collects.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,16 +24,16 @@ use mangrove_store::{Backlog, Effort, Horizon, Write};
 use crate::shared::Shared;
 use crate::workers::{Rounds, Workers};
 
-/// Writes in the queue from which on workers do not rest.
+/// Writes in the queue above which workers do not rest: commits outrun them.
 const HURRY_WRITES: usize = 1 << 16;
 /// Writes that one round takes from the queue.
 const ROUND_WRITES: usize = 1 << 10;
-/// A round of a worker that was woken, and that found less than this to do, was its last.
+/// If a woken worker found less than this to do in a round, it stops.
 const ROUND_WORTH: usize = 256;
-/// A pass takes all there is, and what it takes apart is free a few passes later: more of them only chase after
-/// transactions that go on meanwhile.
+/// Passes of an explicit collection. Each takes all there is, and what it takes apart is free a few passes later. More
+/// passes would only follow transactions that go on meanwhile.
 const PASSES_MAX: usize = 64;
-/// How long [`Shared::collect_all`] waits for readers: so many times it yields, then sleeps.
+/// How long [`Shared::collect_all`] waits for readers: so many yields, then so many sleeps.
 const PATIENCE_YIELDS: usize = 64;
 const PATIENCE_SLEEPS: usize = 1_000;
 const PATIENCE_SLEEP: Duration = Duration::from_millis(1);
@@ -48,7 +44,7 @@ impl RunningTransactions for Shared {
     }
 
     fn oldest_transaction(&self) -> u64 {
-        // The next number first: a transaction with a smaller one has claimed its slot before, and is found there.
+        // The next ordinal first: a transaction with a smaller one has claimed its entry before, and is found there.
         let next = self.next_transaction();
         self.status.oldest_ordinal(next)
     }
@@ -59,13 +55,13 @@ impl RunningTransactions for Shared {
 }
 
 impl Shared {
-    /// Hands the log of an installed commit over to the collector.
+    /// Hands the log of an installed commit to the collector.
     pub(crate) fn hand_over(self: &Arc<Self>, log: Vec<Write>, timestamp: u64) {
         let backlog = self.store.retire(log, timestamp);
         if backlog == Backlog::Small || !self.settings.garbage_collection.load(Ordering::Relaxed) {
             return;
         }
-        // Nobody collects behind the back of who asked for no workers.
+        // With no workers, only explicit calls collect.
         if backlog == Backlog::Sweep && self.settings.gc_workers.load(Ordering::Relaxed) > 0 {
             self.store.sweep(self.oldest_snapshot());
         }
@@ -74,7 +70,7 @@ impl Shared {
         }
     }
 
-    /// Collects everything that can be collected now; with `compact`, packs what can be packed too.
+    /// Collects everything that can be collected. With `compact`, also packs everything that can be packed.
     pub(crate) fn collect_all(&self, compact: bool) {
         let _alone = self.workers.pause_rounds();
         let (mut passes, mut waits) = (PASSES_MAX, 0);
@@ -100,7 +96,7 @@ impl Shared {
         }
     }
 
-    /// One round, on the calling thread; whether another one is worth it.
+    /// Works one round on the calling thread. Returns true if another one is worth it.
     pub(crate) fn collect_some(&self, all: bool) -> bool {
         let _round = self.workers.round();
         self.expire_old();

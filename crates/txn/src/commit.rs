@@ -1,16 +1,26 @@
-//! Committing: validation, the decision, and what follows from it.
+//! Committing: entry into validation, the decision, and installing or rolling back.
 //!
 //! ```text
-//! enter ──▶ look at what is published ──▶ draw a timestamp, publish the write set (one ordered step)
+//! enter ──▶ check what is published ──▶ draw a timestamp, publish the write set (one ordered step)
 //!                                                │
-//! finish ──▶ look at the rest ──▶ await dependencies ──▶ committed: stamp the claims ──▶ finished ──▶ wait for the
+//! finish ──▶ check the rest ──▶ await dependencies ──▶ committed: stamp the claims ──▶ finished ──▶ wait for the
 //!                                                │      (a large one is announced and                 watermark
 //!                                                │       finished first, and stamped then)
 //!                                                └─────▶ aborted: take the claims back ──▶ finished
+//!
+//! CommitProgress:  Undrawn ──▶ Drawn ──▶ Decided ──▶ Announced ──▶ Finished
+//!                     └─ abort ──┴─ abort ──┬──────────────────────────▲
+//!                                           └── small commit ──────────┘
 //! ```
 //!
-//! [`Transaction::commit`] does both halves. They are apart so that tests can stop in between, where others meet a
-//! validating transaction.
+//! [`Transaction::commit`] runs both halves. They are apart so that tests can stop in between, where other transactions
+//! meet a validating one.
+//!
+//! - **TXN-9.** A commit's status and outcome are *committed* before its first claim is stamped. It is *finished* after
+//!   the last claim is stamped or, if it is large, after it is announced.
+//! - **TXN-12.** An aborted transaction's status is *aborted* before its first claim is taken back. A reader that took
+//!   a value because its writer was validating asks again after it has read the value.
+//! - **TXN-13.** Every transaction that writes publishes its write set, snapshot transactions too.
 
 use std::sync::Arc;
 
@@ -27,73 +37,95 @@ use crate::sync::between_steps;
 use crate::transaction::{CommitInfo, Transaction};
 use crate::validation::{Validation, abort_error};
 
-/// Commits of so many writes do not hold the watermark while they are stamped: `store::installing`.
+/// Writes from which on a commit is large: it does not hold the watermark back while it is stamped
+/// (`store::installing`).
 const LARGE_WRITES: usize = if cfg!(feature = "model") { 2 } else { 1 << 12 };
-/// Stamped at a time.
+/// Claims that are stamped in one go, under one pin.
 const PORTION_WRITES: usize = if cfg!(feature = "model") { 1 } else { 1 << 12 };
 
-/// So few timestamps may be left to look at when a timestamp is drawn.
+/// A transaction draws its timestamp when at most this many published timestamps are left to check.
 const CHECKED_AFTER_DRAW: u64 = 64;
-/// How often it looks for more of them before: others may be faster than it is.
+/// How often a transaction checks newly published timestamps before it draws: others may publish faster than it checks.
 const CHECKS_MAX: usize = 16;
 
-/// A transaction that has entered validation: it writes no more, its commit timestamp is drawn, and those that read
-/// after it may already rely on its commit. Dropping it aborts it.
+/// A transaction that has entered validation. It writes no more, its commit timestamp is drawn, and readers may already
+/// rely on its commit. Dropping it aborts it.
 #[derive(Debug)]
 pub struct Validating {
     transaction: Transaction,
     log: Vec<Write>,
-    /// The commit timestamp. For a transaction without writes, which draws none, the moment it reads at.
+    /// The commit timestamp. A transaction without writes draws none; then it is the timestamp it reads at.
     timestamp: u64,
-    /// Absent where nothing that was read can have changed.
+    /// Absent if nothing that was read can have changed.
     validation: Option<Validation>,
-    /// The rules it was found to keep to, before its timestamp was drawn; none were asked for where it wrote nothing.
+    /// The schema rules it was checked by before its timestamp was drawn; absent if it wrote nothing.
     rules: Option<RulesInForce>,
-    /// Its place in the log, until it is decided; absent where there is no log, or nothing to be logged.
+    /// Its reserved space in the log, until it is decided. Absent if there is no log, or nothing to log.
     prepared: Option<Box<dyn PreparedCommit>>,
-    progress: Progress,
+    progress: CommitProgress,
 }
 
+/// How far a commit is. The module header draws the transitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Progress {
-    /// No timestamp was drawn.
+enum CommitProgress {
+    /// No timestamp is drawn.
     Undrawn,
+    /// The timestamp is drawn and the write set is published.
     Drawn,
-    /// Committed, and perhaps not wholly installed.
+    /// Committed; perhaps some claims are not stamped.
     Decided,
-    /// Committed, and seen by others though perhaps not wholly installed.
+    /// Committed, and announced as a large commit; perhaps some claims are not stamped.
     Announced,
+    /// Committed or aborted, and nothing is left to do.
     Finished,
 }
 
+impl CommitProgress {
+    fn go_to(&mut self, next: CommitProgress) {
+        assert!(self.may_become(next), "a commit went from {self:?} to {next:?}");
+        *self = next;
+    }
+
+    fn may_become(self, next: CommitProgress) -> bool {
+        use CommitProgress::{Announced, Decided, Drawn, Finished, Undrawn};
+        matches!(
+            (self, next),
+            (Undrawn, Drawn | Finished)
+                | (Drawn, Decided | Finished)
+                | (Decided, Announced | Finished)
+                | (Announced, Finished)
+        )
+    }
+}
+
 impl Transaction {
-    /// Commits. When this returns, whoever begins a transaction sees its writes.
+    /// Commits. When this returns, every transaction that begins sees the writes.
     ///
-    /// A serializable transaction fails with a conflict when what it read was changed by a transaction that commits
-    /// before it. What it returned until then must be forgotten: reads are certain once the commit has succeeded.
+    /// If a transaction that commits before this one changed its reads, a serializable transaction fails with a
+    /// conflict. The client must then discard what it has read: reads are certain only once the commit has succeeded.
     pub fn commit(self) -> Result<CommitInfo> {
         self.enter_validation()?.finish()
     }
 
-    /// The first half of [`Transaction::commit`]; see [`Validating`].
+    /// The first half of [`Transaction::commit`].
     #[doc(hidden)]
     pub fn enter_validation(mut self) -> Result<Validating> {
         self.check_alive()?;
-        // From here to the end it does not expire.
-        if !self.keep() {
-            return Err(self.end_expired());
+        // From here to its end it does not expire.
+        if !self.protect() {
+            return Err(self.abort_expired());
         }
         let log = self.take_log();
         let reads = self.take_reads();
         let latest = reads.latest();
-        // Without writes and pre-reads all reads are those of the begin: that is the place in the order.
+        // Without writes and pre-reads, all reads hold at the begin: that is its place in the order.
         let is_needed = !reads.is_empty() && (!log.is_empty() || latest > 0);
         let validation = is_needed.then(|| {
             let is_optimistic = self.shared.settings.optimistic_validation.load(std::sync::atomic::Ordering::Relaxed);
             Validation::new(reads, self.begin_ts(), self.known_names(), is_optimistic)
         });
         let timestamp = latest.max(self.begin_ts());
-        let (prepared, progress) = (None, Progress::Undrawn);
+        let (prepared, progress) = (None, CommitProgress::Undrawn);
         let mut validating =
             Validating { transaction: self, log, timestamp, validation, rules: None, prepared, progress };
         if !validating.log.is_empty() {
@@ -115,15 +147,17 @@ impl Validating {
         self.check_rules(self.transaction.shared.store.rules())?;
         self.prepare()?;
         let shared = &self.transaction.shared;
-        let slot = self.transaction.slot();
+        let entry = self.transaction.entry();
         let oldest = || shared.status.oldest_validated(&shared.recent);
-        self.timestamp = shared.recent.enter(writes, oldest, |ts| shared.status.set(slot, Status::Validating(ts)));
-        self.progress = Progress::Drawn;
+        // TXN-13.
+        self.timestamp = shared.recent.enter(writes, oldest, |ts| shared.status.set(entry, Status::Validating(ts)));
+        assert!(self.timestamp > self.transaction.begin_ts(), "a commit comes after everything that it could read");
+        self.progress.go_to(CommitProgress::Drawn);
         Ok(())
     }
 
-    /// Looks at what is published. What comes while it looks is looked at in turn, until that is little: others wait for the
-    /// rest, which is looked at after the timestamp was drawn.
+    /// Checks the published timestamps, and those that are published meanwhile, until few are left. These are checked
+    /// after the timestamp was drawn, while other transactions wait for the outcome.
     fn check_published(&mut self) -> std::result::Result<(), AbortCause> {
         let mut checked = 0;
         for _ in 0..CHECKS_MAX {
@@ -137,7 +171,8 @@ impl Validating {
         Ok(())
     }
 
-    /// Takes its place in the log, where there is one: after this only a failing disk stands in its way.
+    /// Reserves its space in the log, if there is one. After this only a failing disk can prevent the commit from
+    /// becoming durable.
     fn prepare(&mut self) -> Result<()> {
         let Some(log) = &self.transaction.shared.log else { return Ok(()) };
         match log.prepare(&self.log, self.transaction.number()) {
@@ -152,7 +187,7 @@ impl Validating {
         }
     }
 
-    /// Whether what it leaves keeps to these rules.
+    /// Checks the writes against these rules, and aborts if they break one.
     fn check_rules(&mut self, rules: RulesInForce) -> Result<()> {
         let transaction = &self.transaction;
         let checked = transaction.shared.store.check_commit(&rules, &self.log, transaction.number());
@@ -160,7 +195,7 @@ impl Validating {
         checked.inspect_err(|_| self.abort(AbortCause::Rule))
     }
 
-    /// The same by the rules that hold after its timestamp was drawn, if they are others: see `schema`.
+    /// If the rules have changed since, checks the writes against the rules in force after the draw (TXN-18).
     fn check_rules_again(&mut self) -> Result<()> {
         let now = self.transaction.shared.rules_after_draw();
         if self.rules.as_ref().is_some_and(|before| before.are(&now)) {
@@ -176,14 +211,14 @@ impl Validating {
         }
     }
 
-    /// The commit timestamp, if it commits; for a transaction without writes the moment it reads at.
+    /// The commit timestamp, if it commits; for a transaction without writes the timestamp it reads at.
     pub fn timestamp(&self) -> u64 {
         self.timestamp
     }
 
     /// The second half of [`Transaction::commit`].
     pub fn finish(mut self) -> Result<CommitInfo> {
-        // Up to its own writes; what a reader read at a moment must be so at that moment.
+        // Up to its own timestamp. The reads of a transaction without writes must hold at its read timestamp.
         let last = if self.log.is_empty() { self.timestamp } else { self.timestamp - 1 };
         let outcome = self.check_to(last).and_then(|()| match &self.validation {
             Some(validation) => {
@@ -202,10 +237,10 @@ impl Validating {
         let read_count = self.validation.as_ref().map_or(0, |validation| validation.reads().len());
         let info = CommitInfo { timestamp: self.timestamp, write_count: self.log.len(), read_count };
         if self.log.is_empty() {
-            self.progress = Progress::Finished;
+            self.progress.go_to(CommitProgress::Finished);
             self.transaction.end();
             self.transaction.shared.counters.read_only.add();
-            // What a read-only transaction reads is durable.
+            // A read-only transaction reads only what is durable.
             if !self.transaction.is_read_only() {
                 self.acknowledge(unsure_reads)?;
             }
@@ -217,43 +252,45 @@ impl Validating {
         Ok(info)
     }
 
-    /// Waits, where there is a log, until what was read and written is durable. `unsure` is what is to be said if that
-    /// will never be known.
+    /// If there is a log, waits until all reads and writes are durable. `unsure` makes the error in case that will
+    /// never be known.
     fn acknowledge(self, unsure: fn(&Error) -> Error) -> Result<()> {
         if self.transaction.shared.log.is_none() {
             return Ok(());
         }
         let (shared, ts) = (self.transaction.shared.clone(), self.timestamp);
-        // Before the wait: it reads nothing more, and holds nothing back.
+        // Before the wait: the transaction reads nothing more, and its snapshot need not be kept.
         drop(self);
         shared.wait_until_durable(ts).map_err(|cause| unsure(&cause))
     }
 
     fn install(&mut self) {
+        assert_eq!(self.progress, CommitProgress::Drawn, "a commit is decided after its timestamp is drawn");
         let shared = &self.transaction.shared;
-        // The status before the outcome: who sees the outcome may look a claim up.
-        shared.status.set(self.transaction.slot(), Status::Committed(self.timestamp));
-        // Before the watermark can pass: invariant 1 of `log`.
+        // TXN-9: the status before the outcome. A thread that sees the outcome may look a claim up.
+        shared.status.set(self.transaction.entry(), Status::Committed(self.timestamp));
+        // TXN-14: before the watermark can pass the timestamp.
         self.prepared.take().into_iter().for_each(|prepared| prepared.hand_over(self.timestamp));
         shared.recent.decide(self.timestamp, Outcome::Committed);
-        self.progress = Progress::Decided;
+        self.progress.go_to(CommitProgress::Decided);
         let is_large = self.log.len() >= LARGE_WRITES;
-        // The transaction keeps its slot until all is stamped.
+        // The transaction keeps its entry until every claim is stamped.
         let announced = is_large.then(|| shared.store.announce(self.transaction.number(), self.timestamp)).flatten();
         if announced.is_some() {
             shared.recent.finish(self.timestamp);
-            self.progress = Progress::Announced;
+            self.progress.go_to(CommitProgress::Announced);
         }
-        // In portions: nobody's grace period waits for a million stamps.
+        // In portions, so that no grace period waits for a million stamps.
         for portion in self.log.chunks(PORTION_WRITES) {
             between_steps();
             shared.store.install(portion, self.timestamp);
         }
         if announced.is_none() {
+            // TXN-9: every claim is stamped.
             shared.recent.finish(self.timestamp);
         }
         drop(announced);
-        self.progress = Progress::Finished;
+        self.progress.go_to(CommitProgress::Finished);
         self.transaction.end();
         let shared = &self.transaction.shared;
         let bytes_max = shared.settings.commit_history_bytes.load(std::sync::atomic::Ordering::Relaxed);
@@ -265,41 +302,46 @@ impl Validating {
     }
 
     fn abort(&mut self, cause: AbortCause) {
+        assert!(
+            matches!(self.progress, CommitProgress::Undrawn | CommitProgress::Drawn),
+            "a commit that is {:?} aborts",
+            self.progress
+        );
         let shared = &self.transaction.shared;
-        // The status before the claims are taken back: a reader that took one for committed looks again.
-        shared.status.set(self.transaction.slot(), Status::Aborted);
-        if self.progress == Progress::Drawn {
+        // TXN-12: the status before the claims are taken back.
+        shared.status.set(self.transaction.entry(), Status::Aborted);
+        if self.progress == CommitProgress::Drawn {
             shared.recent.decide(self.timestamp, Outcome::Aborted);
         }
         let log = std::mem::take(&mut self.log);
         shared.store.rollback(&log, self.transaction.number());
         shared.store.retire_aborted(log);
-        if self.progress == Progress::Drawn {
+        if self.progress == CommitProgress::Drawn {
             shared.recent.finish(self.timestamp);
         }
         shared.counters.count_abort(cause);
-        self.progress = Progress::Finished;
+        self.progress.go_to(CommitProgress::Finished);
         self.transaction.end();
     }
 }
 
 impl Shared {
-    /// Drops what is kept of recent commits and no transaction can meet, and counts the rest in the memory budget. What the
-    /// budget has no room for is dropped, too, from the oldest on: transactions that would need it cannot commit.
+    /// Drops write sets of recent commits that no transaction can meet, and counts the rest in the memory budget. If
+    /// the budget has no room for them, the oldest are dropped too: transactions that need one of them cannot commit.
     fn trim_recent(&self, bytes_max: u64) {
         let oldest = self.status.oldest_validated(&self.recent);
         let Some(draw) = &self.history_draw else { return self.recent.trim(oldest, bytes_max) };
-        // Who holds it trims.
+        // The thread that has the lock is trimming.
         let Some(mut draw) = draw.try_lock() else { return };
         let room = draw.bytes().saturating_add(self.store.memory_budget().left_bytes());
         self.recent.trim(oldest, bytes_max.min(room));
         draw.count(self.recent.bytes());
     }
 
-    /// Waits, where there is a log, until what was read or written up to a moment is durable.
+    /// If there is a log, waits until everything up to `ts` is durable.
     fn wait_until_durable(&self, ts: u64) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        // What was read beyond the watermark is finished, but perhaps not what is before it.
+        // A pre-read beyond the watermark has finished, but perhaps not every commit before it.
         self.recent.wait_for(ts);
         log.wait(ts, &self.recent)
     }
@@ -308,11 +350,11 @@ impl Shared {
 impl Drop for Validating {
     fn drop(&mut self) {
         match self.progress {
-            // Others were told of an announced one. It may have panicked while stamping, as below.
-            Progress::Finished | Progress::Announced => {}
-            // Only a panic while stamping leads here. The decision stands; the watermark must not stop.
-            Progress::Decided => self.transaction.shared.recent.finish(self.timestamp),
-            Progress::Undrawn | Progress::Drawn => self.abort(AbortCause::Rollback),
+            // TXN-5: the timestamp is finished already. A panic while stamping may lead here, as below.
+            CommitProgress::Finished | CommitProgress::Announced => {}
+            // TXN-5: only a panic while stamping leads here. The decision stands, and the watermark must not stop.
+            CommitProgress::Decided => self.transaction.shared.recent.finish(self.timestamp),
+            CommitProgress::Undrawn | CommitProgress::Drawn => self.abort(AbortCause::Rollback),
         }
     }
 }

@@ -1,4 +1,7 @@
-//! How transactions ended.
+//! Counters of how transactions ended, and the causes of aborts by name.
+//!
+//! Counting must not make cores share a cache line, so the two counters that every transaction adds to are sharded by
+//! thread. All counters are relaxed: they order nothing.
 
 use crossbeam_utils::CachePadded;
 
@@ -8,28 +11,28 @@ use crate::sync::{AtomicU64, Ordering, thread_number};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum AbortCause {
-    /// Another transaction wrote the same thing first.
+    /// Another transaction wrote the same version first.
     WriteConflict,
     /// Another transaction changed what this one had read.
     ReadConflict,
-    /// It hung on another transaction, which ended the other way.
+    /// It depended on the outcome of another transaction, which ended the other way.
     Dependency,
-    /// What others had committed since its begin took more memory than `commit_history_bytes` allows.
+    /// The write sets since its begin exceeded `commit_history_bytes`, so it could not be validated.
     TooOld,
-    /// Its owner rolled it back, or dropped it.
+    /// The client rolled it back, or dropped it.
     Rollback,
-    /// It was open for longer than snapshots are kept (`max_snapshot_age_ms`).
+    /// It was open for longer than `max_snapshot_age_ms`.
     Expired,
-    /// The log took no commits: its disk is full, or has failed.
+    /// The log accepted no commits: its disk is full or has failed.
     Refused,
-    /// What it wrote breaks a rule of the schema.
+    /// Its writes break a rule of the schema.
     Rule,
     /// A request in it failed after it had begun to write.
     Failed,
 }
 
 impl AbortCause {
-    /// All causes.
+    /// All causes, in the order of [`TransactionCounters::aborts`].
     pub const ALL: [AbortCause; 9] = [
         AbortCause::WriteConflict,
         AbortCause::ReadConflict,
@@ -42,7 +45,7 @@ impl AbortCause {
         AbortCause::Failed,
     ];
 
-    /// A name for tables and metrics.
+    /// The name in tables and metrics.
     pub fn name(self) -> &'static str {
         match self {
             AbortCause::WriteConflict => "write_conflict",
@@ -58,47 +61,48 @@ impl AbortCause {
     }
 }
 
-/// How many transactions ended which way.
+/// How many transactions ended which way since the graph was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TransactionCounters {
-    /// Committed with writes.
+    /// Transactions that wrote and committed.
     pub commits: u64,
-    /// Ended without having written anything.
+    /// Transactions that ended without a write.
     pub read_only: u64,
-    /// Aborted, by the order of [`AbortCause::ALL`]; see [`TransactionCounters::aborted`].
+    /// Aborted transactions by cause, in the order of [`AbortCause::ALL`]; [`TransactionCounters::aborted`] looks one
+    /// up.
     pub aborts: [u64; AbortCause::ALL.len()],
-    /// How often a validator waited for another transaction's end.
+    /// How often a validator waited for the outcome of another transaction.
     pub dependency_waits: u64,
-    /// How many items were read at a moment later than their reader's begin: those with newer versions, and those that
+    /// Items that were read at a timestamp later than their reader's begin: items with newer versions, and items that
     /// were read together with one.
     pub pre_reads: u64,
-    /// Running now.
+    /// Transactions that are running.
     pub active: u64,
 }
 
 impl TransactionCounters {
-    /// How many transactions aborted for this cause.
+    /// Returns the number of transactions that aborted for this cause.
     pub fn aborted(&self, cause: AbortCause) -> u64 {
         self.aborts[cause as usize]
     }
 
-    /// How many transactions aborted because of others: everything but their owners' rollbacks, delays and broken rules,
-    /// and a log that takes nothing.
+    /// Returns the number of transactions that aborted because of other transactions: all but rollbacks by the client,
+    /// expiry, broken rules, and a log that accepts nothing.
     pub fn conflicts(&self) -> u64 {
         let own = [AbortCause::Rollback, AbortCause::Expired, AbortCause::Refused, AbortCause::Rule];
         self.aborts.iter().sum::<u64>() - own.into_iter().map(|cause| self.aborted(cause)).sum::<u64>()
     }
 }
 
-/// Parts of a counter; threads that count at the same time rarely meet in one.
+/// Shards of a counter. Threads that count at the same time rarely share one.
 const SHARDS: usize = 8;
 
-/// A counter that every transaction adds to, so it is kept in parts: two cores that add to one word pass it to and fro.
+/// A counter in shards, one cache line each. Two cores that add to one word would pass its line to and fro.
 #[derive(Debug, Default)]
-pub(crate) struct Sharded([CachePadded<AtomicU64>; SHARDS]);
+pub(crate) struct ShardedCounter([CachePadded<AtomicU64>; SHARDS]);
 
-impl Sharded {
-    /// Counts one more.
+impl ShardedCounter {
+    /// Adds one to the shard of the calling thread.
     #[inline]
     pub(crate) fn add(&self) {
         self.0[thread_number() % SHARDS].fetch_add(1, Ordering::Relaxed);
@@ -109,11 +113,11 @@ impl Sharded {
     }
 }
 
-/// The counters as they run.
+/// The live counters of one graph.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) commits: Sharded,
-    pub(crate) read_only: Sharded,
+    pub(crate) commits: ShardedCounter,
+    pub(crate) read_only: ShardedCounter,
     aborts: [AtomicU64; AbortCause::ALL.len()],
     pub(crate) dependency_waits: AtomicU64,
     pub(crate) pre_reads: AtomicU64,

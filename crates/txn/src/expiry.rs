@@ -1,28 +1,32 @@
-//! How old a snapshot may become.
+//! Expiry: how old a snapshot may become.
 //!
-//! A transaction keeps everything it can see from being collected. With the setting `max_snapshot_age_ms` one that is
-//! older than this *expires*: it is told so at its next call, is rolled back by it, and holds back nothing any more.
+//! A transaction keeps every version that it can see from being collected. With the setting `max_snapshot_age_ms`, a
+//! transaction that is older than the limit *expires*. Its next call fails and rolls it back, and its snapshot no
+//! longer holds collection back.
 //!
 //! ```text
-//! collector: find it too old ──▶ expire its slot ──▶ grace period ──▶ leave it out of the oldest snapshot ──▶ collect
-//! its call:  pin ──▶ expired? refuse : read ──▶ end of the pin
+//! collector: find the old entry ──▶ expire it ──▶ grace period ──▶ leave it out of the oldest snapshot ──▶ collect
+//! a call:    pin ──▶ expired? refuse : read ──▶ unpin
 //! ```
 //!
-//! A call that found its slot live had pinned before the slot expired, so the grace period waits for it: whatever it
-//! returns was read while everything it could see was there. No call waits for anything.
+//! - **TXN-17.** An expired transaction is left out of the oldest snapshot only after a grace period that began after
+//!   it expired. A call that found its entry live had pinned before, so the grace period waits for it: everything that
+//!   the call could see was there while it read. No call waits for anything.
 //!
-//! - The collector looks, so a transaction expires some time after it has passed the limit, and not at all while
-//!   there is no collector at work: nobody needs what it keeps.
-//! - What an expired transaction has written stays claimed until its owner notices or drops it: taking back is the
-//!   owner's work, whose log it is. Others that meet such a claim conflict with it, as with any other.
-//! - Who has entered validation does not expire: it is about to end.
+//! Consequences:
+//!
+//! - The collector looks for old transactions. A transaction therefore expires some time after it has passed the limit,
+//!   and not at all while no collector works: then nothing needs the versions that it keeps.
+//! - The claims of an expired transaction stand until its owner calls or drops it: taking back needs the log of writes,
+//!   which the owner has. Another transaction that meets such a claim conflicts with it, as with any other.
+//! - A transaction that has entered validation does not expire: it is about to end.
 
 #[cfg(not(feature = "model"))]
 use std::time::Instant;
 
 use mangrove_store::epoch::Grace;
 
-use crate::status::{Expired, StatusTable};
+use crate::status::{ExpiredEntries, StatusTable};
 use crate::sync::Mutex;
 
 /// Milliseconds since the graph was opened.
@@ -45,7 +49,7 @@ impl Clock {
     }
 }
 
-/// A model's time passes when somebody looks.
+/// The clock of a model: its time advances by one at each look.
 #[cfg(feature = "model")]
 #[derive(Debug)]
 pub(crate) struct Clock {
@@ -63,31 +67,40 @@ impl Clock {
     }
 }
 
-/// Those that expired last, while calls of theirs may be under way.
+/// The transactions that expired last, while some of their calls may be under way.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry {
-    leaving: Mutex<Option<(Grace, Expired)>>,
+    expiring: Mutex<Option<Expiring>>,
+}
+
+/// Expired transactions, and the grace period after which their snapshots stop counting (TXN-17).
+#[derive(Debug)]
+struct Expiring {
+    grace: Grace,
+    entries: ExpiredEntries,
 }
 
 impl Expiry {
-    /// Expires who is older than the limit (0: none), and leaves out of account who expired earlier. Whether some wait to be
-    /// left out.
+    /// Expires transactions older than `limit` milliseconds (0: none), and leaves those that expired earlier out of the
+    /// oldest snapshot. Returns true if some expired transactions still count.
     pub(crate) fn expire_old(&self, status: &StatusTable, clock: &Clock, limit: u64) -> bool {
-        // Another worker is at it.
-        let Some(mut leaving) = self.leaving.try_lock() else { return true };
-        if let Some((grace, expired)) = leaving.take() {
-            if !grace.is_over() {
-                *leaving = Some((grace, expired));
+        // Another worker has the turn.
+        let Some(mut expiring) = self.expiring.try_lock() else { return true };
+        if let Some(last) = expiring.take() {
+            if !last.grace.is_over() {
+                *expiring = Some(last);
                 return true;
             }
-            status.forget(&expired);
+            // TXN-17: the grace period is over.
+            status.forget(&last.entries);
         }
-        let Some(born_before) = clock.now().checked_sub(limit).filter(|_| limit > 0) else { return false };
-        let expired = status.expire(born_before);
-        if expired.is_empty() {
+        let Some(began_before_ms) = clock.now().checked_sub(limit).filter(|_| limit > 0) else { return false };
+        let entries = status.expire(began_before_ms);
+        if entries.is_empty() {
             return false;
         }
-        *leaving = Some((Grace::begin(), expired));
+        // TXN-17: the grace period begins after the entries have expired.
+        *expiring = Some(Expiring { grace: Grace::begin(), entries });
         true
     }
 }

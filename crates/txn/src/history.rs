@@ -1,9 +1,9 @@
-//! The history of commits: what was written at timestamps that the ring of recent commits (`recent`) has no room for.
+//! The history of commits: the merged write sets of timestamps that have left the ring of recent commits (`recent`).
 //!
-//! It is kept for running serializable transactions only: it begins after the begin of the oldest one, so that mostly it is
-//! empty, and costs nothing. It consists of *blocks*: merged write sets (`mangrove_store::access_set::MergedWrites`) of
-//! adjacent spans of timestamps. New blocks are small, and are joined with those before them: there are a few dozen
-//! blocks for a million commits.
+//! It serves the validation of running serializable transactions. It begins after the begin of the oldest of them, so
+//! that it is mostly empty and costs nothing. It consists of *blocks*: merged write sets of adjacent spans of
+//! timestamps. New blocks are small, and are joined with the blocks before them: a million commits take a few dozen
+//! blocks.
 //!
 //! ```text
 //!   forgotten      history (blocks)                   ring
@@ -11,13 +11,12 @@
 //!            floor                         merged               clock
 //! ```
 //!
-//! Invariants:
+//! - **TXN-7.** `floor ≤ merged ≤ stable watermark`, and none of them falls.
+//! - **TXN-8.** Blocks are adjacent, oldest first. Together they span everything after `floor` up to `merged`, and
+//!   perhaps some timestamps before it.
 //!
-//! 1. `floor ≤ merged ≤ stable watermark`, and none of them falls.
-//! 2. Blocks are adjacent, oldest first. Together they span everything after `floor` up to `merged`, and perhaps some
-//!    timestamps before it.
-//! 3. The ring gives a timestamp up only after `merged` has passed it.
-//! 4. Only the thread that holds the lock of `recent`'s trimming changes the history.
+//! The ring gives a timestamp up only after `merged` has passed it (TXN-6). Only the thread that holds the lock of the
+//! ring's trimming changes the history; every thread may read it.
 
 use std::sync::Arc;
 
@@ -26,29 +25,29 @@ use mangrove_store::access_set::{MERGED_SPAN_MAX, MergedWrites};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// So many blocks of one level are joined into one of the next.
+/// Blocks of one level that are joined into one of the next.
 const JOINED: usize = 16;
 
-/// What happened at the timestamps after one, up to another.
+/// The blocks of one graph.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct HistoryBlock {
     after: u64,
     last: u64,
     writes: MergedWrites,
-    /// Timestamps of validators that aborted, ascending.
+    /// Timestamps of transactions that aborted, ascending.
     aborted: Box<[u64]>,
-    /// How often its parts were joined.
+    /// How often its parts have been joined.
     level: u8,
 }
 
-impl Block {
+impl HistoryBlock {
     pub(crate) fn new(after: u64, last: u64, writes: MergedWrites, aborted: Vec<u64>) -> Self {
-        Block { after, last, writes, aborted: aborted.into(), level: 0 }
+        HistoryBlock { after, last, writes, aborted: aborted.into(), level: 0 }
     }
 
-    fn join(parts: &[Arc<Block>]) -> Self {
+    fn join(parts: &[Arc<HistoryBlock>]) -> Self {
         let (first, last) = (parts.first().expect("there are parts"), parts.last().expect("there are parts"));
-        Block {
+        HistoryBlock {
             after: first.after,
             last: last.last,
             writes: MergedWrites::join(parts.iter().map(|part| &part.writes)),
@@ -57,7 +56,7 @@ impl Block {
         }
     }
 
-    /// The last timestamp it is about.
+    /// The last timestamp of the span.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
@@ -67,7 +66,7 @@ impl Block {
     }
 
     fn bytes(&self) -> u64 {
-        (size_of::<Block>() + self.writes.bytes() + size_of_val(&*self.aborted)) as u64
+        (size_of::<HistoryBlock>() + self.writes.bytes() + size_of_val(&*self.aborted)) as u64
     }
 
     fn outcome(&self, ts: u64) -> Outcome {
@@ -81,49 +80,51 @@ impl Block {
 /// What was written at timestamps before the ring, in blocks, for the serializable transactions that run.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// Everything up to here is here, or forgotten.
+    /// Everything up to here is in a block, or forgotten.
     merged: AtomicU64,
+    /// Bytes of all blocks.
     bytes: AtomicU64,
-    kept: Mutex<Kept>,
+    kept: Mutex<HistoryBlocks>,
 }
 
+/// The blocks, and where they begin.
 #[derive(Debug)]
-struct Kept {
+struct HistoryBlocks {
     /// Everything up to here is forgotten.
     floor: u64,
-    blocks: Vec<Arc<Block>>,
+    blocks: Vec<Arc<HistoryBlock>>,
 }
 
 impl History {
-    /// Everything up to a timestamp is forgotten.
+    /// An empty history, in which everything up to `last` is forgotten.
     pub(crate) fn after(last: u64) -> Self {
         History {
             merged: AtomicU64::new(last),
             bytes: AtomicU64::new(0),
-            kept: Mutex::new(Kept { floor: last, blocks: Vec::new() }),
+            kept: Mutex::new(HistoryBlocks { floor: last, blocks: Vec::new() }),
         }
     }
 
     /// The ring may have given up everything up to here.
     #[inline]
     pub(crate) fn merged(&self) -> u64 {
-        // Acquire: its partner is the store in `set_merged`. The blocks are seen through their lock.
+        // Acquire: its partner is the store in `set_merged`. The blocks themselves are read under their lock.
         self.merged.load(Ordering::Acquire)
     }
 
-    /// The bytes the blocks take.
+    /// Bytes of the blocks.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The blocks of everything after a timestamp, up to [`History::merged`]; `None` when some of it is forgotten.
-    pub(crate) fn since(&self, ts: u64) -> Option<Vec<Arc<Block>>> {
+    /// Returns the blocks of everything after `ts` up to [`History::merged`]; `None` if some of it is forgotten.
+    pub(crate) fn since(&self, ts: u64) -> Option<Vec<Arc<HistoryBlock>>> {
         let kept = self.kept.lock();
         let first = kept.blocks.partition_point(|block| block.last <= ts);
         (kept.floor <= ts).then(|| kept.blocks[first..].to_vec())
     }
 
-    /// How the validator at a timestamp ended; `None` when that is forgotten, or not here yet.
+    /// Returns the outcome of a timestamp; `None` if it is forgotten, or not in the history yet.
     pub(crate) fn outcome(&self, ts: u64) -> Option<Outcome> {
         let kept = self.kept.lock();
         if ts <= kept.floor {
@@ -134,27 +135,32 @@ impl History {
     }
 
     fn set_merged(&self, ts: u64) {
-        // Release: what `recent` takes out of the ring afterwards is found here before it is missed there.
-        self.merged.store(ts, Ordering::Release);
+        // Release: what `recent` takes out of the ring after this is found here before it is missed there (TXN-6).
+        let before = self.merged.swap(ts, Ordering::Release);
+        // TXN-7.
+        assert!(before <= ts, "merged fell from {before} to {ts}");
     }
 
     /// Adds the next block.
-    pub(crate) fn push(&self, block: Block) {
+    pub(crate) fn push(&self, block: HistoryBlock) {
         let last = block.last;
+        // TXN-8.
+        assert_eq!(block.after, self.merged(), "the next block begins where the history ends");
+        assert!(block.after < last);
         self.change(|blocks| blocks.push(Arc::new(block)));
         self.set_merged(last);
         while self.join_last() {}
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Arc<Block>>)) {
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<HistoryBlock>>)) {
         let mut kept = self.kept.lock();
         change(&mut kept.blocks);
         self.bytes.store(kept.blocks.iter().map(|block| block.bytes()).sum(), Ordering::Relaxed);
     }
 
-    /// Joins the last blocks, if there are enough of one level; outside of the lock.
+    /// Joins the last blocks if there are enough of one level. The lock is not held while they are merged.
     fn join_last(&self) -> bool {
-        let parts: Vec<Arc<Block>> = {
+        let parts: Vec<Arc<HistoryBlock>> = {
             let kept = self.kept.lock();
             let Some(first) = kept.blocks.len().checked_sub(JOINED) else { return false };
             kept.blocks[first..].to_vec()
@@ -163,7 +169,7 @@ impl History {
         if first.level != last.level || last.last - first.after > MERGED_SPAN_MAX {
             return false;
         }
-        let joined = Arc::new(Block::join(&parts));
+        let joined = Arc::new(HistoryBlock::join(&parts));
         self.change(|blocks| {
             blocks.truncate(blocks.len() - JOINED);
             blocks.push(joined);
@@ -188,7 +194,7 @@ impl History {
         self.set_merged(ts.max(self.merged()));
     }
 
-    /// Forgets the oldest block; the last timestamp of it.
+    /// Forgets the oldest block. Returns its last timestamp.
     pub(crate) fn forget_oldest(&self) -> Option<u64> {
         let last = self.kept.lock().blocks.first()?.last;
         self.forget(last);
@@ -201,8 +207,8 @@ impl History {
 mod tests {
     use super::*;
 
-    fn block(after: u64, last: u64, aborted: &[u64]) -> Block {
-        Block::new(after, last, MergedWrites::of(after, &[]), aborted.to_vec())
+    fn block(after: u64, last: u64, aborted: &[u64]) -> HistoryBlock {
+        HistoryBlock::new(after, last, MergedWrites::of(after, &[]), aborted.to_vec())
     }
 
     #[test]

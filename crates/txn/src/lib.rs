@@ -1,4 +1,4 @@
-//! Transactions over the multi-version store.
+//! Transactions over the multi-version store: begin, read, write, validate, commit, roll back.
 //!
 //! ```text
 //! begin ──▶ read at the stable watermark, ──▶ enter validation: draw a timestamp, ──▶ validate ──▶ stamp the claims,
@@ -6,33 +6,38 @@
 //!   └─────────────┴── conflict, rollback, drop ───────────────┴────────────────────────┴──▶ take the claims back
 //! ```
 //!
-//! - The *clock* ([`RecentOptions`], `recent`) draws commit timestamps; the *stable watermark* is the largest timestamp
-//!   at or below which every transaction has finished. A transaction reads at the watermark of its begin, so it
-//!   never meets a half-installed commit.
-//! - A commit is acknowledged when the watermark has passed its timestamp: whoever begins after that sees it.
-//! - Write-write conflicts are found where they happen (`mangrove_store::Writer`); the first updater wins, the other
-//!   is rolled back at once and says so from then on.
-//! - Serializable transactions that may write keep what they read, may read what validating writers wrote
-//!   (optimistic pre-read), and validate before they commit. Read-only and snapshot transactions do none of that, never
-//!   wait for writers and never abort because of what they read.
+//! - The *clock* (`recent`) draws commit timestamps. The *stable watermark* is the largest timestamp at or below which
+//!   every transaction has finished. A transaction reads at the watermark of its begin, so it never sees half of a
+//!   commit.
+//! - A commit is acknowledged when the watermark has passed its timestamp. Every transaction that begins after that
+//!   sees it.
+//! - The store finds write-write conflicts at the moment of the write (`mangrove_store::write`). The first updater
+//!   wins. The other transaction is rolled back at once, and every later call on it reports the conflict.
+//! - A serializable transaction that may write keeps its read set, may read what validating writers wrote (*optimistic
+//!   pre-read*), and validates its reads before it commits. Read-only and snapshot transactions do none of this. They
+//!   never wait for a writer and never abort because of a read.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options`, `settings`, `manager`, `transaction` | begin; reads and writes of one transaction |
-//! | `shared` | what the manager, transactions and collector share |
-//! | `status` | TST: what each running transaction is doing |
-//! | `recent`, `outcome`, `history` | RCT: clock, recent write sets and outcomes, watermark; what was written before those |
-//! | `reads`, `tracking`, `lists`, `view` | read sets and how they come about; pre-read |
+//! | `shared` | the state that the manager, its transactions and the collector share |
+//! | `status` | the status table (TST): what each running transaction is doing |
+//! | `recent`, `outcome`, `history` | the table of recent commits (RCT): clock, write sets, outcomes, watermark; merged older write sets |
+//! | `reads`, `tracking`, `lists`, `view` | read sets and how they are filled; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
-//! | `log` | what a commit log is told, and who waits for it |
-//! | `hold` | who uses what all share |
-//! | `held` | what a transaction's read set and log of writes take of the memory budget |
+//! | `log` | the traits that a commit log implements |
 //! | `expiry` | which transactions are too old |
-//! | `collector`, `workers` | what a round of garbage collection does; the threads that work rounds |
-//! | `sync` | the primitives, exchangeable for a model checker's |
+//! | `collector`, `workers` | what a round of garbage collection does; the threads that run rounds |
+//! | `schema` | making a schema rule while transactions run |
+//! | `memory` | the memory that a read set and a log of writes draw from the budget |
+//! | `sharded_arc` | reference counting without one shared counter |
+//! | `sync` | the concurrency primitives, exchangeable for a model checker's |
 //!
-//! The protocol, with its proof and invariants, is in `docs/design/transactions.md`. Lock order: a transaction's log,
-//! its read set, the trimming of the ring, the ordered step, a ring entry, the history; none is held while the store is read or written, but the log's.
+//! Lock order: a transaction's log of writes, its read set, the trimming of the ring, the ordered step, a ring entry,
+//! the history. Only the log of writes is held while the store is read or written.
+//!
+//! Invariants carry names (**TXN-n**). Each is defined in the header of the module that owns the data, and cited where
+//! code keeps it. `docs/design/transactions.md` tells the whole protocol and its proof.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -42,18 +47,18 @@ mod collector;
 mod commit;
 mod counters;
 mod expiry;
-mod held;
 mod history;
-mod hold;
 mod lists;
 mod log;
 mod manager;
+mod memory;
 mod options;
 mod outcome;
 mod reads;
 mod recent;
 mod schema;
 mod settings;
+mod sharded_arc;
 mod shared;
 mod status;
 mod sync;
@@ -66,12 +71,12 @@ mod workers;
 pub use bulk::BulkLoad;
 pub use commit::Validating;
 pub use counters::{AbortCause, TransactionCounters};
-pub use hold::{Hold, Holds};
 pub use log::{CommitLog, IndexChange, PreparedCommit, Watermarks};
 pub use manager::TransactionManager;
 pub use options::{Isolation, TransactionOptions};
 pub use recent::RecentOptions;
 pub use settings::Settings;
+pub use sharded_arc::{ShardHandle, ShardedArc};
 pub use transaction::{CommitInfo, Transaction};
 pub use workers::GC_WORKERS_MAX;
 

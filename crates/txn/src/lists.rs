@@ -1,22 +1,22 @@
-//! Reading lists of edges for a serializable transaction, as `tracking` says, with what is different about them: one call
-//! reads as many of a batch's rows as its limit allows, and may end in the middle of one.
+//! Reads of adjacency lists for a serializable transaction.
 //!
-//! So portions are short: what is looked up of all their rows beforehand, whether they were read before, is of use only
-//! for those that the call comes to.
+//! They follow the rules of `tracking`, with one difference: a call reads as many rows of a batch as its limit allows,
+//! and may end in the middle of a row. Portions are therefore short, because the look-up whether their rows were read
+//! before is wasted for every row that the call does not reach.
 
 use mangrove_graph::{ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, Result, VertexId};
 use mangrove_store::access_set::Item;
 use mangrove_store::{StoreView, Watch};
 
-use crate::status::StatusAt;
+use crate::status::ClaimStatusAt;
 use crate::sync::between_steps;
-use crate::tracking::{ATTEMPTS_LATER, AddItem, Output, lists};
+use crate::tracking::{ATTEMPTS_LATER, AddItem, BatchOutput, lists};
 use crate::transaction::{Tracking, Transaction};
 
-/// Rows that are read together at a later moment.
+/// Rows that are pre-read together.
 const PORTION_ROWS: usize = 64;
 
-/// The lists to be read.
+/// The lists to be read, one row for each vertex.
 #[derive(Clone, Copy)]
 struct Lists<'a> {
     vertices: &'a [VertexId],
@@ -24,7 +24,7 @@ struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// The same up to a row.
+    /// The same lists, up to a row.
     fn up_to(self, row: usize) -> Self {
         Lists { vertices: &self.vertices[..row], ..self }
     }
@@ -33,7 +33,7 @@ impl<'a> Lists<'a> {
         lists(self.vertices[row], self.request.direction, &self.request.labels, add);
     }
 
-    /// The items of the rows from one on, up to where the cursor is: its row among them if it has begun.
+    /// The items of the rows from `first` to the cursor, including the row of the cursor if the cursor is within it.
     fn items_to(&self, first: usize, cursor: &ExpandCursor) -> Vec<Item> {
         let end = cursor.row as usize + usize::from(is_within_row(cursor));
         let mut items = Vec::new();
@@ -50,13 +50,13 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Whether something of the cursor's row may have been read.
+/// Returns true if something of the cursor's row may have been read.
 fn is_within_row(cursor: &ExpandCursor) -> bool {
     (cursor.list, cursor.position) != (0, 0)
 }
 
 impl Transaction {
-    /// Expands; see [`GraphView::expand`].
+    /// Expands vertices, as [`GraphView::expand`] describes.
     pub(crate) fn read_lists(
         &self,
         vertices: &[VertexId],
@@ -68,7 +68,7 @@ impl Transaction {
         self.check_alive()?;
         tracking.reads.lock().name_labels(ElementKind::Edge, &request.labels);
         let lists = Lists { vertices, request };
-        if !self.is_behind(tracking)
+        if !self.has_newer_commits(tracking)
             && let Some(is_done) = self.lists_at_begin(tracking, lists, cursor, out)?
         {
             return Ok(is_done);
@@ -89,7 +89,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Reads at the begin. Nothing, and with nothing read, where there are newer versions that had better be read.
+    /// Reads at the begin. Returns `None`, with nothing read, if there are newer versions, which must be pre-read.
     fn lists_at_begin(
         &self,
         tracking: &Tracking,
@@ -116,8 +116,8 @@ impl Transaction {
         Ok(Some(is_done))
     }
 
-    /// Reads at one later moment, the last timestamp published. Nothing, and with nothing read, where one of the rows was
-    /// read before, so that it has a moment already, or where they would not hold still.
+    /// Pre-reads at the last published timestamp. Returns `None`, with nothing read, if one of the rows was read
+    /// before, or if claims changed under the read again and again.
     fn lists_later(
         &self,
         tracking: &Tracking,
@@ -126,21 +126,21 @@ impl Transaction {
         out: &mut Expansion,
     ) -> Result<Option<bool>> {
         let (start, mark, first) = (*cursor, out.mark(), cursor.row as usize);
-        let behind_last = ExpandCursor { row: lists.vertices.len() as u32, list: 0, position: 0 };
+        let after_last = ExpandCursor { row: lists.vertices.len() as u32, list: 0, position: 0 };
         if !tracking.pre_reads || is_within_row(&start) {
             return Ok(None);
         }
-        let items = lists.items_to(first, &behind_last);
+        let items = lists.items_to(first, &after_last);
         let Some(begun) = tracking.begin_new(&items, self.memory_budget())? else { return Ok(None) };
-        let moment = self.shared.recent.published();
+        let read_ts = self.shared.recent.published();
         for _ in 0..ATTEMPTS_LATER {
-            let status = StatusAt::new(&self.shared.status);
-            let watch = Watch::reading_at(moment, &status);
+            let status = ClaimStatusAt::new(&self.shared.status);
+            let watch = Watch::reading_at(read_ts, &status);
             let is_done = lists.expand(&*self.view_at(self.snapshot().watched(&watch))?, cursor, out)?;
             if !watch.must_repeat() {
                 between_steps();
                 let relied_on = watch.used_newer().then(|| status.relied_on());
-                self.track_as_read(tracking, &lists.items_to(first, cursor), begun, moment, relied_on);
+                self.track_as_read(tracking, &lists.items_to(first, cursor), begun, read_ts, relied_on);
                 return Ok(Some(is_done));
             }
             out.take_back(mark);
@@ -149,7 +149,7 @@ impl Transaction {
         Ok(None)
     }
 
-    /// Reads each row at its moment.
+    /// Reads each row at its own read timestamp.
     fn lists_by_row(
         &self,
         tracking: &Tracking,
@@ -159,7 +159,7 @@ impl Transaction {
     ) -> Result<bool> {
         while !lists.is_at_end(cursor) {
             let (start, row) = (*cursor, cursor.row as usize);
-            // Ends with this row, whose number stays.
+            // The list ends with this row, so that the row keeps its number.
             let one = lists.up_to(row + 1);
             let mut is_row_done = false;
             let read = |view: &StoreView<'_>, out: &mut Expansion| {

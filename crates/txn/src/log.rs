@@ -1,4 +1,4 @@
-//! What makes commits durable, as transactions see it.
+//! The traits of a commit log, which makes commits durable, and the order in which a commit calls them.
 //!
 //! ```text
 //! prepare ──▶ timestamp drawn ──▶ decided: hand_over ──▶ the watermark passes the timestamp ──▶ wait ──▶ acknowledged
@@ -6,19 +6,22 @@
 //!    └─ refused       └─ aborted: dropped
 //! ```
 //!
-//! A commit becomes visible at its place in the order before it is durable, so that hot objects are not held for the
-//! length of a disk write; but nobody is told so before it is. For writers that is the wait at the end of the commit.
-//! A transaction that may write reads at the watermark, and where it wrote nothing it waits all the same, for what it
-//! has read. Read-only transactions begin at `min(watermark, durable)`, so they never wait, and never show what a crash
-//! could take back; what was acknowledged before they began is below both.
+//! A commit becomes visible at its place in the order before it is durable, so that hot objects are not locked for the
+//! length of a disk write. No client is told of it before it is durable:
+//!
+//! - A writer waits at the end of its commit.
+//! - A transaction that may write reads at the watermark. Even if it wrote nothing, its commit waits until its reads
+//!   are durable.
+//! - A read-only transaction begins at `min(watermark, durable)`. It never waits, and never shows what a crash could
+//!   take back. Everything acknowledged before it began is at or below both.
 //!
 //! Invariants:
 //!
-//! 1. A commit is handed over before the watermark can pass its timestamp (`commit::Validating`). So when the watermark
-//!    has passed W, the log has all commits up to W.
-//! 2. `durable` grows only, never beyond what the log says, and before anybody who waited for it goes on.
-//! 3. The oldest snapshot that anything is kept for is never above `durable`: a reader may begin there at any time
-//!    (`status`).
+//! - **TXN-14.** A commit is handed over before the watermark can pass its timestamp. So when the watermark has passed
+//!   `W`, the log has all commits up to `W`.
+//! - **TXN-15.** `durable` only grows, never beyond what the log reports, and before any waiting committer goes on.
+//! - **TXN-16.** The oldest snapshot that versions are kept for is never above `durable`: a reader may begin there at
+//!   any time.
 
 use std::fmt::Debug;
 
@@ -28,12 +31,13 @@ use mangrove_store::schema::RuleEntry;
 
 use crate::recent::RecentCommits;
 
-/// How far a graph's commits are, for a log that is to flush them.
+/// How far the commits of a graph are: what a log reads and reports when it flushes.
 pub trait Watermarks {
-    /// Every commit up to here has been handed over.
+    /// Every commit up to here has been handed over (TXN-14).
     fn stable(&self) -> u64;
 
-    /// Says that every commit up to here is durable. Called by one thread at a time, with numbers that do not fall.
+    /// Reports that every commit up to `ts` is durable. One thread at a time calls this, with numbers that do not fall
+    /// (TXN-15).
     fn set_durable(&self, ts: u64);
 }
 
@@ -47,41 +51,42 @@ impl Watermarks for RecentCommits {
     }
 }
 
-/// A change of the indexes there are.
+/// A change to the set of indexes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IndexChange {
-    /// It is there, and complete.
+    /// The index exists and is complete.
     Created(IndexInfo),
-    /// It is to be dropped.
+    /// The index is to be dropped.
     Dropped(IndexId),
 }
 
-/// A log that transactions commit into. See the module for the order of the calls.
+/// A log that makes commits durable. The module header has the order of the calls.
 pub trait CommitLog: Send + Sync + Debug {
-    /// Encodes what a transaction would leave, and takes space for it. The transaction, of this number, has finished
-    /// writing and holds its claims. Fails where the log takes no commits, of which the error (of kind `ReadOnly`) says
-    /// the cause.
+    /// Encodes the after-images of a transaction's writes, and reserves space for them. Transaction `txn` has finished
+    /// writing and holds its claims. If the log accepts no commits, this fails with an error of kind `ReadOnly` that
+    /// tells the cause.
     fn prepare(&self, writes: &[Write], txn: u64) -> Result<Box<dyn PreparedCommit>>;
 
-    /// Returns when every commit up to `ts` is durable and [`Watermarks::set_durable`] has been told so; the watermark
-    /// has passed `ts` already. Fails when that will never be known.
+    /// Returns when every commit up to `ts` is durable and [`Watermarks::set_durable`] has been called. The watermark
+    /// has passed `ts` before the call. Fails if it will never be known whether they are durable.
     fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> Result<()>;
 
-    /// Returns when a change of indexes is durable. Fails like the others.
+    /// Returns when a change of the indexes is durable. Fails as [`CommitLog::wait`] does.
     fn change_index(&self, change: &IndexChange, watermarks: &dyn Watermarks) -> Result<()>;
 
-    /// Returns when it is durable that these are the rules of the schema, and the number of the next one. Fails like the
-    /// others.
+    /// Returns when it is durable that `rules` are the rules of the schema and `next` is the number of the next one.
+    /// Fails as [`CommitLog::wait`] does.
     fn change_rules(&self, rules: &[RuleEntry], next: u32, watermarks: &dyn Watermarks) -> Result<()>;
 }
 
-/// A commit that has space in the log. Dropping it gives the space back.
+/// A commit with reserved space in the log. Dropping it gives the space back.
 pub trait PreparedCommit: Send + Sync + Debug {
-    /// The transaction commits at `ts`. It cannot fail: what can was done by [`CommitLog::prepare`].
+    /// Hands the commit over: its transaction commits at `ts`. This cannot fail; everything that can fail was done by
+    /// [`CommitLog::prepare`].
     fn hand_over(self: Box<Self>, ts: u64);
 }
 
-/// What a transaction is told that has written, when its commit is not known to be durable.
+/// The error for a transaction with writes whose commit is not known to be durable.
 pub(crate) fn unknown_outcome(cause: &Error) -> Error {
     let message = format!(
         "it is not known whether this transaction is committed: {cause}; after a restart look whether what it did is \
@@ -90,7 +95,7 @@ pub(crate) fn unknown_outcome(cause: &Error) -> Error {
     Error::new(ErrorKind::OutcomeUnknown, message)
 }
 
-/// What a transaction is told that has written nothing, when what it has read is not known to be durable.
+/// The error for a transaction without writes whose reads are not known to be durable.
 pub(crate) fn unsure_reads(cause: &Error) -> Error {
     let message =
         format!("what this transaction has read may not outlive a restart: {cause}; a read-only one reads what does");

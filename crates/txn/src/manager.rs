@@ -1,4 +1,8 @@
-//! The transactions of one graph: who begins, who counts, and what needs the graph to itself.
+//! The transactions of one graph: beginning them, counting them, and what needs exclusive use of the graph.
+//!
+//! The manager is the way into this crate. It owns nothing but handles on the shared state (`shared`). A bulk load and
+//! a begin exclude each other: the begin claims its status entry first and reads the flag second, the load does it the
+//! other way round.
 
 use std::sync::Arc;
 
@@ -8,42 +12,43 @@ use mangrove_store::{BulkLoader, GarbageReport, Horizon, IndexOptions, Store};
 use crate::bulk::BulkLoad;
 use crate::counters::{Counters, TransactionCounters};
 use crate::expiry::{Clock, Expiry};
-use crate::hold::Holds;
 use crate::log::{CommitLog, IndexChange};
 use crate::options::TransactionOptions;
 use crate::recent::{RecentCommits, RecentOptions};
 use crate::settings::Settings;
+use crate::sharded_arc::ShardedArc;
 use crate::shared::{AfterLoad, MakeDurable, Shared};
 use crate::status::StatusTable;
 use crate::sync::{AtomicBool, Ordering};
 use crate::transaction::Transaction;
 use crate::workers::Workers;
 
-/// See the module. Cloning gives another handle to the same graph.
+/// The transactions of one graph. A clone is another handle to the same graph.
 #[derive(Clone, Debug)]
 pub struct TransactionManager {
     shared: Arc<Shared>,
-    holds: Holds<Shared>,
+    handles: ShardedArc<Shared>,
 }
 
 impl TransactionManager {
-    /// The transactions of a store. A store has one manager at most.
+    /// The transactions of a store. A store has at most one manager.
     pub fn new(store: Arc<Store>) -> Self {
         Self::with_options(store, RecentOptions::default())
     }
 
-    /// As [`TransactionManager::new`], with another way to keep recent commits.
+    /// As [`TransactionManager::new`], with other options for recent commits.
     pub fn with_options(store: Arc<Store>, recent: RecentOptions) -> Self {
         Self::resuming(store, recent, 0)
     }
 
-    /// The transactions of a store that was restored as it was at a timestamp: the first one sees all of it, and
-    /// commits after it.
+    /// The transactions of a store that was restored as of `last_ts`. The first transaction sees all of it, and commits
+    /// after it.
     pub fn resuming(store: Arc<Store>, recent: RecentOptions, last_ts: u64) -> Self {
         Self::build(store, RecentCommits::resuming(recent, last_ts), None)
     }
 
-    /// As [`TransactionManager::resuming`], with a log that makes commits durable. Everything up to `last_ts` is.
+    /// As [`TransactionManager::resuming`], with a log that makes commits durable. Everything up to `last_ts` is
+    /// durable.
     pub fn with_log(store: Arc<Store>, recent: RecentOptions, last_ts: u64, log: Arc<dyn CommitLog>) -> Self {
         let recent = RecentCommits::resuming(recent, last_ts);
         recent.set_durable(last_ts);
@@ -68,7 +73,7 @@ impl TransactionManager {
             expiry: Expiry::default(),
             workers: Workers::default(),
         });
-        TransactionManager { holds: Holds::on(&shared), shared }
+        TransactionManager { handles: ShardedArc::new(&shared), shared }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -80,21 +85,22 @@ impl TransactionManager {
         &self.shared.store
     }
 
-    /// Begins a transaction. Fails with `Closed` while the graph is loaded in bulk.
+    /// Begins a transaction. Fails with `Closed` during a bulk load.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
         let Shared { status, recent, clock, .. } = &*self.shared;
         let registration = match options.read_only {
             true => status.register_reader(recent, clock.now()),
             false => status.register(recent, clock.now(), options.is_validated()),
         };
-        // The slot first, the flag second; `bulk_load` the other way round: one of the two notices.
+        // The entry first, the flag second; `bulk_load` does it the other way round. So one of the two notices the
+        // other.
         if self.shared.loading.load(Ordering::SeqCst) {
-            self.shared.status.release(registration.slot);
+            self.shared.status.release(registration.entry);
             let message = "a bulk load is running, or what it loaded could not be made durable; transactions begin when it has \
                            finished, or when the graph was opened again";
             return Err(Error::new(ErrorKind::Closed, message));
         }
-        Ok(Transaction::new(self.holds.hold(), options, registration))
+        Ok(Transaction::new(self.handles.handle(), options, registration))
     }
 
     /// Begins a read-only transaction.
@@ -102,15 +108,14 @@ impl TransactionManager {
         self.begin(TransactionOptions { read_only: true, ..TransactionOptions::default() })
     }
 
-    /// Begins a read-only transaction that does not expire, however long it is open: for checkpoints and the like, which
-    /// end it soon.
-    pub fn hold_snapshot(&self) -> Result<Transaction> {
+    /// Begins a read-only transaction that cannot expire, for a checkpoint or export that ends it soon.
+    pub fn begin_protected_read(&self) -> Result<Transaction> {
         let held = self.begin_read()?;
-        // The limit is shorter than a thread may be held up.
-        if held.keep() { Ok(held) } else { Err(self.shared.expired_error()) }
+        // The limit may be shorter than the time this thread was not running.
+        if held.protect() { Ok(held) } else { Err(self.shared.expired_error()) }
     }
 
-    /// Begins loading an empty graph. Fails while transactions are running.
+    /// Begins to load an empty graph. Fails while transactions are running.
     pub fn bulk_load(&self) -> Result<BulkLoad> {
         if self.shared.loading.swap(true, Ordering::SeqCst) {
             return Err(Error::new(ErrorKind::Closed, "another bulk load is running on this graph"));
@@ -131,20 +136,20 @@ impl TransactionManager {
         }
     }
 
-    /// Has this done after each bulk load, before transactions begin: what makes the graph durable. Said once, by whoever
-    /// opens the graph.
+    /// Registers a callback that runs after each bulk load, before transactions begin: it makes the graph durable. The
+    /// owner that opens the graph calls this once.
     pub fn after_load(&self, make_durable: MakeDurable) {
-        // A second one would be a second owner of the graph.
+        // A second callback would mean a second owner of the graph.
         assert!(self.shared.after_load.0.set(make_durable).is_ok(), "a graph is opened once");
     }
 
-    /// The stable watermark: what a transaction that begins now and may write sees.
+    /// The stable watermark: a transaction that may write reads at it if it begins now.
     pub fn watermark(&self) -> u64 {
         self.shared.recent.stable()
     }
 
-    /// What a read-only transaction that begins now sees: the watermark or, where there is a log and it is behind, what is
-    /// durable.
+    /// The timestamp a read-only transaction reads at if it begins now: the watermark or, if there is a log and it is
+    /// lower, what is durable.
     pub fn readable(&self) -> u64 {
         self.shared.recent.readable()
     }
@@ -154,65 +159,65 @@ impl TransactionManager {
         self.shared.status.oldest(&self.shared.recent)
     }
 
-    /// The number of the oldest transaction that runs, or of the next one: for models.
+    /// The ordinal of the oldest running transaction, or of the next one: for models.
     #[doc(hidden)]
     pub fn oldest_transaction(&self) -> u64 {
         RunningTransactions::oldest_transaction(&*self.shared)
     }
 
-    /// How many milliseconds ago the oldest snapshot was taken that anything is kept for; 0 where there is none.
+    /// The age in milliseconds of the oldest snapshot that holds collection back; 0 if there is none.
     pub fn oldest_snapshot_age_ms(&self) -> u64 {
         self.shared.oldest_age_ms()
     }
 
-    /// The bytes that write sets of recent commits take, which serializable transactions are checked against.
+    /// Bytes that the write sets of recent commits take.
     pub fn commit_history_bytes(&self) -> u64 {
         self.shared.recent.bytes()
     }
 
-    /// How transactions ended so far.
+    /// Counters of how transactions ended so far.
     pub fn counters(&self) -> TransactionCounters {
         self.shared.counters.load(self.shared.status.count() as u64)
     }
 
-    /// What can be changed while transactions run.
+    /// The settings that can be changed while transactions run.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
-    /// Has the collector's workers look around now, and starts them where there are none: after a change of settings.
+    /// Wakes the collector's workers, and starts them if there are none: after a change of settings.
     pub fn wake_collector(&self) {
         self.shared.workers.wake(&self.shared);
     }
 
-    /// Collects everything that no running transaction can see, now and on this thread. What readers of this moment
-    /// hold back is waited for, but not for long.
+    /// Collects on this thread everything that no running transaction can see. Waits for readers that hold memory back,
+    /// but not for long.
     pub fn collect_garbage(&self) {
         self.shared.collect_all(false);
     }
 
-    /// Collects, and packs the adjacency of everything that every running transaction sees alike.
+    /// As [`TransactionManager::collect_garbage`], and packs the adjacency that every running transaction sees alike.
     pub fn compact(&self) {
         self.shared.collect_all(true);
     }
 
-    /// One round of a collector's worker, on this thread and without a wait: for models, where nobody else collects.
+    /// One round of a worker, on this thread and without a wait: for models, which have no workers.
     #[doc(hidden)]
     pub fn collect_round(&self) {
         self.shared.collect_some(true);
     }
 
-    /// What waits to be collected, and what was.
+    /// How much garbage waits to be collected, and how much was collected.
     pub fn garbage(&self) -> GarbageReport {
         self.shared.store.garbage()
     }
 
-    /// Builds an index while transactions go on. Those that begin afterwards use it.
+    /// Builds an index while transactions run. Transactions that begin after this use it.
     pub fn create_index(&self, options: &IndexOptions) -> Result<IndexId> {
-        // What the builder reads must not be collected meanwhile. (While a load is running nothing is.)
+        // The versions that the builder reads must not be collected meanwhile. (During a bulk load none is.)
         let held = self.begin_read().ok();
-        if held.as_ref().is_some_and(|held| !held.keep()) {
-            // The limit is shorter than a thread may be held up.
+        if held.as_ref().is_some_and(|held| !held.protect()) {
+            // The limit may be shorter than the time this thread was not running.
             return Err(self.shared.expired_error());
         }
         let id = self.shared.store.create_index(options, || self.watermark())?;
@@ -220,10 +225,11 @@ impl TransactionManager {
         Ok(id)
     }
 
-    /// Drops an index. Fails with `NotFound` where there is none.
+    /// Drops an index. Fails with `NotFound` if there is none.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
-        // The log first: what a unique index forbids is not done before everybody knows that it is gone. In one turn: a
-        // checkpoint that begins after the one and asks before the other would bring the index back.
+        // The log first: no commit may do what a unique index forbids before the end of the index is durable. Both in
+        // one turn: a checkpoint that began after the log record and listed the indexes before the drop would bring the
+        // index back.
         self.shared.store.drop_index_after(id, || match &self.shared.log {
             Some(log) => log.change_index(&IndexChange::Dropped(id), &self.shared.recent),
             None => Ok(()),
@@ -243,7 +249,7 @@ impl TransactionManager {
             }
             Err(error) => Err(error),
             Ok(()) if is_there => Ok(()),
-            // Somebody dropped it meanwhile, and the log may say so before it says that the index is there.
+            // Another client dropped it meanwhile, and the log may have that record before the one of its creation.
             Ok(()) => log.change_index(&IndexChange::Dropped(id), &self.shared.recent),
         }
     }

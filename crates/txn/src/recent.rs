@@ -1,47 +1,52 @@
-//! The table of recent commits (RCT): the clock, what validators wrote and how they ended, and the stable watermark.
+//! The table of recent commits (RCT): the clock, the write sets and outcomes of validating transactions, and the stable
+//! watermark.
 //!
 //! Commit timestamps are 1, 2, 3, … (0 is the bulk-loaded base). *Entering validation* is one ordered step under a
 //! short lock: the timestamp is drawn, the transaction's status becomes validating, its write set goes into the ring
-//! entry of the timestamp, and the clock moves on. So whoever reads the clock can look at the write set and the status
-//! of everything up to it: nobody slips between. (A log on disk will take its records in the same place and order.)
+//! entry of the timestamp, and the clock moves on. So a thread that reads the clock can look up the write set and the
+//! status of everything up to it.
 //!
-//! An entry then is *decided* (committed or aborted), and *finished* when the store shows it. The watermark is the
-//! largest timestamp at or below which all are finished; whoever finishes, or waits, helps to advance it. Nobody is in
-//! charge, so nobody can be missed.
+//! ```text
+//!  entry of the ring:  drawn ──▶ decided: committed or aborted ──▶ finished: the store shows it ──▶ moved to the history
+//!                        │                    │                          │
+//!                      clock ≥ ts        outcome is final        the watermark may pass ts
+//! ```
 //!
-//! Invariants:
+//! The watermark is the largest timestamp at or below which all are finished. Every thread that finishes, or waits,
+//! helps to advance it, so progress does not depend on one thread.
 //!
-//! 1. `watermark ≤ clock`, and both only grow.
-//! 2. An entry is taken over by the timestamp one round later only when the watermark has passed it, and the history
-//!    (`history`) has what it says. A transaction that is that far ahead waits *before* it draws, holding no lock; those it
-//!    waits for have timestamps already. Or it moves old entries into the history itself.
-//! 3. Every timestamp drawn is decided and finished, during a panic too (`commit::Validating`). A timestamp that stayed
-//!    unfinished would stop the watermark for good.
-//! 4. The write sets of the ring and of the history together keep to their share of memory. Write sets that no running
-//!    serializable transaction is old enough to need are dropped first. When that is not enough, the oldest ones are: a
-//!    validator that needs one of them aborts as too old.
+//! - **TXN-4.** Status and write set of every timestamp up to the clock can be looked up, unless the look-up says that
+//!   they are gone. The watermark is at or below the clock, and both only grow.
+//! - **TXN-5.** Every timestamp drawn is decided and then finished, during a panic too. An unfinished timestamp would
+//!   stop the watermark for good.
+//! - **TXN-6.** The timestamp one round later takes a ring entry over only when the watermark has passed the entry's
+//!   timestamp and the history has its content. A transaction that is a whole round ahead waits *before* it draws,
+//!   without a lock; the transactions it waits for have timestamps already. Or it moves old entries into the history
+//!   itself.
 //!
-//! *Trimming* does both, and moves entries into the history long before their places are needed: every few hundred commits
-//! one of the committers does it, under a lock that others do not wait for.
+//! *Memory.* The write sets of ring and history together stay below a limit. Write sets that no running serializable
+//! transaction is old enough to need are dropped first. If that is not enough, the oldest are dropped, and a validator
+//! that needs one of them aborts as too old. *Trimming* does both, and moves entries into the history long before their
+//! places are needed. Every few hundred commits one committer trims, under a lock that other committers skip.
 //!
-//! An entry's words are read as with a sequence lock: number, content, number again. Most validators are through with
-//! most entries when they have compared signatures.
+//! An entry's words are read as with a sequence lock: timestamp, content, timestamp again. For most entries a validator
+//! only compares signatures.
 
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 use mangrove_store::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 
-use crate::history::{Block, History};
+use crate::history::{History, HistoryBlock};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};
 
 /// How recent commits are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentOptions {
-    /// How many commits the ring holds one by one; at least 2.
+    /// Commits that the ring holds one by one; at least 2.
     pub entries: usize,
-    /// A commit's write set is merged with others once so many commits came after it; less than `entries`.
+    /// A commit's write set moves into the history when this many commits have followed it; less than `entries`.
     pub merge_after: usize,
 }
 
@@ -52,58 +57,61 @@ impl Default for RecentOptions {
 }
 
 impl RecentOptions {
-    /// A small ring, which a few commits fill: for tests.
+    /// A small ring, which a few commits fill, for tests.
     #[doc(hidden)]
     pub fn small(entries: usize) -> Self {
         RecentOptions { entries, merge_after: entries / 2 }
     }
 }
 
-/// Entries are made this many at a time, so that a small graph does not pay for the whole ring.
+/// Entries that are allocated together, so that a small graph does not pay for the whole ring.
 const CHUNK: usize = 1 << 10;
-/// How often the ring is trimmed, in commits. So many commits are a block of the history.
+/// Commits between two trims of the ring. A block of the history starts with this many.
 const TRIM_EVERY: u64 = 256;
 
+/// Set in an entry's word when the store shows the outcome.
 const FINISHED: u64 = 4;
 const TS_SHIFT: u32 = 3;
 
-/// What a validator meets at a timestamp.
+/// What a validator finds at a timestamp.
 #[derive(Debug)]
-pub(crate) enum Met {
-    /// Nothing that could matter.
+pub(crate) enum RingLookup {
+    /// No write set that could matter.
     Nothing,
-    /// Writes to be looked at.
+    /// A write set to be compared, and its outcome so far.
     Writes(Arc<WriteSet>, Outcome),
-    /// What was there is not in the ring: it is in the history, or forgotten.
-    Gone,
+    /// The entry has another timestamp. The write set is in the history, or forgotten.
+    NotInRing,
 }
 
+/// The entry of one timestamp. Its word is written last and read first and last (sequence lock).
 #[derive(Debug, Default)]
-struct Entry {
-    /// Timestamp, whether finished, outcome; 0 while the entry changes hands.
+struct RingEntry {
+    /// Timestamp, whether finished, outcome; 0 while the entry is taken over.
     word: AtomicU64,
     signature: [AtomicU64; 4],
     newest: [AtomicU64; 2],
     writes: Mutex<Option<Arc<WriteSet>>>,
 }
 
-impl Entry {
+impl RingEntry {
     fn is_of(word: u64, ts: u64) -> bool {
         word >> TS_SHIFT == ts
     }
 
-    /// Takes the entry over; the write set that was there.
+    /// Takes the entry over for a timestamp. Returns the write set that was there.
     fn publish(&self, ts: u64, writes: Arc<WriteSet>) -> Option<Arc<WriteSet>> {
-        let mut place = self.writes.lock();
-        // Release: a reader that finds the entry gone looks into the history, which had it before `enter` came here.
+        let mut kept = self.writes.lock();
+        // Release: a reader that finds the entry taken over looks into the history, which had the content before
+        // `enter` came here.
         self.word.store(0, Ordering::Release);
-        // Whoever reads any of what follows reads another word afterwards (see `meet`).
+        // A reader that sees any of the words below sees another timestamp when it reads `word` again (`look_up`).
         fence(Ordering::Release);
         let words = self.signature.iter().chain(&self.newest);
         for (word, bits) in words.zip(writes.signature().0.into_iter().chain(writes.newest().to_bits())) {
             word.store(bits, Ordering::Relaxed);
         }
-        let before = place.replace(writes);
+        let before = kept.replace(writes);
         self.word.store(ts << TS_SHIFT, Ordering::Release);
         before
     }
@@ -114,27 +122,35 @@ impl Entry {
     }
 }
 
-/// See the module.
+/// The clock, the ring, the history and the watermarks of one graph.
 #[derive(Debug)]
 pub(crate) struct RecentCommits {
-    /// The last timestamp drawn: everything up to it is in the ring.
+    /// The last timestamp drawn. Everything up to it is published.
     clock: CachePadded<AtomicU64>,
+    /// The stable watermark.
     stable: CachePadded<AtomicU64>,
-    /// Every commit up to here is durable; without a log all that is said of it is that it holds nobody back.
+    /// Every commit up to here is durable. `u64::MAX` if there is no log, so that it holds no reader back.
     durable: CachePadded<AtomicU64>,
     /// Held during the ordered step.
     order: CachePadded<Mutex<()>>,
-    ring: Box<[OnceLock<Box<[Entry]>>]>,
+    ring: Box<[OnceLock<Box<[RingEntry]>>]>,
     options: RecentOptions,
-    /// The bytes of the write sets in the ring.
+    /// Bytes of the write sets in the ring.
     bytes: CachePadded<AtomicU64>,
     history: History,
-    /// Write sets up to this timestamp are not in the ring. Held while the ring is trimmed.
-    trimmed: Mutex<u64>,
+    /// Locked while the ring is trimmed.
+    trimmed: Mutex<Trimmed>,
+}
+
+/// How far the ring has been trimmed.
+#[derive(Debug)]
+struct Trimmed {
+    /// Write sets up to this timestamp are not in the ring.
+    last: u64,
 }
 
 impl RecentCommits {
-    /// A clock at `last`: nothing drawn after it, everything up to it stable.
+    /// A clock at `last`: no timestamp drawn after it, everything up to it stable.
     pub(crate) fn resuming(options: RecentOptions, last: u64) -> Self {
         let entries = options.entries.max(2);
         let merge_after = options.merge_after.min(entries - 1);
@@ -147,61 +163,65 @@ impl RecentCommits {
             options: RecentOptions { entries, merge_after },
             bytes: CachePadded::default(),
             history: History::after(last),
-            trimmed: Mutex::new(last),
+            trimmed: Mutex::new(Trimmed { last }),
         }
     }
 
     /// The stable watermark.
     #[inline]
     pub(crate) fn stable(&self) -> u64 {
-        // SeqCst: a begin publishes its slot before it reads this (`status`). Acquire would do for seeing
-        // what the commits up to here installed: its partner is the compare-and-swap in `advance`.
+        // SeqCst: a begin publishes its entry before it reads this (TXN-2). Acquire would do to see what the commits up
+        // to here installed; its partner is the compare-and-swap in `advance`.
         self.stable.load(Ordering::SeqCst)
     }
 
-    /// What a read-only transaction sees that begins now: what is stable, and durable where there is a log.
+    /// The timestamp that a read-only transaction reads at if it begins now: what is stable and, if there is a log,
+    /// durable.
     #[inline]
     pub(crate) fn readable(&self) -> u64 {
-        // SeqCst, both, as in `stable`. Neither falls, so the smaller one does not.
+        // SeqCst, both, as in `stable`. Neither falls, so their minimum does not.
         self.durable.load(Ordering::SeqCst).min(self.stable())
     }
 
-    /// Says what is durable; see `log`.
+    /// Publishes that every commit up to `ts` is durable (TXN-15).
     pub(crate) fn set_durable(&self, ts: u64) {
-        self.durable.store(ts, Ordering::SeqCst);
+        assert!(ts <= self.stable(), "commit {ts} cannot be durable before the watermark has passed it");
+        let before = self.durable.swap(ts, Ordering::SeqCst);
+        // TXN-15. (Before the log is known it is `u64::MAX`.)
+        assert!(before == u64::MAX || before <= ts, "durable fell from {before} to {ts}");
     }
 
-    /// The last timestamp drawn: write set and status of everything up to it can be looked at.
+    /// The last timestamp drawn. Write set and status of everything up to it can be looked up (TXN-4).
     #[inline]
     pub(crate) fn published(&self) -> u64 {
         // Acquire: its partner is the store in `enter`.
         self.clock.load(Ordering::Acquire)
     }
 
-    /// The bytes of the write sets that are remembered.
+    /// Bytes of all write sets that are kept, in the ring and in the history.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed) + self.history.bytes()
     }
 
-    /// What was written before the ring.
+    /// The write sets of the timestamps before the ring.
     pub(crate) fn history(&self) -> &History {
         &self.history
     }
 
-    fn entry(&self, ts: u64) -> &Entry {
+    fn entry(&self, ts: u64) -> &RingEntry {
         let at = ts as usize % self.options.entries;
         let chunk = self.ring[at / CHUNK].get_or_init(|| {
             let len = CHUNK.min(self.options.entries - at / CHUNK * CHUNK);
-            (0..len).map(|_| Entry::default()).collect()
+            (0..len).map(|_| RingEntry::default()).collect()
         });
         &chunk[at % CHUNK]
     }
 
-    /// Draws a timestamp for a transaction that has finished writing. `drawn` is told it inside the ordered step. `oldest`
-    /// is called when the ring is full. It gives the begin of the oldest serializable transaction: no validator needs what was
-    /// written up to then.
+    /// Draws a timestamp for a transaction that has finished writing. `drawn` is called with it inside the ordered
+    /// step. `oldest` is called when the ring is full. It returns the begin of the oldest serializable transaction: no
+    /// validator needs the write sets up to then.
     ///
-    /// The caller owes [`RecentCommits::decide`] and [`RecentCommits::finish`].
+    /// The caller must call [`RecentCommits::decide`] and then [`RecentCommits::finish`] (TXN-5).
     pub(crate) fn enter(&self, writes: Arc<WriteSet>, oldest: impl Fn() -> u64, drawn: impl FnOnce(u64)) -> u64 {
         let bytes = writes.bytes() as u64;
         let (ts, before) = loop {
@@ -219,15 +239,26 @@ impl RecentCommits {
                 self.move_to_history(&mut self.trimmed.lock(), ts - round, oldest);
                 continue;
             }
+            // TXN-6: the entry's last timestamp is one round back, finished, and in the history.
+            debug_assert!(self.is_free_for(ts), "the entry of {ts} is in use");
             drawn(ts);
             let before = self.entry(ts).publish(ts, writes);
-            // Release: whoever sees the clock here sees the entry, the status, and all claims of the transaction.
+            // TXN-4. Release: a thread that sees the clock here sees the entry, the status, and all claims of the
+            // transaction.
             self.clock.store(ts, Ordering::Release);
+            debug_assert!(RingEntry::is_of(self.entry(ts).word.load(Ordering::Relaxed), ts));
             break (ts, before);
         };
-        // What was there is freed after the lock.
+        // The write set that was there is freed outside the lock.
         self.account(bytes, before);
         ts
+    }
+
+    /// Returns true if a timestamp may take its ring entry over (TXN-6).
+    fn is_free_for(&self, ts: u64) -> bool {
+        let word = self.entry(ts).word.load(Ordering::Acquire);
+        let last = ts.saturating_sub(self.options.entries as u64);
+        word == 0 || (RingEntry::is_of(word, last) && word & FINISHED != 0 && last <= self.history.merged())
     }
 
     fn account(&self, added: u64, removed: Option<Arc<WriteSet>>) {
@@ -237,10 +268,13 @@ impl RecentCommits {
         }
     }
 
-    /// Says how a validator ended; once, by its owner.
+    /// Publishes the outcome of a validating transaction. Its owner calls this once.
     pub(crate) fn decide(&self, ts: u64, outcome: Outcome) {
         let entry = self.entry(ts);
-        // Release: whoever waits for a commit goes on from what it has done.
+        // Only the owner changes the word between its publication and here.
+        let before = entry.word.load(Ordering::Relaxed);
+        assert_eq!(before, ts << TS_SHIFT | Outcome::Validating as u64, "timestamp {ts} is decided once");
+        // Release: a thread that waits for the outcome sees what the transaction did before.
         entry.word.store(ts << TS_SHIFT | outcome as u64, Ordering::Release);
         if outcome == Outcome::Aborted {
             let writes = entry.writes.lock().take();
@@ -248,21 +282,23 @@ impl RecentCommits {
         }
     }
 
-    /// Says that the store shows what was decided.
+    /// Publishes that the store shows the outcome, and advances the watermark. Its owner calls this once, after
+    /// `decide`.
     pub(crate) fn finish(&self, ts: u64) {
         // Release: its partner is the Acquire in `advance`.
-        self.entry(ts).word.fetch_or(FINISHED, Ordering::Release);
+        let before = self.entry(ts).word.fetch_or(FINISHED, Ordering::Release);
+        assert!(RingEntry::is_of(before, ts) && before & FINISHED == 0, "timestamp {ts} is finished once");
         self.advance();
     }
 
-    /// How the validator at a timestamp ended; `None` when that is forgotten.
+    /// Returns the outcome of a timestamp; `None` if it is forgotten.
     pub(crate) fn outcome(&self, ts: u64) -> Option<Outcome> {
         let word = self.entry(ts).word.load(Ordering::Acquire);
-        if Entry::is_of(word, ts) { Some(Outcome::of(word)) } else { self.history.outcome(ts) }
+        if RingEntry::is_of(word, ts) { Some(Outcome::of(word)) } else { self.history.outcome(ts) }
     }
 
-    /// Waits until a validator is decided. Its timestamp is lower than the caller's, if that has one: so nobody waits
-    /// in a circle.
+    /// Waits until a timestamp is decided. It is lower than the caller's own timestamp, so waits form no circle
+    /// (TXN-10).
     pub(crate) fn wait_for_outcome(&self, ts: u64) -> Option<Outcome> {
         let mut backoff = Backoff::default();
         loop {
@@ -273,13 +309,13 @@ impl RecentCommits {
         }
     }
 
-    /// Waits until the store shows how a validator ended.
+    /// Waits until the store shows the outcome of a timestamp, and returns it; `None` if it is forgotten.
     pub(crate) fn wait_until_finished(&self, ts: u64) -> Option<Outcome> {
         let mut backoff = Backoff::default();
         loop {
             let word = self.entry(ts).word.load(Ordering::Acquire);
-            if !Entry::is_of(word, ts) {
-                // Finished, or it would not have lost its entry.
+            if !RingEntry::is_of(word, ts) {
+                // TXN-6: finished, or the entry would not have been taken over.
                 return self.history.outcome(ts);
             }
             if word & FINISHED != 0 {
@@ -289,7 +325,7 @@ impl RecentCommits {
         }
     }
 
-    /// Returns once the watermark has reached `ts`, which must have been drawn.
+    /// Waits until the watermark has reached `ts`, which must have been drawn.
     pub(crate) fn wait_for(&self, ts: u64) {
         let mut backoff = Backoff::default();
         while self.stable() < ts {
@@ -300,113 +336,116 @@ impl RecentCommits {
         }
     }
 
-    /// Moves the watermark over what is finished.
+    /// Moves the watermark over the finished timestamps that follow it.
     fn advance(&self) {
         let mut stable = self.stable.load(Ordering::Acquire);
         loop {
-            // Acquire: it carries the installed writes on to whoever reads the watermark.
+            // Acquire: it carries the installed writes on to every thread that reads the watermark.
             let word = self.entry(stable + 1).word.load(Ordering::Acquire);
-            if !Entry::is_of(word, stable + 1) || word & FINISHED == 0 {
+            if !RingEntry::is_of(word, stable + 1) || word & FINISHED == 0 {
                 return;
             }
             match self.stable.compare_exchange(stable, stable + 1, Ordering::SeqCst, Ordering::Acquire) {
-                Ok(_) => stable += 1,
+                Ok(_) => {
+                    stable += 1;
+                    debug_assert!(stable <= self.published(), "the watermark passed the clock");
+                }
                 Err(current) => stable = current,
             }
         }
     }
 
-    /// What a validator meets at a timestamp up to [`RecentCommits::published`]. `may_matter` looks at the summary of
-    /// the write set, and says whether the whole of it is needed.
-    pub(crate) fn meet(&self, ts: u64, may_matter: impl FnOnce(&Signature, NewestNames) -> bool) -> Met {
+    /// Looks a timestamp up to [`RecentCommits::published`] up for a validator. `may_matter` gets the summary of the
+    /// write set, and returns true if the whole of it must be compared.
+    pub(crate) fn look_up(&self, ts: u64, may_matter: impl FnOnce(&Signature, NewestNames) -> bool) -> RingLookup {
         let entry = self.entry(ts);
         let word = entry.word.load(Ordering::Acquire);
-        if !Entry::is_of(word, ts) {
-            return Met::Gone;
+        if !RingEntry::is_of(word, ts) {
+            return RingLookup::NotInRing;
         }
         if Outcome::of(word) == Outcome::Aborted {
-            return Met::Nothing;
+            return RingLookup::Nothing;
         }
         let (signature, newest) = entry.summary();
-        // Its partner is the fence in `publish`: of a summary that changed, the number changed before.
+        // Its partner is the fence in `publish`: if the summary was of a later timestamp, the word below is, too.
         fence(Ordering::Acquire);
-        if !Entry::is_of(entry.word.load(Ordering::Acquire), ts) {
-            return Met::Gone;
+        if !RingEntry::is_of(entry.word.load(Ordering::Acquire), ts) {
+            return RingLookup::NotInRing;
         }
         if !may_matter(&signature, newest) {
-            return Met::Nothing;
+            return RingLookup::Nothing;
         }
         let writes = entry.writes.lock().clone();
-        // The outcome after the writes: those of an aborted one are taken out when it is decided.
+        // The outcome after the write set: `decide` takes out the write set of an aborted transaction.
         let word = entry.word.load(Ordering::Acquire);
-        match (Entry::is_of(word, ts), Outcome::of(word), writes) {
-            (false, ..) => Met::Gone,
-            (true, Outcome::Aborted, _) => Met::Nothing,
-            (true, outcome, Some(writes)) => Met::Writes(writes, outcome),
-            (true, _, None) => Met::Gone,
+        match (RingEntry::is_of(word, ts), Outcome::of(word), writes) {
+            (false, ..) => RingLookup::NotInRing,
+            (true, Outcome::Aborted, _) => RingLookup::Nothing,
+            (true, outcome, Some(writes)) => RingLookup::Writes(writes, outcome),
+            (true, _, None) => RingLookup::NotInRing,
         }
     }
 
-    /// Returns true if it is time for [`RecentCommits::trim`], for the transaction that committed at `ts`.
+    /// Returns true if the transaction that committed at `ts` should call [`RecentCommits::trim`].
     pub(crate) fn is_trim_due(&self, ts: u64, bytes_max: u64) -> bool {
         let every = TRIM_EVERY.min(self.options.merge_after as u64).max(1);
         ts.is_multiple_of(every) || self.bytes() > bytes_max
     }
 
-    /// Drops the write sets that no serializable transaction with a begin of at least `oldest` can meet, moves those from
-    /// the ring into the history that many commits came after, and drops more of the oldest ones while all together
-    /// take too much memory.
+    /// Drops the write sets that no serializable transaction with a begin of at least `oldest` can meet. Moves the
+    /// entries that many commits have followed into the history. While all write sets together take more than
+    /// `bytes_max`, drops the oldest. Does nothing if another thread is trimming.
     pub(crate) fn trim(&self, oldest: u64, bytes_max: u64) {
         let Some(mut trimmed) = self.trimmed.try_lock() else { return };
         let stable = self.stable();
         self.move_to_history(&mut trimmed, stable.saturating_sub(self.options.merge_after as u64), oldest);
         if self.bytes() > bytes_max {
-            // Merged they take less.
+            // Merged write sets take less memory.
             self.move_to_history(&mut trimmed, stable, oldest);
         }
         while self.bytes() > bytes_max && self.history.forget_oldest().is_some() {}
     }
 
-    /// Moves the entries up to `to`, which is stable, from the ring into the history. Entries up to `oldest` are dropped: no
-    /// validator needs them.
-    fn move_to_history(&self, trimmed: &mut u64, to: u64, oldest: u64) {
-        // The watermark of a caller may be older than the bound.
+    /// Moves the entries up to `to`, which is stable, from the ring into the history. Drops the entries up to `oldest`,
+    /// which no validator needs.
+    fn move_to_history(&self, trimmed: &mut Trimmed, to: u64, oldest: u64) {
+        // The caller read `oldest` at a watermark that may since have grown, never fallen.
         self.history.forget(oldest.min(self.stable()));
         while self.history.merged() < to {
             let after = self.history.merged();
             self.history.push(self.block(after, to.min(after + TRIM_EVERY)));
         }
-        // Those before the ring are gone anyway.
+        // Timestamps before the ring have no entry any more.
         let merged = self.history.merged();
-        *trimmed = (*trimmed).max(merged.saturating_sub(self.options.entries as u64));
-        while *trimmed < merged {
-            *trimmed += 1;
-            self.account(0, self.take_writes(*trimmed));
+        trimmed.last = trimmed.last.max(merged.saturating_sub(self.options.entries as u64));
+        while trimmed.last < merged {
+            trimmed.last += 1;
+            self.account(0, self.take_writes(trimmed.last));
         }
     }
 
-    /// What the ring says of the stable timestamps after one, up to another.
-    fn block(&self, after: u64, last: u64) -> Block {
+    /// Merges the write sets of the timestamps after `after` up to `last`, which are stable.
+    fn block(&self, after: u64, last: u64) -> HistoryBlock {
         let (mut sets, mut aborted) = (Vec::new(), Vec::new());
         for ts in after + 1..=last {
             let entry = self.entry(ts);
-            // The entry is not taken over before the history has it: invariant 2.
+            // TXN-6: the entry is not taken over before the history has it.
             match Outcome::of(entry.word.load(Ordering::Acquire)) {
                 Outcome::Aborted => aborted.push(ts),
                 _ => sets.extend(entry.writes.lock().clone().map(|writes| (ts, writes))),
             }
         }
-        Block::new(after, last, MergedWrites::of(after, &sets), aborted)
+        HistoryBlock::new(after, last, MergedWrites::of(after, &sets), aborted)
     }
 
     fn take_writes(&self, ts: u64) -> Option<Arc<WriteSet>> {
         let entry = self.entry(ts);
-        let mut place = entry.writes.lock();
-        // Under the place's lock the entry does not change hands.
-        if Entry::is_of(entry.word.load(Ordering::Relaxed), ts) { place.take() } else { None }
+        let mut kept = entry.writes.lock();
+        // While the lock of its write set is held, the entry is not taken over.
+        if RingEntry::is_of(entry.word.load(Ordering::Relaxed), ts) { kept.take() } else { None }
     }
 
-    /// Draws a timestamp for nothing, and finishes it.
+    /// Draws a timestamp for an empty write set, and finishes it.
     #[cfg(test)]
     pub(crate) fn draw_empty(&self) -> u64 {
         let ts = self.enter(Arc::default(), || 0, |_| ());
@@ -453,11 +492,11 @@ mod tests {
         for _ in 0..3 {
             recent.draw_empty();
         }
-        assert!(matches!(recent.meet(one, |_, _| true), Met::Nothing));
+        assert!(matches!(recent.look_up(one, |_, _| true), RingLookup::Nothing));
         for _ in 0..1_000 {
             recent.draw_empty();
         }
-        assert!(matches!(recent.meet(one, |_, _| true), Met::Gone));
+        assert!(matches!(recent.look_up(one, |_, _| true), RingLookup::NotInRing));
         assert_eq!((recent.outcome(one), recent.outcome(one + 1)), (Some(Outcome::Aborted), Some(Outcome::Committed)));
         assert_eq!(recent.wait_until_finished(one), Some(Outcome::Aborted));
         recent.trim(one, u64::MAX);
@@ -471,10 +510,10 @@ mod tests {
         let each = recent.bytes() / 10;
         recent.trim(6, u64::MAX);
         assert_eq!((recent.bytes(), recent.history().merged()), (4 * each, 6));
-        assert!(matches!(recent.meet(6, |_, _| true), Met::Gone));
+        assert!(matches!(recent.look_up(6, |_, _| true), RingLookup::NotInRing));
         assert!(recent.history().since(5).is_none());
-        assert!(matches!(recent.meet(7, |_, _| true), Met::Writes(_, Outcome::Committed)));
-        assert!(matches!(recent.meet(7, |_, _| false), Met::Nothing));
+        assert!(matches!(recent.look_up(7, |_, _| true), RingLookup::Writes(_, Outcome::Committed)));
+        assert!(matches!(recent.look_up(7, |_, _| false), RingLookup::Nothing));
     }
 
     #[test]
@@ -483,9 +522,9 @@ mod tests {
         assert_eq!((0..50).map(|_| recent.draw_empty()).last(), Some(50));
         recent.trim(3, u64::MAX);
         assert_eq!(recent.history().merged(), 50 - 32);
-        assert!(matches!(recent.meet(18, |_, _| true), Met::Gone));
+        assert!(matches!(recent.look_up(18, |_, _| true), RingLookup::NotInRing));
         assert_eq!(recent.history().since(3).unwrap().last().unwrap().last(), 18);
-        assert!(matches!(recent.meet(19, |_, _| true), Met::Writes(_, Outcome::Committed)));
+        assert!(matches!(recent.look_up(19, |_, _| true), RingLookup::Writes(_, Outcome::Committed)));
     }
 
     #[test]

@@ -1,15 +1,17 @@
-//! Making and dropping rules of the schema while transactions go on.
+//! Making and dropping schema rules while transactions run.
 //!
-//! A commit is checked twice: by the rules there are before it draws its timestamp, when that holds nobody up, and once more
-//! after, where the rules have changed meanwhile. So of a rule that is made and a commit beside it one thing is true:
+//! - **TXN-18.** If a rule is made while a transaction commits, one of the two sees the other. A commit is checked by
+//!   the rules in force before it draws its timestamp, when no transaction waits for it, and again after the draw if
+//!   the rules have changed.
 //!
-//! - the commit drew its timestamp before the rule was there. Then whoever makes the rule waits until it is installed, and meets
-//!   it among what is there;
-//! - or it drew it after. Then it sees the rule when it looks the second time.
+//! | the commit drew its timestamp | then |
+//! |---|---|
+//! | before the rule was in force | the maker of the rule waits until the commit is installed, and checks it with the existing data |
+//! | after that | the commit sees the rule when it checks the second time |
 //!
-//! Fences on both sides, between what one writes and what the other reads, make it so: see [`Shared::rules_after_draw`]. What
-//! is there is looked at in a snapshot of a moment at which the rule was in force; if something breaks it, the rule
-//! is taken back and the error names the element.
+//! Fences on both sides, between the store to one's own variable and the load of the other's, guarantee this
+//! ([`Shared::rules_after_draw`]). Existing data is checked in a snapshot that is taken while the rule is in force. If
+//! something breaks the rule, the rule is removed and the error names the element.
 
 use mangrove_graph::{
     ElementId, ElementKind, GraphView, KeyId, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share, Value,
@@ -22,23 +24,24 @@ use crate::shared::Shared;
 use crate::sync::{Ordering, fence};
 use crate::transaction::Transaction;
 
-/// How many elements are looked at together.
-const BATCH: usize = 1024;
+/// Elements that are checked together.
+const BATCH_ELEMENTS: usize = 1024;
 
 impl Shared {
-    /// The rules that hold for a transaction that has drawn its timestamp.
+    /// The rules in force for a transaction that has drawn its timestamp.
     pub(crate) fn rules_after_draw(&self) -> RulesInForce {
-        // Pairs with the fence in `create_rule`: either it sees the timestamp drawn, or the rule is seen here.
+        // TXN-18. Pairs with the fence in `create_rule`: either it sees the timestamp drawn, or this sees the rule.
         fence(Ordering::SeqCst);
         self.store.rules()
     }
 }
 
 impl TransactionManager {
-    /// Makes a rule, while transactions go on. Fails, and leaves nothing behind, where something that is there breaks it.
+    /// Makes a rule, while transactions run. If existing data breaks it, this fails and leaves nothing behind.
     pub fn create_rule(&self, rule: Rule) -> Result<RuleId> {
         let shared = self.shared();
         let id = shared.store.add_rule(rule.clone())?;
+        // TXN-18: pairs with the fence in `rules_after_draw`.
         fence(Ordering::SeqCst);
         shared.recent.wait_for(shared.recent.published());
         let made = self.check_present(&rule, id).and_then(|()| {
@@ -48,36 +51,37 @@ impl TransactionManager {
             })
         });
         if made.is_err() {
-            // It may be gone already, if the log refused it or somebody dropped it.
+            // It may be gone already: the log may have refused it, or another client may have dropped it.
             drop(shared.store.remove_rule(id, |_, _| Ok(())));
         }
         made.map(|()| id)
     }
 
-    /// Drops a rule. Fails with `NotFound` where there is none.
+    /// Drops a rule. Fails with `NotFound` if there is none.
     pub fn drop_rule(&self, id: RuleId) -> Result<()> {
         let shared = self.shared();
-        // The log first: what the rule forbids is not done before everybody knows that it is gone.
+        // The log first: no commit may do what the rule forbids before the end of the rule is durable.
         shared.store.remove_rule(id, |rules, next| match &shared.log {
             Some(log) => log.change_rules(rules, next, &shared.recent),
             None => Ok(()),
         })
     }
 
-    /// Whether everything there is keeps to a rule.
+    /// Checks that all existing data keeps to a rule.
     fn check_present(&self, rule: &Rule, id: RuleId) -> Result<()> {
-        // Not a reader: with a log those see what is durable, which may be less than what is installed.
+        // Not a read-only transaction: with a log that would read what is durable, which may be less than what is
+        // installed.
         let options = TransactionOptions { isolation: Isolation::Snapshot, read_only: false };
         let shared = self.shared();
         let transaction = self.begin(options)?;
-        if !transaction.keep() {
+        if !transaction.protect() {
             return Err(shared.expired_error());
         }
         let (kind, label) = rule.subject();
         let labels = LabelFilter::Sets(shared.store.catalog().label_sets_with_any(&[label]).into());
-        let present = Present { transaction: &transaction, rules: Rules::of_one(id, rule.clone()), rule };
+        let present = PresentCheck { transaction: &transaction, rules: Rules::of_one(id, rule.clone()), rule };
         let mut cursor = ScanCursor::default();
-        // A view for each batch: memory is not held back for the whole of a scan.
+        // A view for each batch, so that the scan does not hold reclamation back for its whole length.
         let mut is_end = false;
         while !is_end {
             is_end = match kind {
@@ -89,44 +93,44 @@ impl TransactionManager {
     }
 }
 
-/// Looks at what is there.
-struct Present<'a> {
+/// The check of existing data against one rule.
+struct PresentCheck<'a> {
     transaction: &'a Transaction,
     rule: &'a Rule,
     /// The rule by itself.
     rules: Rules,
 }
 
-/// Elements with what a rule may be about.
-struct Batch {
+/// Elements with everything that a rule may be about.
+struct ElementBatch {
     kind: ElementKind,
     elements: Vec<ElementId>,
     labels: Vec<LabelSetId>,
     properties: Vec<PropertyRow>,
-    /// The label sets of edges' ends; empty where nobody asks.
+    /// The label sets of the ends of edges; empty if the rule is not about ends.
     ends: Vec<(LabelSetId, LabelSetId)>,
 }
 
-impl Present<'_> {
-    /// Looks at some vertices; whether they were the last.
+impl PresentCheck<'_> {
+    /// Checks a batch of vertices. Returns true if it was the last.
     fn vertices(&self, labels: &LabelFilter, cursor: &mut ScanCursor) -> Result<bool> {
         let view = self.transaction.view()?;
         let (mut ids, mut sets, mut properties) = (Vec::new(), Vec::new(), Vec::new());
-        let is_end = view.scan_vertices(labels, Share::ALL, cursor, BATCH, &mut ids)?;
+        let is_end = view.scan_vertices(labels, Share::ALL, cursor, BATCH_ELEMENTS, &mut ids)?;
         view.vertex_labels(&ids, &mut sets)?;
         if let Some(key) = self.rule.key() {
             view.vertex_properties(&ids, Some(&[key]), &mut properties)?;
         }
         let elements = ids.into_iter().map(ElementId::Vertex).collect();
-        self.check(Batch { kind: ElementKind::Vertex, elements, labels: sets, properties, ends: Vec::new() })?;
+        self.check(ElementBatch { kind: ElementKind::Vertex, elements, labels: sets, properties, ends: Vec::new() })?;
         Ok(is_end)
     }
 
-    /// Looks at some edges; whether they were the last.
+    /// Checks a batch of edges. Returns true if it was the last.
     fn edges(&self, labels: &LabelFilter, cursor: &mut ScanCursor) -> Result<bool> {
         let view = self.transaction.view()?;
         let (mut ids, mut sets, mut properties) = (Vec::new(), Vec::new(), Vec::new());
-        let is_end = view.scan_edges(labels, Share::ALL, cursor, BATCH, &mut ids)?;
+        let is_end = view.scan_edges(labels, Share::ALL, cursor, BATCH_ELEMENTS, &mut ids)?;
         view.edge_labels(&ids, &mut sets)?;
         if let Some(key) = self.rule.key() {
             view.edge_properties(&ids, Some(&[key]), &mut properties)?;
@@ -140,11 +144,11 @@ impl Present<'_> {
             ends = from.into_iter().zip(to).collect();
         }
         let elements = ids.into_iter().map(ElementId::Edge).collect();
-        self.check(Batch { kind: ElementKind::Edge, elements, labels: sets, properties, ends })?;
+        self.check(ElementBatch { kind: ElementKind::Edge, elements, labels: sets, properties, ends })?;
         Ok(is_end)
     }
 
-    fn check(&self, batch: Batch) -> Result<()> {
+    fn check(&self, batch: ElementBatch) -> Result<()> {
         let store = &self.transaction.shared.store;
         let catalog = store.catalog();
         let mut properties = batch.properties.into_iter().peekable();

@@ -1,29 +1,34 @@
-//! What can be changed in a running database.
+//! The settings of transactions and garbage collection that can be changed while a graph is open.
+//!
+//! Each is one atomic, read with relaxed ordering where it takes effect. A running transaction keeps the settings it
+//! began with.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
-/// The switches of a graph's transactions and of the collection of what they leave behind. Each may be changed at any
-/// moment; transactions that are running keep what they began with.
+/// Settings of one graph. A change takes effect for transactions that begin after it, and for the next round of
+/// collection.
 #[derive(Debug)]
 pub struct Settings {
-    /// Serializable transactions read what validating and freshly committed writers wrote, instead of an older
-    /// version that would make them abort.
+    /// Serializable transactions read what validating and freshly committed writers wrote, instead of an older version
+    /// that would make them abort.
     pub optimistic_pre_read: AtomicBool,
-    /// A validator that conflicts with another validator waits for the other's end, instead of aborting at once.
+    /// A validator that conflicts with another validator waits for the other's outcome, instead of aborting at once.
     pub optimistic_validation: AtomicBool,
-    /// Versions that nobody can see any more are collected.
+    /// Versions that no snapshot can see are collected.
     pub garbage_collection: AtomicBool,
-    /// How many threads collect them.
+    /// Number of collector threads; at most [`GC_WORKERS_MAX`](crate::GC_WORKERS_MAX) run. 0: only explicit calls
+    /// collect.
     pub gc_workers: AtomicUsize,
-    /// A transaction that has been open for more milliseconds than this may be ended, so that its snapshot no longer
-    /// holds collection back; 0, the default: no limit.
+    /// Milliseconds after which an open transaction may expire, so that its snapshot stops holding collection back. 0,
+    /// the default: no limit.
     pub max_snapshot_age_ms: AtomicU64,
-    /// How many bytes the write sets of recent commits may take, which serializable transactions are checked against. Above
-    /// that the oldest ones are dropped, and a running transaction that would need them cannot commit.
+    /// Bytes that the write sets of recent commits may take. Serializable transactions are validated against them.
+    /// Above the limit the oldest write sets are dropped, and a running transaction that needs one of them cannot
+    /// commit.
     pub commit_history_bytes: AtomicU64,
 }
 
-/// Enough for a transaction of a minute beside 100,000 small commits a second.
+/// Enough for a transaction of one minute beside 100,000 small commits a second.
 const COMMIT_HISTORY_BYTES: u64 = 1 << 30;
 
 impl Default for Settings {

@@ -1,4 +1,7 @@
 //! The state that the manager of a graph, its transactions and its collector share.
+//!
+//! It owns the tables of the protocol (`status`, `recent`), the settings and counters, and the collector's workers. It
+//! knows neither transactions nor the manager, so that both can depend on it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,17 +17,17 @@ use crate::status::StatusTable;
 use crate::sync::{AtomicBool, Ordering};
 use crate::workers::Workers;
 
-/// What the manager and its transactions share.
+/// The shared state of one graph.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) recent: RecentCommits,
-    /// What recent commits take of the memory budget; absent where there is none.
+    /// What the write sets of recent commits draw from the memory budget; absent if the budget is unlimited.
     pub(crate) history_draw: Option<parking_lot::Mutex<Draw>>,
     pub(crate) status: StatusTable,
-    /// Where commits are made durable; absent where they are not.
+    /// The log that makes commits durable; absent in a graph that lives in memory only.
     pub(crate) log: Option<Arc<dyn CommitLog>>,
-    /// Set while the graph belongs to a bulk load.
+    /// Set while a bulk load has exclusive use of the graph.
     pub(crate) loading: AtomicBool,
     pub(crate) after_load: AfterLoad,
     pub(crate) counters: Counters,
@@ -34,10 +37,10 @@ pub(crate) struct Shared {
     pub(crate) workers: Workers,
 }
 
-/// Makes a graph durable that was loaded in bulk; told the store and the watermark.
+/// Makes a graph durable after a bulk load. Its arguments are the store and the stable watermark.
 pub(crate) type MakeDurable = Box<dyn Fn(&Store, u64) -> Result<()> + Send + Sync>;
 
-/// What is to be done after a bulk load, before transactions begin.
+/// The callback that runs after a bulk load, before transactions begin.
 #[derive(Default)]
 pub(crate) struct AfterLoad(pub(crate) OnceLock<MakeDurable>);
 
@@ -56,18 +59,18 @@ impl Shared {
         self.loading.store(false, Ordering::SeqCst);
     }
 
-    /// Expires who is too old, and leaves out of account who expired earlier. Whether some wait to be left out.
+    /// Expires transactions that are too old. Returns true if some expired transactions still hold collection back.
     pub(crate) fn expire_old(&self) -> bool {
         let limit = self.settings.max_snapshot_age_ms.load(std::sync::atomic::Ordering::Relaxed);
         self.expiry.expire_old(&self.status, &self.clock, limit)
     }
 
-    /// How old the oldest snapshot is that something is kept for; 0 where there is none.
+    /// The age in milliseconds of the oldest snapshot that holds collection back; 0 if there is none.
     pub(crate) fn oldest_age_ms(&self) -> u64 {
-        self.status.oldest_born().map_or(0, |born| self.clock.now().saturating_sub(born))
+        self.status.oldest_began_ms().map_or(0, |began_ms| self.clock.now().saturating_sub(began_ms))
     }
 
-    /// What an expired transaction is told.
+    /// The error that the client of an expired transaction gets.
     pub(crate) fn expired_error(&self) -> Error {
         let limit = self.settings.max_snapshot_age_ms.load(std::sync::atomic::Ordering::Relaxed);
         Error::new(

@@ -1,29 +1,38 @@
-//! The transaction status table (TST): the running transactions, what each is doing, and since when it reads.
+//! The transaction status table (TST): the running transactions, what each is doing, and the timestamp each reads at.
 //!
-//! A transaction claims a slot *before* it reads the watermark, with the watermark it saw earlier as a lower
-//! bound, and puts its begin timestamp there afterwards. So [`StatusTable::oldest`], which reads the watermark first
-//! and the slots second, is never above the begin of any transaction, running or about to: what no snapshot at or
-//! above it sees may be collected.
+//! ```text
+//!         ┌────────────── abort ──────────────┐
+//!  Running ──draw ts──▶ Validating(ts) ──▶ Aborted          status of a transaction
+//!                             └──────────▶ Committed(ts)
 //!
-//! A transaction's number is its slot and how often the slot was used before, so a claim in a version word leads to the
-//! status of its owner without a search. Numbers come back only after 2^35 uses of a slot.
+//!  Live ──too old──▶ Expired ──grace period──▶ Forgotten     whether it may read on, and holds collection back
+//!    └──protect──▶ Protected
+//! ```
 //!
-//! Looking up ([`StatusTable::status_of`]) reads the slot's number, the status, and the number again. A new owner
-//! stores 0 as number, then the status, then its number; so a status between two equal numbers is that transaction's,
-//! though it may have changed meanwhile. A slot keeps number and status of its last owner until the next one comes:
-//! whoever reads a claim and is slow to look it up is still answered right. When the number is another one, the claim
-//! was replaced long ago, and the reader reads the version word again.
+//! - **TXN-1.** A claim's number leads to the status of its owner for as long as the claim stands, and after that until
+//!   the entry is used again. A number is the entry and how often the entry was used before, so a look-up needs no
+//!   search. Numbers repeat only after 2^35 uses of an entry.
+//! - **TXN-2.** [`StatusTable::oldest`] is never above the read timestamp of a transaction that is running or about to
+//!   begin. A transaction claims an entry *before* it reads the watermark, with the watermark it saw earlier as a lower
+//!   bound, and stores its begin timestamp there afterwards. `oldest` reads the watermark first and the entries second.
+//!   Versions that no snapshot at or above it sees may be collected.
+//! - **TXN-3.** The next owner of an entry inherits nothing. Every change of a transaction's [`ExpiryState`] is a
+//!   compare-and-swap of one word, the *incarnation*, which names the transaction.
 //!
-//! A transaction that is older than the limit *expires* (`age` says when): its slot goes from [`Tenure::Live`] to
-//! [`Tenure::Expired`], from where on its calls are refused, and after a grace period, when the calls that had begun
-//! before are over, to [`Tenure::Forgotten`]: it is left out of [`StatusTable::oldest`]. The slot stays its own until it
-//! ends, for its claims stay too. Who commits is [`Tenure::Kept`]: it goes on to its end. All of these are exchanges of
-//! one word that names the transaction, so the next owner of a slot never inherits anything.
+//! *Look-up.* [`StatusTable::status_of`] reads the entry's number, the status, and the number again. A new owner stores
+//! 0 as number, then the status, then its number. So a status between two equal numbers belongs to that transaction,
+//! though it may have changed since. An entry keeps number and status of its last owner until the next one comes: a
+//! reader that is slow to look up a claim still gets the right answer. If the number is another one, the claim was
+//! replaced long ago, and the reader reads the version word again.
 //!
-//! Slots are claimed by compare-and-swap, from a start that differs by thread, so that a slot mostly stays in one core's
-//! cache; the table doubles when it is full. It never shrinks, because a claim may lead to a slot at any time. Instead each
-//! level but the first counts its transactions, and one without any is not looked at: after a burst of transactions
-//! [`StatusTable::oldest`] costs what it cost before.
+//! *Expiry.* The module `expiry` decides when a transaction is too old. From `Expired` on its calls are refused. From
+//! `Forgotten` on it does not count in `oldest`. It keeps its entry until it ends, because its claims stand until then.
+//! A committing transaction is `Protected` and goes on to its end.
+//!
+//! *Growth.* A transaction claims an entry by compare-and-swap, starting at a position that differs by thread, so that
+//! an entry mostly stays in one core's cache. The table doubles when it is full and never shrinks, because a claim may
+//! lead to an entry at any time. Each level but the first counts its transactions, and a level without any is skipped:
+//! after a burst of transactions `oldest` costs as little as before it.
 
 use std::sync::OnceLock;
 
@@ -33,24 +42,25 @@ use mangrove_store::ClaimStatus;
 use crate::recent::RecentCommits;
 use crate::sync::{AtomicU64, Mutex, Ordering, thread_number, yield_now};
 
-/// Under a model checker one, so that a few transactions make levels.
-const FIRST_SLOTS: usize = if cfg!(feature = "model") { 1 } else { 64 };
-/// So many levels that slots are numbered with 16 bits.
+/// Entries of the first level. One under a model checker, so that a few transactions make levels.
+const FIRST_ENTRIES: usize = if cfg!(feature = "model") { 1 } else { 64 };
+/// As many levels as entries can be numbered with 16 bits.
 const LEVELS: usize = 10;
+/// Entries that a transaction tries in a level that is not the last.
 const PROBES: usize = 8;
-const SLOT_BITS: u32 = 16;
+const ENTRY_BITS: u32 = 16;
 const SEQUENCE_MASK: u64 = (1 << 35) - 1;
 
-/// What a transaction is doing.
+/// What a transaction is doing. The module header has the transitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Status {
-    /// Reads and writes.
+    /// It reads and writes.
     Running,
-    /// Has finished writing and drawn this commit timestamp; it may still be aborted.
+    /// It has finished writing and has drawn this commit timestamp. It may still abort.
     Validating(u64),
-    /// Will be, or is, installed at this timestamp.
+    /// It commits at this timestamp; its claims are being stamped, or have been.
     Committed(u64),
-    /// Will leave, or has left, nothing.
+    /// It takes its claims back, or has.
     Aborted,
 }
 
@@ -72,35 +82,46 @@ impl Status {
             _ => Status::Aborted,
         }
     }
+
+    /// Returns true if a transaction in this status may go on to the next one.
+    fn may_become(self, next: Status) -> bool {
+        match (self, next) {
+            (Status::Running, Status::Validating(_) | Status::Aborted) => true,
+            (Status::Validating(_), Status::Aborted) => true,
+            (Status::Validating(drawn), Status::Committed(ts)) => drawn == ts,
+            _ => false,
+        }
+    }
 }
 
-/// Whether a transaction may go on reading, and whether what it sees is kept for it.
+/// Whether a transaction may go on reading, and whether its snapshot holds collection back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tenure {
-    /// Reads; may expire.
+enum ExpiryState {
+    /// It reads, and may expire.
     Live = 0,
-    /// Reads no more, but for calls that had begun before.
+    /// New calls are refused. Calls that began before may still read.
     Expired = 1,
-    /// Reads no more.
+    /// No call reads. Its snapshot does not count.
     Forgotten = 2,
-    /// Reads, and does not expire.
-    Kept = 3,
+    /// It reads, and cannot expire.
+    Protected = 3,
 }
 
-const TENURE_BITS: u32 = 2;
-const TENURE_MASK: u64 = (1 << TENURE_BITS) - 1;
+const EXPIRY_BITS: u32 = 2;
+const EXPIRY_MASK: u64 = (1 << EXPIRY_BITS) - 1;
 
-/// The word of a transaction in its slot.
-fn tenant(ordinal: u64, tenure: Tenure) -> u64 {
-    ordinal << TENURE_BITS | tenure as u64
+/// The word that names one use of an entry: the ordinal of the transaction, and its expiry state.
+fn incarnation(ordinal: u64, state: ExpiryState) -> u64 {
+    ordinal << EXPIRY_BITS | state as u64
 }
 
-fn is(tenant: u64, tenure: Tenure) -> bool {
-    tenant & TENURE_MASK == tenure as u64
+fn is_in(incarnation: u64, state: ExpiryState) -> bool {
+    incarnation & EXPIRY_MASK == state as u64
 }
 
-/// What a slot says of its transaction's begin: the timestamp, and whether the transaction will be validated, so that write
-/// sets since its begin are kept for it. Never 0. Both in one word: a slot's next owner never has only one of them.
+/// What an entry says of its transaction's begin: the read timestamp, and whether the transaction will be validated, so
+/// that write sets since its begin are kept for it. Its word is never 0. Both are in one word, so that a reader never
+/// combines the halves of two owners.
 #[derive(Clone, Copy)]
 struct Begin {
     ts: u64,
@@ -117,66 +138,67 @@ impl Begin {
     }
 }
 
+/// One entry of the table. The owner changes it; every thread may read it.
 #[derive(Debug, Default)]
-struct Slot {
-    /// 0 when free, else a [`Begin`].
+struct StatusEntry {
+    /// 0 if the entry is free, else the word of a [`Begin`].
     begin: AtomicU64,
-    /// The number of the last transaction to use it.
+    /// The number of the last transaction that used it.
     number: AtomicU64,
     status: AtomicU64,
-    /// Which transaction it is, counted from the first, and its [`Tenure`]; 0 when free, and for a moment at the
-    /// beginning.
-    tenant: AtomicU64,
-    /// When it began, by the manager's clock. Written before `tenant`.
-    born: AtomicU64,
+    /// The ordinal and [`ExpiryState`] of its transaction. 0 if the entry is free, and briefly after it was claimed.
+    incarnation: AtomicU64,
+    /// When the transaction began, in milliseconds of the manager's clock. Stored before `incarnation`.
+    began_ms: AtomicU64,
 }
 
-type Slots = Box<[CachePadded<Slot>]>;
+type StatusEntries = Box<[CachePadded<StatusEntry>]>;
 
-/// See the module.
+/// The table of running transactions of one graph.
 #[derive(Debug)]
 pub(crate) struct StatusTable {
-    /// Level `k` has `FIRST_SLOTS << k` slots.
-    levels: [OnceLock<Slots>; LEVELS],
+    /// Level `k` has `FIRST_ENTRIES << k` entries.
+    levels: [OnceLock<StatusEntries>; LEVELS],
     level_count: AtomicU64,
-    /// By level, how many transactions have a slot there, or look for one; not of the first level.
+    /// For each level but the first, how many transactions have an entry there or are looking for one.
     used: [AtomicU64; LEVELS],
-    /// Transactions are counted in the order in which they come to the table; from 1.
+    /// The ordinal of the next transaction. Transactions are counted from 1, in the order in which they come to the
+    /// table.
     next_ordinal: CachePadded<AtomicU64>,
 }
 
-/// A slot of the table; freed with [`StatusTable::release`].
+/// An entry of the table. Its transaction frees it with [`StatusTable::release`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotId {
+pub(crate) struct EntryId {
     level: usize,
     at: usize,
 }
 
-impl SlotId {
-    /// The slots of the levels before come first.
+impl EntryId {
+    /// Numbers the entries of all levels, the first level first.
     fn number(self) -> u64 {
-        (FIRST_SLOTS * ((1 << self.level) - 1) + self.at) as u64
+        (FIRST_ENTRIES * ((1 << self.level) - 1) + self.at) as u64
     }
 
     fn from_number(number: u64) -> Self {
-        let position = number as usize + FIRST_SLOTS;
-        let level = (position / FIRST_SLOTS).ilog2() as usize;
-        SlotId { level, at: position - (FIRST_SLOTS << level) }
+        let position = number as usize + FIRST_ENTRIES;
+        let level = (position / FIRST_ENTRIES).ilog2() as usize;
+        EntryId { level, at: position - (FIRST_ENTRIES << level) }
     }
 }
 
-/// A transaction as the table knows it.
+/// A registered transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registration {
-    pub(crate) slot: SlotId,
-    /// What the transaction's claims carry; not 0.
+    pub(crate) entry: EntryId,
+    /// The number that its claims carry; not 0.
     pub(crate) number: u64,
     pub(crate) begin_ts: u64,
     ordinal: u64,
 }
 
-/// Transactions that were found too old, with their slots' words.
-pub(crate) type Expired = Vec<(SlotId, u64)>;
+/// Entries whose transactions expired, with their incarnations.
+pub(crate) type ExpiredEntries = Vec<(EntryId, u64)>;
 
 impl StatusTable {
     pub(crate) fn new() -> Self {
@@ -188,64 +210,67 @@ impl StatusTable {
         }
     }
 
-    fn level(&self, level: usize) -> &Slots {
-        self.levels[level].get_or_init(|| (0..FIRST_SLOTS << level).map(|_| CachePadded::default()).collect())
+    fn level(&self, level: usize) -> &StatusEntries {
+        self.levels[level].get_or_init(|| (0..FIRST_ENTRIES << level).map(|_| CachePadded::default()).collect())
     }
 
-    fn slot(&self, id: SlotId) -> &Slot {
+    fn entry(&self, id: EntryId) -> &StatusEntry {
         &self.level(id.level)[id.at]
     }
 
-    /// Registers a transaction that begins now, which is `born` by the clock, and reads at the watermark. Write sets are kept
-    /// for one that will be validated.
-    pub(crate) fn register(&self, recent: &RecentCommits, born: u64, is_validated: bool) -> Registration {
-        self.register_at(|| recent.stable(), born, is_validated)
+    /// Registers a transaction that begins at `began_ms` and reads at the watermark. If it will be validated, write
+    /// sets are kept for it.
+    pub(crate) fn register(&self, recent: &RecentCommits, began_ms: u64, is_validated: bool) -> Registration {
+        self.register_at(|| recent.stable(), began_ms, is_validated)
     }
 
-    /// As [`StatusTable::register`], for one that only reads.
-    pub(crate) fn register_reader(&self, recent: &RecentCommits, born: u64) -> Registration {
-        self.register_at(|| recent.readable(), born, false)
+    /// Registers a read-only transaction. It reads at the watermark or, if the log is later than that, at what is
+    /// durable.
+    pub(crate) fn register_reader(&self, recent: &RecentCommits, began_ms: u64) -> Registration {
+        self.register_at(|| recent.readable(), began_ms, false)
     }
 
-    /// Registers a transaction that reads at what `begin` says: a number that never falls.
-    fn register_at(&self, begin: impl Fn() -> u64, born: u64, is_validated: bool) -> Registration {
+    /// Registers a transaction that reads at the timestamp `begin` returns, which must never fall.
+    fn register_at(&self, begin: impl Fn() -> u64, began_ms: u64, is_validated: bool) -> Registration {
         let word = |ts| Begin { ts, is_validated }.to_word();
         let lower_bound = begin();
         let id = self.claim(thread_number(), word(lower_bound));
-        let slot = self.slot(id);
-        // After the slot is claimed: whoever reads a larger `next_ordinal` (Acquire) finds the slot in use. Until its tenant
-        // is there the slot counts as that of the oldest transaction of all.
+        let entry = self.entry(id);
+        // After the entry is claimed: a thread that reads a larger `next_ordinal` (Acquire) finds the entry in use.
+        // Until the incarnation is stored, the entry counts as that of the oldest transaction of all.
         let ordinal = self.next_ordinal.fetch_add(1, Ordering::AcqRel);
-        slot.born.store(born, Ordering::Relaxed);
-        slot.tenant.store(tenant(ordinal, Tenure::Live), Ordering::Release);
-        let number = Self::next_number(slot.number.load(Ordering::Relaxed), id);
-        // The order that `status_of` counts on.
-        slot.number.store(0, Ordering::Relaxed);
-        slot.status.store(Status::Running.to_word(), Ordering::Release);
-        slot.number.store(number, Ordering::Release);
+        entry.began_ms.store(began_ms, Ordering::Relaxed);
+        entry.incarnation.store(incarnation(ordinal, ExpiryState::Live), Ordering::Release);
+        let number = Self::next_number(entry.number.load(Ordering::Relaxed), id);
+        // TXN-1: `status_of` relies on this order.
+        entry.number.store(0, Ordering::Relaxed);
+        entry.status.store(Status::Running.to_word(), Ordering::Release);
+        entry.number.store(number, Ordering::Release);
+        // TXN-2: the entry was claimed with the lower bound before the watermark is read again.
         let begin_ts = begin();
+        assert!(begin_ts >= lower_bound, "a watermark fell from {lower_bound} to {begin_ts}");
         if begin_ts != lower_bound {
-            slot.begin.store(word(begin_ts), Ordering::SeqCst);
+            entry.begin.store(word(begin_ts), Ordering::SeqCst);
         }
-        Registration { slot: id, number, begin_ts, ordinal }
+        Registration { entry: id, number, begin_ts, ordinal }
     }
 
-    fn next_number(last: u64, id: SlotId) -> u64 {
-        let sequence = ((last >> SLOT_BITS) + 1) & SEQUENCE_MASK;
-        sequence.max(1) << SLOT_BITS | id.number()
+    fn next_number(last: u64, id: EntryId) -> u64 {
+        let sequence = ((last >> ENTRY_BITS) + 1) & SEQUENCE_MASK;
+        sequence.max(1) << ENTRY_BITS | id.number()
     }
 
-    fn claim(&self, start: usize, word: u64) -> SlotId {
+    fn claim(&self, start: usize, word: u64) -> EntryId {
         loop {
             let count = self.level_count.load(Ordering::Acquire) as usize;
             for level in 0..count {
                 if let Some(at) = self.claim_in(level, level + 1 == count, start, word) {
-                    return SlotId { level, at };
+                    return EntryId { level, at };
                 }
             }
             if count < LEVELS {
                 let (old, new) = (count as u64, count as u64 + 1);
-                // Losing the race means that another thread added a level.
+                // Losing the race means that another thread added the level.
                 let _ = self.level_count.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
             } else {
                 yield_now();
@@ -253,19 +278,20 @@ impl StatusTable {
         }
     }
 
-    /// Claims a slot of a level: any of the last level, one of a few of the others.
+    /// Claims an entry of a level: any entry of the last level, one of a few of the other levels.
     fn claim_in(&self, level: usize, is_last: bool, start: usize, word: u64) -> Option<usize> {
-        let slots = self.level(level);
+        let entries = self.level(level);
         if level > 0 {
-            // SeqCst, as the exchange below, and for the same reason: who looks at the watermark, and then finds no
-            // transaction in the level, looked before the begin is read.
+            // SeqCst, as the exchange below, and for the same reason: a thread that reads the watermark and then finds
+            // no transaction in the level looked before this transaction reads its begin.
             self.used[level].fetch_add(1, Ordering::SeqCst);
         }
-        let probes = if is_last { slots.len() } else { PROBES.min(slots.len()) };
-        for at in (0..probes).map(|i| (start + i) % slots.len()) {
-            // SeqCst: published before the watermark is read again. Acquire: the last owner's number.
-            if slots[at].begin.load(Ordering::Relaxed) == 0
-                && slots[at].begin.compare_exchange(0, word, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        let probes = if is_last { entries.len() } else { PROBES.min(entries.len()) };
+        for at in (0..probes).map(|i| (start + i) % entries.len()) {
+            // SeqCst: the entry is published before the watermark is read again (TXN-2). Its owner then acquires the
+            // last owner's number.
+            if entries[at].begin.load(Ordering::Relaxed) == 0
+                && entries[at].begin.compare_exchange(0, word, Ordering::SeqCst, Ordering::Relaxed).is_ok()
             {
                 return Some(at);
             }
@@ -280,167 +306,184 @@ impl StatusTable {
         }
     }
 
-    /// Says what the transaction in a slot is doing now.
-    pub(crate) fn set(&self, id: SlotId, status: Status) {
-        // Release: whoever sees the status sees what the transaction wrote before.
-        self.slot(id).status.store(status.to_word(), Ordering::Release);
+    /// Changes the status of the transaction that owns the entry. Only its owner calls this.
+    pub(crate) fn set(&self, id: EntryId, status: Status) {
+        let word = &self.entry(id).status;
+        // Only the owner stores here, so a relaxed load reads its own last store.
+        let before = Status::from_word(word.load(Ordering::Relaxed));
+        assert!(before.may_become(status), "a transaction went from {before:?} to {status:?}");
+        // Release: a thread that sees the status sees what the transaction wrote before.
+        word.store(status.to_word(), Ordering::Release);
+        debug_assert_eq!(Status::from_word(word.load(Ordering::Relaxed)), status);
     }
 
-    /// What the transaction of a claim is doing; `None` when its slot has another owner by now.
+    /// Returns the status of the transaction with this number; `None` if its entry has another owner.
     pub(crate) fn status_of(&self, number: u64) -> Option<Status> {
-        let id = SlotId::from_number(number & ((1 << SLOT_BITS) - 1));
-        let slot = self.levels.get(id.level)?.get()?.get(id.at)?;
-        // Acquire, all three: they must not pass one another; their partners are the stores in `register`.
-        let before = slot.number.load(Ordering::Acquire);
-        let word = slot.status.load(Ordering::Acquire);
-        let after = slot.number.load(Ordering::Acquire);
+        let id = EntryId::from_number(number & ((1 << ENTRY_BITS) - 1));
+        let entry = self.levels.get(id.level)?.get()?.get(id.at)?;
+        // TXN-1. Acquire, all three: they must not be reordered. Their partners are the stores in `register_at`.
+        let before = entry.number.load(Ordering::Acquire);
+        let word = entry.status.load(Ordering::Acquire);
+        let after = entry.number.load(Ordering::Acquire);
         (before == number && after == number).then(|| Status::from_word(word))
     }
 
-    /// Says that the transaction in the slot is over.
-    pub(crate) fn release(&self, id: SlotId) {
-        let slot = self.slot(id);
-        // The tenant first: the slot's next owner is never mistaken for this one.
-        slot.tenant.store(0, Ordering::Release);
-        slot.begin.store(0, Ordering::SeqCst);
+    /// Frees the entry of a transaction that has ended.
+    pub(crate) fn release(&self, id: EntryId) {
+        let entry = self.entry(id);
+        assert_ne!(entry.begin.load(Ordering::Relaxed), 0, "a transaction ends once");
+        // TXN-3: the incarnation first, so that the next owner is never mistaken for this one.
+        entry.incarnation.store(0, Ordering::Release);
+        entry.begin.store(0, Ordering::SeqCst);
         self.leave(id.level);
     }
 
-    /// The ordinal of the next transaction to begin.
+    /// Returns the ordinal of the next transaction to begin.
     pub(crate) fn next_ordinal(&self) -> u64 {
         self.next_ordinal.load(Ordering::SeqCst)
     }
 
-    /// No transaction that runs, or begins later, has an ordinal below this; `next` is what
-    /// [`StatusTable::next_ordinal`] said before. So it says which transactions may still be running, whatever they
-    /// read at.
+    /// Returns an ordinal below which no transaction is running or will begin. `next` is what
+    /// [`StatusTable::next_ordinal`] returned before. So it tells which transactions may still be running, whatever
+    /// timestamp they read at.
     pub(crate) fn oldest_ordinal(&self, next: u64) -> u64 {
-        self.reading().map(|(_, tenant)| tenant >> TENURE_BITS).fold(next, u64::min)
+        self.reading().map(|(_, incarnation)| incarnation >> EXPIRY_BITS).fold(next, u64::min)
     }
 
-    /// The slots of the levels that have a transaction.
-    fn slots(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
+    /// The entries of the levels that have a transaction.
+    fn entries(&self) -> impl Iterator<Item = (EntryId, &StatusEntry)> {
         let levels = self.level_count.load(Ordering::SeqCst) as usize;
         let is_used = |level: &usize| *level == 0 || self.used[*level].load(Ordering::SeqCst) > 0;
         let there = (0..levels).filter(is_used).filter_map(|level| Some((level, self.levels[level].get()?)));
-        there.flat_map(|(level, slots)| slots.iter().enumerate().map(move |(at, slot)| (SlotId { level, at }, &**slot)))
+        there.flat_map(|(level, entries)| {
+            entries.iter().enumerate().map(move |(at, entry)| (EntryId { level, at }, &**entry))
+        })
     }
 
-    /// The slots in use, with their begins.
-    fn running(&self) -> impl Iterator<Item = (Begin, &Slot)> {
-        self.slots().filter_map(|(_, slot)| Some((Begin::from_word(slot.begin.load(Ordering::SeqCst))?, slot)))
+    /// The entries in use, with their begins.
+    fn running(&self) -> impl Iterator<Item = (Begin, &StatusEntry)> {
+        self.entries().filter_map(|(_, entry)| Some((Begin::from_word(entry.begin.load(Ordering::SeqCst))?, entry)))
     }
 
-    /// Begin and tenant of those for whom something is kept.
+    /// Begin and incarnation of the transactions whose snapshots hold collection back.
     fn reading(&self) -> impl Iterator<Item = (Begin, u64)> {
-        // Begin first, tenant second, the reverse of `release`: a forgotten tenant is never the predecessor of the one
-        // whose begin was read.
-        let running = self.running().map(|(begin, slot)| (begin, slot.tenant.load(Ordering::Acquire)));
-        running.filter(|&(_, tenant)| !is(tenant, Tenure::Forgotten))
+        // Begin first, incarnation second, the reverse of `release`: a `Forgotten` incarnation never belongs to the
+        // predecessor of the transaction whose begin was read.
+        let running = self.running().map(|(begin, entry)| (begin, entry.incarnation.load(Ordering::Acquire)));
+        running.filter(|&(_, incarnation)| !is_in(incarnation, ExpiryState::Forgotten))
     }
 
-    /// How many transactions are running.
+    /// Returns the number of running transactions.
     pub(crate) fn count(&self) -> usize {
         self.running().count()
     }
 
-    /// No running or future transaction has a begin timestamp below this.
+    /// Returns a timestamp below which no running or future transaction reads (TXN-2).
     pub(crate) fn oldest(&self, recent: &RecentCommits) -> u64 {
-        // A reader may begin at what is durable, which is behind.
+        // A read-only transaction may begin at what is durable, which may be below the watermark (TXN-16).
         let readable = recent.readable();
         self.reading().map(|(begin, _)| begin.ts).fold(readable, u64::min)
     }
 
-    /// No running or future transaction that is validated has a begin timestamp below this.
+    /// Returns a timestamp below which no running or future transaction that is validated reads.
     pub(crate) fn oldest_validated(&self, recent: &RecentCommits) -> u64 {
-        // The watermark first, the slots second, as in `oldest`.
+        // TXN-2: the watermark first, the entries second.
         let stable = recent.stable();
         self.reading().filter(|(begin, _)| begin.is_validated).map(|(begin, _)| begin.ts).fold(stable, u64::min)
     }
 
-    /// When the oldest transaction began for which something is kept.
-    pub(crate) fn oldest_born(&self) -> Option<u64> {
-        let reading = self.running().filter(|(_, slot)| {
-            let tenant = slot.tenant.load(Ordering::Acquire);
-            tenant != 0 && !is(tenant, Tenure::Forgotten)
+    /// Returns when the oldest transaction began whose snapshot holds collection back.
+    pub(crate) fn oldest_began_ms(&self) -> Option<u64> {
+        let reading = self.running().filter(|(_, entry)| {
+            let incarnation = entry.incarnation.load(Ordering::Acquire);
+            incarnation != 0 && !is_in(incarnation, ExpiryState::Forgotten)
         });
-        reading.map(|(_, slot)| slot.born.load(Ordering::Relaxed)).min()
+        reading.map(|(_, entry)| entry.began_ms.load(Ordering::Relaxed)).min()
     }
 
     // --- Expiry -------------------------------------------------------------------------------------
 
-    /// Expires the transactions that began before a time. Calls that begin from now on are refused; those that are
-    /// under way are over after a grace period (of the store's `epoch`).
-    pub(crate) fn expire(&self, born_before: u64) -> Expired {
-        let expired = self.slots().filter_map(|(id, slot)| {
-            let live = slot.tenant.load(Ordering::Acquire);
-            // The time belongs to this tenant or to a later one, for whom the exchange fails.
-            if live == 0 || !is(live, Tenure::Live) || slot.born.load(Ordering::Relaxed) >= born_before {
+    /// Expires the transactions that began before a time. Calls that begin after this are refused. Calls that are under
+    /// way are over after a grace period of the store's epochs.
+    pub(crate) fn expire(&self, began_before_ms: u64) -> ExpiredEntries {
+        let expired = self.entries().filter_map(|(id, entry)| {
+            let live = entry.incarnation.load(Ordering::Acquire);
+            // TXN-3: the time belongs to this incarnation or to a later one, for which the exchange fails.
+            if live == 0 || !is_in(live, ExpiryState::Live) || entry.began_ms.load(Ordering::Relaxed) >= began_before_ms
+            {
                 return None;
             }
-            let word = tenant(live >> TENURE_BITS, Tenure::Expired);
-            // SeqCst: before the grace period begins. Pairs with the fence of the pin under which `is_expired` asks.
-            slot.tenant.compare_exchange(live, word, Ordering::SeqCst, Ordering::Relaxed).is_ok().then_some((id, word))
+            let word = incarnation(live >> EXPIRY_BITS, ExpiryState::Expired);
+            // SeqCst: before the grace period begins. Pairs with the fence of the pin under which `is_expired` looks.
+            entry
+                .incarnation
+                .compare_exchange(live, word, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
+                .then_some((id, word))
         });
         expired.collect()
     }
 
-    /// Leaves expired transactions out of account. A grace period must have passed since [`StatusTable::expire`].
-    pub(crate) fn forget(&self, expired: &Expired) {
+    /// Leaves expired transactions out of the oldest snapshot. The caller has waited for a grace period since
+    /// [`StatusTable::expire`] (TXN-17).
+    pub(crate) fn forget(&self, expired: &ExpiredEntries) {
         for &(id, word) in expired {
-            let forgotten = tenant(word >> TENURE_BITS, Tenure::Forgotten);
-            // Fails for one that has ended meanwhile.
-            let _ = self.slot(id).tenant.compare_exchange(word, forgotten, Ordering::SeqCst, Ordering::Relaxed);
+            assert!(is_in(word, ExpiryState::Expired));
+            let forgotten = incarnation(word >> EXPIRY_BITS, ExpiryState::Forgotten);
+            // TXN-3: fails for a transaction that has ended since.
+            let _ = self.entry(id).incarnation.compare_exchange(word, forgotten, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
 
-    /// Whether a transaction may read no more. To be asked under the pin that the read will be under.
+    /// Returns true if a transaction may read no more. The caller holds the pin of the read.
     pub(crate) fn is_expired(&self, of: &Registration) -> bool {
-        let tenant = self.slot(of.slot).tenant.load(Ordering::Acquire);
-        is(tenant, Tenure::Expired) || is(tenant, Tenure::Forgotten)
+        let incarnation = self.entry(of.entry).incarnation.load(Ordering::Acquire);
+        is_in(incarnation, ExpiryState::Expired) || is_in(incarnation, ExpiryState::Forgotten)
     }
 
-    /// Keeps a transaction from expiring; false if it has expired.
-    pub(crate) fn keep(&self, of: &Registration) -> bool {
-        let (live, kept) = (tenant(of.ordinal, Tenure::Live), tenant(of.ordinal, Tenure::Kept));
-        match self.slot(of.slot).tenant.compare_exchange(live, kept, Ordering::SeqCst, Ordering::Acquire) {
+    /// Protects a transaction from expiry. Returns false if it has expired.
+    pub(crate) fn protect(&self, of: &Registration) -> bool {
+        let (live, kept) =
+            (incarnation(of.ordinal, ExpiryState::Live), incarnation(of.ordinal, ExpiryState::Protected));
+        match self.entry(of.entry).incarnation.compare_exchange(live, kept, Ordering::SeqCst, Ordering::Acquire) {
             Ok(_) => true,
             Err(found) => found == kept,
         }
     }
 }
 
-/// The status of claims for one read as of a later moment; keeps which validators the read has relied on.
+/// Decides about claims for one read at a later timestamp, and collects the validating transactions that the read
+/// relied on.
 #[derive(Debug)]
-pub(crate) struct StatusAt<'a> {
+pub(crate) struct ClaimStatusAt<'a> {
     table: &'a StatusTable,
     relied_on: Mutex<Vec<u64>>,
 }
 
-impl<'a> StatusAt<'a> {
+impl<'a> ClaimStatusAt<'a> {
     pub(crate) fn new(table: &'a StatusTable) -> Self {
-        StatusAt { table, relied_on: Mutex::new(Vec::new()) }
+        ClaimStatusAt { table, relied_on: Mutex::new(Vec::new()) }
     }
 
-    /// The commit timestamps of transactions that were validating when they were taken for committed.
+    /// Returns the commit timestamps of the validating transactions that the read took for committed.
     pub(crate) fn relied_on(self) -> Vec<u64> {
         self.relied_on.into_inner()
     }
 }
 
-impl ClaimStatus for StatusAt<'_> {
-    // A transaction that runs will draw a timestamp later than any moment there was before it was looked up. One
-    // with a timestamp up to the moment has written all it will ever write, for the moment is a timestamp that had been
-    // published before.
-    fn has_happened(&self, txn: u64, moment: u64) -> Option<bool> {
+impl ClaimStatus for ClaimStatusAt<'_> {
+    // A running transaction will draw a timestamp later than every `read_ts` that existed before it was looked up. A
+    // transaction with a timestamp up to `read_ts` has written everything it will write, because `read_ts` is a
+    // timestamp that had been published.
+    fn has_happened(&self, txn: u64, read_ts: u64) -> Option<bool> {
         Some(match self.table.status_of(txn)? {
             Status::Running | Status::Aborted => false,
-            Status::Committed(ts) => ts <= moment,
+            Status::Committed(ts) => ts <= read_ts,
             Status::Validating(ts) => {
-                if ts <= moment {
+                if ts <= read_ts {
                     self.relied_on.lock().push(ts);
                 }
-                ts <= moment
+                ts <= read_ts
             }
         })
     }
@@ -462,12 +505,12 @@ mod tests {
         let all: Vec<Registration> = (0..1_000).map(|_| table.register(&recent, 0, true)).collect();
         assert_eq!(table.count(), 1_000);
         for one in &all {
-            let id = SlotId::from_number(one.slot.number());
-            assert_eq!((id.level, id.at), (one.slot.level, one.slot.at));
+            let id = EntryId::from_number(one.entry.number());
+            assert_eq!((id.level, id.at), (one.entry.level, one.entry.at));
             assert_eq!(table.status_of(one.number), Some(Status::Running));
         }
-        assert!(table.slots().count() >= 1_000);
-        all.iter().for_each(|one| table.release(one.slot));
+        assert!(table.entries().count() >= 1_000);
+        all.iter().for_each(|one| table.release(one.entry));
         assert_eq!(table.count(), 0);
     }
 
@@ -475,13 +518,13 @@ mod tests {
     fn a_burst_of_transactions_leaves_few_slots_to_look_at() {
         let (table, recent) = parts();
         let all: Vec<Registration> = (0..20_000).map(|_| table.register(&recent, 0, true)).collect();
-        let last = all.last().unwrap().slot;
-        all[..19_999].iter().for_each(|one| table.release(one.slot));
+        let last = all.last().unwrap().entry;
+        all[..19_999].iter().for_each(|one| table.release(one.entry));
         assert!(last.level > 5, "{last:?}");
-        let looked_at = FIRST_SLOTS + table.level(last.level).len();
-        assert_eq!((table.slots().count(), table.count()), (looked_at, 1));
+        let looked_at = FIRST_ENTRIES + table.level(last.level).len();
+        assert_eq!((table.entries().count(), table.count()), (looked_at, 1));
         table.release(last);
-        assert_eq!((table.slots().count(), table.count()), (FIRST_SLOTS, 0));
+        assert_eq!((table.entries().count(), table.count()), (FIRST_ENTRIES, 0));
     }
 
     #[test]
@@ -492,9 +535,9 @@ mod tests {
         recent.draw_empty();
         let new = table.register(&recent, 0, true);
         assert_eq!((old.begin_ts, new.begin_ts, table.oldest(&recent)), (1, 2, 1));
-        table.release(old.slot);
+        table.release(old.entry);
         assert_eq!(table.oldest(&recent), 2);
-        table.release(new.slot);
+        table.release(new.entry);
     }
 
     #[test]
@@ -506,7 +549,7 @@ mod tests {
         let serializable = table.register(&recent, 0, true);
         recent.draw_empty();
         assert_eq!((table.oldest(&recent), table.oldest_validated(&recent)), (0, 1));
-        [reader, snapshot, serializable].iter().for_each(|one| table.release(one.slot));
+        [reader, snapshot, serializable].iter().for_each(|one| table.release(one.entry));
         assert_eq!((table.oldest(&recent), table.oldest_validated(&recent)), (2, 2));
     }
 
@@ -515,21 +558,21 @@ mod tests {
         let (table, recent) = parts();
         let old = table.register(&recent, 10, true);
         let kept = table.register(&recent, 10, true);
-        assert!(table.keep(&kept) && table.keep(&kept));
+        assert!(table.protect(&kept) && table.protect(&kept));
         recent.draw_empty();
         let young = table.register(&recent, 20, true);
         let expired = table.expire(20);
         assert_eq!((expired.len(), table.expire(20).len()), (1, 0), "once, and neither the young nor the kept one");
         assert!(table.is_expired(&old) && !table.is_expired(&kept) && !table.is_expired(&young));
-        assert!(!table.keep(&old));
-        table.release(kept.slot);
-        assert_eq!((table.oldest(&recent), table.oldest_born()), (0, Some(10)), "calls may be under way");
+        assert!(!table.protect(&old));
+        table.release(kept.entry);
+        assert_eq!((table.oldest(&recent), table.oldest_began_ms()), (0, Some(10)), "calls may be under way");
         table.forget(&expired);
-        assert_eq!((table.oldest(&recent), table.oldest_born(), table.count()), (1, Some(20), 2));
+        assert_eq!((table.oldest(&recent), table.oldest_began_ms(), table.count()), (1, Some(20), 2));
         assert_eq!(table.oldest_ordinal(table.next_ordinal()), young.ordinal);
-        // The slot's next owner has a life of its own.
-        table.release(old.slot);
-        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 20, true)).collect();
+        // The next owner of the entry inherits nothing.
+        table.release(old.entry);
+        let others: Vec<Registration> = (0..FIRST_ENTRIES).map(|_| table.register(&recent, 20, true)).collect();
         table.forget(&expired);
         assert!(others.iter().all(|other| !table.is_expired(other)));
     }
@@ -538,12 +581,12 @@ mod tests {
     fn a_claim_leads_to_its_owner_until_the_slot_is_used_again() {
         let (table, recent) = parts();
         let one = table.register(&recent, 0, true);
-        table.set(one.slot, Status::Validating(7));
+        table.set(one.entry, Status::Validating(7));
         assert_eq!(table.status_of(one.number), Some(Status::Validating(7)));
-        table.set(one.slot, Status::Committed(7));
-        table.release(one.slot);
+        table.set(one.entry, Status::Committed(7));
+        table.release(one.entry);
         assert_eq!(table.status_of(one.number), Some(Status::Committed(7)), "late look-ups are answered");
-        let others: Vec<Registration> = (0..FIRST_SLOTS).map(|_| table.register(&recent, 0, true)).collect();
+        let others: Vec<Registration> = (0..FIRST_ENTRIES).map(|_| table.register(&recent, 0, true)).collect();
         assert_eq!(table.status_of(one.number), None);
         assert!(others.iter().all(|other| other.number != one.number && other.number != 0));
     }

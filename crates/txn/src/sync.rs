@@ -1,5 +1,7 @@
-//! The primitives of this crate's concurrent core, so that a test can put a model checker's in their place: with the
-//! feature `model` every operation on them is a point where `shuttle` may switch threads.
+//! The concurrency primitives of this crate: atomics, mutex, fence, yield.
+//!
+//! With the feature `model` they are those of the model checker `shuttle`, and every operation on them is a point where
+//! it may switch threads. Code of this crate that takes part in the protocol uses no other primitives.
 
 #[cfg(not(feature = "model"))]
 mod imp {
@@ -16,7 +18,7 @@ mod imp {
     pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
     pub(crate) use shuttle::thread::yield_now;
 
-    /// With the interface of `parking_lot`'s.
+    /// A mutex with the interface of `parking_lot::Mutex`.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
@@ -53,38 +55,41 @@ std::thread_local! {
     };
 }
 
-/// A small number that this thread keeps to, for choosing among places that are all alike: threads that run at the same
-/// time mostly have different ones.
+/// Returns a small number that stays the same for this thread. Callers use it to choose one of several equal shards:
+/// threads that run at the same time mostly have different numbers.
 #[inline]
 pub(crate) fn thread_number() -> usize {
-    // A thread that is about to end has no number any more. A model checker's threads are told apart by nothing: so
-    // they meet everywhere.
+    // Thread-local storage is gone while a thread ends. Under a model checker all threads share one number, so that
+    // they meet in every shard.
     #[cfg(not(feature = "model"))]
     return NUMBER.try_with(|number| *number).unwrap_or(0);
     #[cfg(feature = "model")]
     return 0;
 }
 
-/// A point where others may get a turn under a model checker: between steps on the store, which it knows nothing of.
+/// A point where a model checker may switch threads. It stands between two steps on the store, whose primitives the
+/// checker does not see.
 #[inline]
 pub(crate) fn between_steps() {
     #[cfg(feature = "model")]
     yield_now();
 }
 
-/// Beyond this, spinning keeps the core from those we wait for.
+/// How many times a waiter spins before it yields. Longer spinning would keep the core from the thread that is waited
+/// for.
 const SPINS_BEFORE_YIELD: u32 = 64;
 
-/// Waits by spinning a little, then yielding the core: whoever is waited for may have been preempted and need it.
+/// A waiting loop: it spins a little, then yields the core, because the thread that is waited for may have been
+/// preempted.
 #[derive(Default)]
 pub(crate) struct Backoff {
     spins: u32,
 }
 
 impl Backoff {
-    /// Waits a moment.
+    /// Spins once or yields once.
     pub(crate) fn pause(&mut self) {
-        // A model checker's threads take turns, and spinning gives nobody a turn.
+        // Under a model checker threads take turns, and spinning gives no other thread a turn.
         if self.spins < SPINS_BEFORE_YIELD && !cfg!(feature = "model") {
             self.spins += 1;
             spin_loop();

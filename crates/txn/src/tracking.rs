@@ -1,22 +1,26 @@
-//! Reading for a serializable transaction: what is read is kept, and newer versions are pre-read.
+//! Reads of a serializable transaction: they fill the read set, and pre-read newer versions.
 //!
-//! Where nobody has drawn a timestamp since the begin, a batch is read at the begin, by a read that notices newer versions
-//! (`mangrove_store::Watch`). Mostly there are none, and the batch's items were read at the begin. Otherwise, and where there
-//! are timestamps at once, it is read as a whole at one later moment, now, if none of its items was read before; else in
-//! portions, each at the begin, or as a whole at a later moment, or row by row. (Lists, which may end in the middle of a
-//! batch, are in `lists`.) Each row finds its moment:
+//! If no timestamp was drawn since the begin, a batch is read at the begin, by a read that notices newer versions
+//! (`mangrove_store::Watch`). Mostly there are none. If timestamps were drawn, or newer versions were noticed, and no
+//! item of the batch was read before, the batch is read as a whole at one later timestamp: the last one published.
+//! Otherwise it is read in portions, each in one of these two ways, and at last row by row. (Lists may end in the
+//! middle of a batch; `lists` reads them.)
 //!
-//! - one of its items was read at the begin before: the begin, so that reads are repeatable;
-//! - one was pre-read: the moment of then;
-//! - else now, that is the last commit timestamp published. A version committed up to then has happened, a claim has
-//!   if its owner had entered validation up to then; the transaction then depends on that owner's commit. If nothing
-//!   newer was used after all (the claim's owner still runs), the row was read at the begin.
+//! A row finds its read timestamp so:
 //!
-//! Several threads may read in one transaction. What two of them read at two moments, because neither saw the other's read
-//! in time, counts as read at the earlier one (`reads`): if it changed in between, the transaction does not commit.
+//! | the row's items | read at |
+//! |---|---|
+//! | one was read at the begin | the begin, so that reads are repeatable |
+//! | one was pre-read | the timestamp of that pre-read |
+//! | none was read | the last published timestamp `T`; it counts as a read at the begin if nothing newer was used |
 //!
-//! Whoever drew a timestamp had finished writing, so all that is read at such a moment is whole: lists too. Scans, counts
-//! and ranges are read at the begin only; they are long, and rarely repeated.
+//! At `T` a version committed up to `T` has happened. A claim has happened if its owner had entered validation up to
+//! `T`; this transaction then depends on the owner's commit. A transaction that drew a timestamp had finished writing,
+//! so everything read at `T` is whole, lists too. Scans, counts and ranges are read at the begin only: they are long,
+//! and rarely repeated.
+//!
+//! Several threads may read in one transaction. If two of them read an item at two timestamps, TXN-11 (`reads`)
+//! applies.
 
 use std::ops::{Deref, Range};
 
@@ -27,32 +31,32 @@ use mangrove_graph::{
 use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{StoreView, Watch};
 
-use crate::reads::{Moment, ReadMark, ReadSet};
-use crate::status::StatusAt;
+use crate::reads::{KnownReadTs, ReadMark, ReadSet};
+use crate::status::ClaimStatusAt;
 use crate::sync::between_steps;
 use crate::transaction::{PinnedView, Tracking, Transaction};
 
-/// Where newer versions were met in a batch, portions of this many rows are tried at the begin again: mostly there are a few
-/// rows with newer versions, and a row on its own costs about ten times one of a batch.
+/// If newer versions were met in a batch, portions of this many rows are tried at the begin again. Mostly a few rows
+/// have newer versions, and a row read alone costs about ten times a row of a batch.
 const PORTION_ROWS: usize = 32;
 
-/// How often rows are read together at a later moment before they are read one by one: a claim that is replaced just
-/// then makes the read worthless, and with many rows that may happen again.
+/// How often rows are pre-read together before they are read one by one. A claim that is replaced during the read makes
+/// it worthless, and with many rows that may happen again.
 pub(crate) const ATTEMPTS_LATER: usize = 2;
 
-/// Columns that a batch read appends to, and from which it can be taken back.
-pub(crate) trait Output {
-    /// How much there is.
+/// Columns that a batch read appends to, and from which it can take rows back.
+pub(crate) trait BatchOutput {
+    /// The length before a read.
     fn mark(&self) -> usize;
-    /// Takes back what came after a mark.
+    /// Removes everything after a mark.
     fn take_back(&mut self, mark: usize);
-    /// Adds to the row numbers of what came after a mark.
+    /// Adds `by` to the row numbers after a mark.
     fn shift_rows(&mut self, _mark: usize, _by: u32) {}
 }
 
 macro_rules! plain_output {
     ($($item:ty),*) => { $(
-        impl Output for Vec<$item> {
+        impl BatchOutput for Vec<$item> {
             fn mark(&self) -> usize { self.len() }
             fn take_back(&mut self, mark: usize) { self.truncate(mark); }
         }
@@ -60,7 +64,7 @@ macro_rules! plain_output {
 }
 plain_output!(Option<VertexId>, Option<EdgeId>, u64, bool);
 
-impl Output for ValueRows {
+impl BatchOutput for ValueRows {
     fn mark(&self) -> usize {
         self.row.len()
     }
@@ -73,7 +77,7 @@ impl Output for ValueRows {
     }
 }
 
-impl Output for Vec<PropertyRow> {
+impl BatchOutput for Vec<PropertyRow> {
     fn mark(&self) -> usize {
         self.len()
     }
@@ -85,7 +89,7 @@ impl Output for Vec<PropertyRow> {
     }
 }
 
-impl Output for Expansion {
+impl BatchOutput for Expansion {
     fn mark(&self) -> usize {
         self.len()
     }
@@ -97,27 +101,27 @@ impl Output for Expansion {
 }
 
 impl Tracking {
-    /// The read set, at the begin of a read: what was read before this one is drawn from the memory budget.
+    /// Locks the read set for the begin of a read. Draws the memory of the reads before this one.
     pub(crate) fn begin_read(&self, budget: &MemoryBudget) -> Result<impl Deref<Target = ReadSet>> {
         let mut reads = self.reads.lock();
         reads.draw(budget)?;
         Ok(reads)
     }
 
-    /// The mark for a read of items of which none was read before; `None` where one was.
+    /// Returns the mark for a read of items none of which was read before; `None` if one was.
     pub(crate) fn begin_new(&self, items: &[Item], budget: &MemoryBudget) -> Result<Option<ReadMark>> {
         let reads = self.begin_read(budget)?;
         Ok(reads.are_new(items).then(|| reads.mark()))
     }
 }
 
-/// Takes the items of a row.
+/// Takes the items of a row, one by one.
 pub(crate) type AddItem<'a> = &'a mut dyn FnMut(Item);
 
 impl Transaction {
-    /// Reads a batch of rows; `items` names what a row is read from, `read` reads a range of rows and numbers them
+    /// Reads a batch of rows. `items` names the items a row is read from. `read` reads a range of rows and numbers them
     /// from 0.
-    pub(crate) fn read_batch<O: Output>(
+    pub(crate) fn read_batch<O: BatchOutput>(
         &self,
         rows: usize,
         out: &mut O,
@@ -127,8 +131,8 @@ impl Transaction {
         let Some(tracking) = self.tracking() else { return read(&*self.view()?, 0..rows, out) };
         self.check_alive()?;
         let mark = out.mark();
-        let is_behind = self.is_behind(tracking);
-        if is_behind && self.read_later(tracking, 0..rows, out, &items, &read)? {
+        let has_newer_commits = self.has_newer_commits(tracking);
+        if has_newer_commits && self.read_later(tracking, 0..rows, out, &items, &read)? {
             return Ok(());
         }
         if let Some(begun) = self.read_at_begin(tracking, |view| read(view, 0..rows, out))? {
@@ -138,7 +142,7 @@ impl Transaction {
             return Ok(());
         }
         out.take_back(mark);
-        if !is_behind && self.read_later(tracking, 0..rows, out, &items, &read)? {
+        if !has_newer_commits && self.read_later(tracking, 0..rows, out, &items, &read)? {
             return Ok(());
         }
         for start in (0..rows).step_by(PORTION_ROWS) {
@@ -166,14 +170,14 @@ impl Transaction {
         Ok(())
     }
 
-    /// Whether there are timestamps after the begin: then a batch may meet newer versions, and is read at a later moment at
-    /// once, instead of in vain before.
-    pub(crate) fn is_behind(&self, tracking: &Tracking) -> bool {
+    /// Returns true if timestamps were drawn since the begin. Then a batch may meet newer versions, and is pre-read at
+    /// once.
+    pub(crate) fn has_newer_commits(&self, tracking: &Tracking) -> bool {
         tracking.pre_reads && self.shared.recent.published() > self.begin_ts()
     }
 
-    /// Reads at the begin; the mark from before the read. `None` when there are newer versions that had better be read, so
-    /// that this was in vain.
+    /// Reads at the begin. Returns the mark from before the read; `None` if the read noticed newer versions, which must
+    /// be pre-read instead.
     pub(crate) fn read_at_begin(
         &self,
         tracking: &Tracking,
@@ -186,14 +190,14 @@ impl Transaction {
         }
         let watch = Watch::noticing();
         read(&*self.view_at(self.snapshot().watched(&watch))?)?;
-        // What was read is kept afterwards: other threads of the transaction read meanwhile.
+        // The read set gets the items afterwards: other threads of the transaction may read meanwhile.
         between_steps();
         Ok((!watch.met_newer()).then_some(begun))
     }
 
-    /// Reads some rows of a batch at one later moment, the last timestamp published. False, with nothing read, where one
-    /// of their items was read before, so that it has a moment already, or where the rows would not hold still.
-    fn read_later<O: Output>(
+    /// Pre-reads some rows of a batch at the last published timestamp. Returns false, with nothing read, if one of
+    /// their items was read before, or if claims changed under the read again and again.
+    fn read_later<O: BatchOutput>(
         &self,
         tracking: &Tracking,
         rows: Range<usize>,
@@ -207,10 +211,10 @@ impl Transaction {
         let mut of_rows = Vec::with_capacity(rows.len());
         rows.clone().for_each(|row| items(row, &mut |item| of_rows.push(item)));
         let Some(begun) = tracking.begin_new(&of_rows, self.memory_budget())? else { return Ok(false) };
-        let (moment, mark) = (self.shared.recent.published(), out.mark());
+        let (read_ts, mark) = (self.shared.recent.published(), out.mark());
         for _ in 0..ATTEMPTS_LATER {
-            let status = StatusAt::new(&self.shared.status);
-            let watch = Watch::reading_at(moment, &status);
+            let status = ClaimStatusAt::new(&self.shared.status);
+            let watch = Watch::reading_at(read_ts, &status);
             read(&*self.view_at(self.snapshot().watched(&watch))?, rows.clone(), out)?;
             if watch.must_repeat() {
                 out.take_back(mark);
@@ -218,24 +222,25 @@ impl Transaction {
             }
             between_steps();
             let relied_on = watch.used_newer().then(|| status.relied_on());
-            self.track_as_read(tracking, &of_rows, begun, moment, relied_on);
+            self.track_as_read(tracking, &of_rows, begun, read_ts, relied_on);
             return Ok(true);
         }
         Ok(false)
     }
 
-    /// Keeps items that were not read before, and were read together by a read at a later moment: of that moment where it
-    /// used something newer than the begin, relying on these writers to commit, and of the begin where it did not.
+    /// Adds items that were not read before and were read together at a later timestamp. If the read used something
+    /// newer than the begin, they are pre-reads that rely on `relied_on`. If not (`None`), they count as read at the
+    /// begin.
     pub(crate) fn track_as_read(
         &self,
         tracking: &Tracking,
         items: &[Item],
         begun: ReadMark,
-        moment: u64,
+        read_ts: u64,
         relied_on: Option<Vec<u64>>,
     ) {
         if let Some(writers) = relied_on {
-            self.track_batch_later(tracking, items, moment, &writers);
+            self.track_pre_read_batch(tracking, items, read_ts, &writers);
             return;
         }
         let mut reads = tracking.reads.lock();
@@ -243,8 +248,8 @@ impl Transaction {
         items.iter().for_each(|item| reads.add(*item, begun));
     }
 
-    /// Reads numbers at the begin; where there are newer versions, says that the values are to be read instead, which
-    /// is done row by row.
+    /// Reads numbers at the begin. If there are newer versions, returns false, so that the caller reads the values row
+    /// by row instead.
     pub(crate) fn read_numbers(
         &self,
         items: impl Fn(AddItem<'_>),
@@ -268,8 +273,8 @@ impl Transaction {
         Ok(is_uniform)
     }
 
-    /// Reads one row at its moment; see the module.
-    pub(crate) fn read_row<O: Output>(
+    /// Reads one row, at the timestamp that the table in the module header gives.
+    pub(crate) fn read_row<O: BatchOutput>(
         &self,
         tracking: &Tracking,
         items: impl Fn(AddItem<'_>),
@@ -281,28 +286,28 @@ impl Transaction {
         let mark = out.mark();
         let (read_before, begun) = {
             let reads = tracking.begin_read(self.memory_budget())?;
-            (reads.moment_of(&row_items), reads.mark())
+            (reads.read_ts_of(&row_items), reads.mark())
         };
-        let moment = match read_before {
-            Moment::Begin => {
+        let read_ts = match read_before {
+            KnownReadTs::Begin => {
                 read(&*self.view_of_own(tracking)?, out)?;
-                row_items.iter().for_each(|item| tracking.reads.lock().add_in_spite(*item));
+                row_items.iter().for_each(|item| tracking.reads.lock().add_at_begin(*item));
                 return Ok(());
             }
-            Moment::Later(moment) => moment,
-            Moment::Any => self.shared.recent.published(),
+            KnownReadTs::Later(read_ts) => read_ts,
+            KnownReadTs::Unread => self.shared.recent.published(),
         };
         loop {
-            let status = StatusAt::new(&self.shared.status);
-            let watch = Watch::reading_at(moment, &status);
+            let status = ClaimStatusAt::new(&self.shared.status);
+            let watch = Watch::reading_at(read_ts, &status);
             read(&*self.view_at(self.snapshot().watched(&watch))?, out)?;
             if watch.must_repeat() {
                 out.take_back(mark);
                 continue;
             }
             between_steps();
-            if watch.used_newer() || read_before != Moment::Any {
-                self.track_later(tracking, &row_items, moment, &status.relied_on());
+            if watch.used_newer() || read_before != KnownReadTs::Unread {
+                self.track_pre_read(tracking, &row_items, read_ts, &status.relied_on());
             } else {
                 row_items.iter().for_each(|item| tracking.reads.lock().add(*item, begun));
             }
@@ -310,11 +315,11 @@ impl Transaction {
         }
     }
 
-    /// What to read again where it was read at the begin: the begin, with the transaction's own writes.
+    /// The view for an item that was read at the begin before: the begin, with the transaction's own writes.
     ///
-    /// The begin does not show an element that came after it, nor what the transaction has set there. Once there is such a
-    /// write, the moment of the latest pre-read takes the begin's place. The item still counts as read at the begin: if it has
-    /// changed in between, the commit fails.
+    /// The begin does not show an element that is newer than it, nor a property that the transaction has set there.
+    /// After such a write the latest pre-read timestamp takes the begin's place. The item still counts as read at the
+    /// begin: if it has changed in between, the commit fails.
     fn view_of_own(&self, tracking: &Tracking) -> Result<PinnedView<'_>> {
         match tracking.sets_newer() {
             true => self.view_at(self.snapshot_at(tracking.reads.lock().latest())),
@@ -322,7 +327,7 @@ impl Transaction {
         }
     }
 
-    /// Keeps what a scan reads at the begin.
+    /// Adds the items of a scan, which reads at the begin.
     pub(crate) fn track_scan(
         &self,
         kind: ElementKind,
@@ -332,10 +337,10 @@ impl Transaction {
         let Some(tracking) = self.tracking() else { return };
         let mut reads = tracking.reads.lock();
         reads.name_labels(kind, labels);
-        Item::each_label(labels, |set| reads.add_in_spite(item(set)));
+        Item::each_label(labels, |set| reads.add_at_begin(item(set)));
     }
 
-    /// Keeps a predicate read at the begin.
+    /// Adds a predicate, which is read at the begin.
     pub(crate) fn track_predicate(&self, predicate: impl FnOnce() -> Predicate) {
         let Some(tracking) = self.tracking() else { return };
         let predicate = predicate();
@@ -344,7 +349,7 @@ impl Transaction {
         reads.add_predicate(predicate);
     }
 
-    /// Says that elements are about to be chosen by labels.
+    /// Notes that elements are about to be chosen by label.
     pub(crate) fn track_labels(&self, kind: ElementKind, labels: &LabelFilter) {
         if let Some(tracking) = self.tracking() {
             tracking.reads.lock().name_labels(kind, labels);
@@ -352,7 +357,7 @@ impl Transaction {
     }
 }
 
-/// The items of the lists of a vertex that a filter takes.
+/// The items of those lists of a vertex that a filter selects.
 pub(crate) fn lists(vertex: VertexId, direction: mangrove_graph::Direction, labels: &LabelFilter, add: AddItem<'_>) {
     use mangrove_graph::Direction;
     for way in [Direction::Out, Direction::In] {
@@ -362,7 +367,7 @@ pub(crate) fn lists(vertex: VertexId, direction: mangrove_graph::Direction, labe
     }
 }
 
-/// The items of the properties of an element: of these keys, or all.
+/// The items of the properties of an element: of these keys, or of all.
 pub(crate) fn properties_of(element: ElementId, keys: Option<&[KeyId]>, add: AddItem<'_>) {
     match keys {
         Some(keys) => keys.iter().for_each(|key| add(Item::cell(element, *key))),

@@ -1,10 +1,16 @@
 //! One transaction, from begin to commit or rollback.
 //!
-//! Reads go to the store's view at the begin timestamp, plus own writes of finished statements. Writes take
-//! turns on the transaction's log; a transaction may be shared by threads, whose writes are then those of
-//! one statement. After a conflict everything is taken back at once (others need not wait for the owner to
-//! notice), and every later call fails with the same conflict. So it is with a request that fails after it has begun to write
-//! ([`Transaction::fail_since`]): half of what a request was to do is never committed.
+//! Reads go to the store's view at the begin timestamp, with the transaction's own writes of finished statements.
+//! Writes take turns on the transaction's log of writes. Several threads may share a transaction; their concurrent
+//! writes then belong to one statement.
+//!
+//! After a conflict the transaction is rolled back at once, so that other transactions need not wait for its owner, and
+//! every later call fails with the same conflict.
+//!
+//! - **TXN-19.** A transaction never commits a part of a request. If a request fails after it has begun to write
+//!   ([`Transaction::fail_since`]), the transaction is rolled back at once.
+//! - **TXN-20.** Snapshot and read-only transactions keep no read set, never look at the status table, and wait for no
+//!   other transaction except, after a write, for the watermark.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,13 +24,13 @@ use mangrove_store::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
 use crate::counters::AbortCause;
-use crate::held::Held;
-use crate::hold::Hold;
+use crate::memory::TransactionMemory;
 use crate::options::{Isolation, TransactionOptions};
 use crate::outcome::Outcome;
 use crate::reads::{KnownNames, ReadSet};
+use crate::sharded_arc::ShardHandle;
 use crate::shared::Shared;
-use crate::status::{Registration, SlotId, Status};
+use crate::status::{EntryId, Registration, Status};
 use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
 use crate::validation::abort_error;
 
@@ -33,35 +39,35 @@ use crate::validation::abort_error;
 pub struct CommitInfo {
     /// The commit timestamp; for a transaction that wrote nothing, the timestamp it read at.
     pub timestamp: u64,
-    /// How many versions were written.
+    /// The number of versions written.
     pub write_count: usize,
-    /// How many items the read set names; 0 where reads are not tracked.
+    /// The number of items in the read set; 0 if reads are not tracked.
     pub read_count: usize,
 }
 
-/// What the transaction has claimed so far.
+/// The log of writes: the claims of the transaction. Locked for the length of one write.
 #[derive(Debug, Default)]
 struct Writes {
     log: Vec<Write>,
-    /// How long the log was when the running statement began.
+    /// The length of the log when the running statement began.
     statement_start: usize,
     /// Claims up to here carry statement 0.
     renumbered: usize,
-    held: Held,
+    memory: TransactionMemory,
 }
 
-/// How a serializable transaction that may write keeps what it reads.
+/// The read set of a serializable transaction that may write, and what belongs to it.
 #[derive(Debug)]
 pub(crate) struct Tracking {
     pub(crate) reads: Mutex<ReadSet>,
-    /// Whether it may read at later moments than its begin.
+    /// True if it may read at later timestamps than its begin.
     pub(crate) pre_reads: bool,
-    /// How many names there were when it began.
+    /// The names of the catalog when it began.
     known: KnownNames,
-    /// [`ReadSet::latest`], to be looked at without the lock.
+    /// [`ReadSet::latest`], readable without the lock.
     latest: AtomicU64,
-    /// Whether it has set a property of an element that came after its begin. Searches by value, made at the begin, do not
-    /// show such an element.
+    /// True if it has set a property of an element that is newer than its begin. Searches by value read at the begin,
+    /// and do not show such an element.
     sets_newer: AtomicBool,
 }
 
@@ -72,7 +78,8 @@ impl Tracking {
     }
 }
 
-/// A view of the graph that was found to be of a live transaction, and stays right while it is there: see `age`.
+/// A view of the graph for a transaction that had not expired when the view was made. It is right for as long as it
+/// lives, because it holds a pin (TXN-17).
 pub(crate) struct PinnedView<'a> {
     view: StoreView<'a>,
     _pin: Pin,
@@ -85,28 +92,29 @@ impl<'a> std::ops::Deref for PinnedView<'a> {
     }
 }
 
-/// See the module.
+/// A running transaction. Dropping it rolls it back.
 #[derive(Debug)]
 pub struct Transaction {
-    pub(crate) shared: Hold<Shared>,
+    pub(crate) shared: ShardHandle<Shared>,
     options: TransactionOptions,
     registration: Registration,
-    /// The last finished statement: what reads see of own writes.
+    /// The last finished statement: reads see own writes up to it.
     finished: AtomicU16,
     /// Why it was rolled back before its end, if it was. Set under the lock of `writes`.
-    doomed: OnceLock<AbortCause>,
-    /// What the first request said that failed after it had begun to write. Set before `doomed`.
-    failure: OnceLock<String>,
+    abort_cause: OnceLock<AbortCause>,
+    /// The error message of the request that failed after it had begun to write. Set before `abort_cause`.
+    failed_request: OnceLock<String>,
     writes: Mutex<Writes>,
-    /// Absent where nobody will ask: read-only and snapshot transactions see one moment. In a box, since most
-    /// transactions only read, and a transaction is moved a few times while it begins.
+    /// Absent in read-only and snapshot transactions (TXN-20). Boxed, because most transactions only read, and a
+    /// transaction is moved a few times while it begins.
     tracking: Option<Box<Tracking>>,
-    /// Committed or rolled back: nothing is left to undo.
+    /// True if it has committed or was rolled back: nothing is left to undo.
     ended: bool,
 }
 
 impl Transaction {
-    pub(crate) fn new(shared: Hold<Shared>, options: TransactionOptions, registration: Registration) -> Self {
+    pub(crate) fn new(shared: ShardHandle<Shared>, options: TransactionOptions, registration: Registration) -> Self {
+        // TXN-20.
         let tracking = options.is_validated().then(|| {
             Box::new(Tracking {
                 reads: Mutex::default(),
@@ -124,20 +132,20 @@ impl Transaction {
             options,
             registration,
             finished: AtomicU16::new(0),
-            doomed: OnceLock::new(),
-            failure: OnceLock::new(),
+            abort_cause: OnceLock::new(),
+            failed_request: OnceLock::new(),
             writes: Mutex::default(),
             tracking,
             ended: false,
         }
     }
 
-    /// Whether it refuses writes.
+    /// Returns true if it refuses writes.
     pub fn is_read_only(&self) -> bool {
         self.options.read_only
     }
 
-    /// What it is protected from.
+    /// The isolation level.
     pub fn isolation(&self) -> Isolation {
         self.options.isolation
     }
@@ -147,8 +155,8 @@ impl Transaction {
         self.registration.begin_ts
     }
 
-    pub(crate) fn slot(&self) -> SlotId {
-        self.registration.slot
+    pub(crate) fn entry(&self) -> EntryId {
+        self.registration.entry
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -171,8 +179,9 @@ impl Transaction {
         self.tracking.as_mut().map(|tracking| std::mem::take(tracking.reads.get_mut())).unwrap_or_default()
     }
 
-    /// Says that nothing is left to undo.
+    /// Notes that nothing is left to undo.
     pub(crate) fn end(&mut self) {
+        assert!(!self.ended, "a transaction ends once");
         self.ended = true;
     }
 
@@ -181,12 +190,12 @@ impl Transaction {
         &self.shared.store
     }
 
-    /// The process's memory budget.
+    /// The memory budget of the process.
     pub(crate) fn memory_budget(&self) -> &MemoryBudget {
         self.shared.store.memory_budget()
     }
 
-    /// Whether it has written anything.
+    /// Returns true if it has written anything.
     pub fn has_writes(&self) -> bool {
         !self.writes.lock().log.is_empty()
     }
@@ -195,12 +204,12 @@ impl Transaction {
         self.snapshot_at(self.begin_ts())
     }
 
-    /// What was committed up to a moment, with the transaction's own finished statements.
-    pub(crate) fn snapshot_at(&self, moment: u64) -> Snapshot<'static> {
-        Snapshot::new(moment, self.number(), self.finished.load(Ordering::Acquire))
+    /// The snapshot of everything committed up to `read_ts`, with the transaction's own finished statements.
+    pub(crate) fn snapshot_at(&self, read_ts: u64) -> Snapshot<'static> {
+        Snapshot::new(read_ts, self.number(), self.finished.load(Ordering::Acquire))
     }
 
-    /// The graph as this transaction sees it now: at its begin, with its own finished statements.
+    /// The graph as this transaction sees it: at its begin, with its own finished statements.
     pub(crate) fn view(&self) -> Result<PinnedView<'_>> {
         self.check_alive()?;
         self.view_at(self.snapshot())
@@ -211,18 +220,19 @@ impl Transaction {
         let pin = epoch::pin();
         if self.is_expired() {
             drop(pin);
-            return Err(self.end_expired());
+            return Err(self.abort_expired());
         }
         Ok(PinnedView { view: self.shared.store.view(snapshot), _pin: pin })
     }
 
-    /// As `view`, for what does not depend on what is kept for this transaction, and for those who check themselves.
-    pub(crate) fn peek(&self) -> StoreView<'_> {
+    /// As `view`, for reads that do not depend on old versions, and for callers that check expiry themselves.
+    pub(crate) fn view_unchecked(&self) -> StoreView<'_> {
         self.shared.store.view(self.snapshot())
     }
 
+    /// Fails if the transaction was rolled back; the error tells why.
     pub(crate) fn check_alive(&self) -> Result<()> {
-        if let Some(&cause) = self.doomed.get() {
+        if let Some(&cause) = self.abort_cause.get() {
             return Err(match cause {
                 AbortCause::Expired => self.shared.expired_error(),
                 AbortCause::Failed => self.failed_error(),
@@ -238,34 +248,34 @@ impl Transaction {
         Ok(())
     }
 
-    /// Whether it may read no more; to be asked under the pin of the read.
+    /// Returns true if it may read no more. The caller holds the pin of the read.
     fn is_expired(&self) -> bool {
         self.shared.status.is_expired(&self.registration)
     }
 
-    /// Fails when it has expired. What was read under a pin, and before this succeeded under the same pin, is right.
-    pub(crate) fn check_age(&self) -> Result<()> {
-        if self.is_expired() { Err(self.end_expired()) } else { Ok(()) }
+    /// Fails if it has expired. If this succeeds under the same pin as an earlier read, that read is right.
+    pub(crate) fn check_not_expired(&self) -> Result<()> {
+        if self.is_expired() { Err(self.abort_expired()) } else { Ok(()) }
     }
 
-    /// Keeps it from expiring.
-    pub(crate) fn keep(&self) -> bool {
-        self.shared.status.keep(&self.registration)
+    /// Protects it from expiry. Returns false if it has expired.
+    pub(crate) fn protect(&self) -> bool {
+        self.shared.status.protect(&self.registration)
     }
 
-    /// Rolls an expired transaction back, if nobody has; the error to be returned.
+    /// Rolls an expired transaction back, unless that is done. Returns the error for the client.
     #[cold]
-    pub(crate) fn end_expired(&self) -> Error {
+    pub(crate) fn abort_expired(&self) -> Error {
         let mut writes = self.writes.lock();
-        if self.doomed.get().is_none() {
-            self.doom(&mut writes, AbortCause::Expired);
+        if self.abort_cause.get().is_none() {
+            self.abort_early(&mut writes, AbortCause::Expired);
         }
         drop(writes);
         self.shared.expired_error()
     }
 
-    /// Runs one write operation under the log's mutex. `reads` are the facts the operation has looked at when it
-    /// changes nothing, or is refused: a removal of nothing is a read.
+    /// Runs one write operation under the lock of the log of writes. If the operation changes nothing or is refused,
+    /// `reads` adds the items it looked at to the read set: a removal of nothing is a read.
     fn write<T>(
         &self,
         operation: impl FnOnce(&mut Writer<'_>) -> Result<T>,
@@ -277,63 +287,64 @@ impl Transaction {
         }
         let mut writes = self.writes.lock();
         self.check_alive()?;
-        // What it has written so far: the operation then enlarges the log by what it writes.
-        let Writes { log, held, .. } = &mut *writes;
-        held.cover(log.capacity() * size_of::<Write>(), self.memory_budget())
+        // The memory of the log so far. The operation enlarges the log by what it writes.
+        let Writes { log, memory, .. } = &mut *writes;
+        memory
+            .cover(log.capacity() * size_of::<Write>(), self.memory_budget())
             .inspect_err(|_| self.shared.workers.start(&self.shared))?;
-        let moment = self.write_moment().map_err(|cause| self.doom(&mut writes, cause))?;
+        let read_ts = self.write_snapshot_ts().map_err(|cause| self.abort_early(&mut writes, cause))?;
         let statement = self.finished.load(Ordering::Acquire);
-        let snapshot = Snapshot::new(moment, self.number(), statement);
-        // Finished statements end at `finished`, so the running one is the next.
+        let snapshot = Snapshot::new(read_ts, self.number(), statement);
+        // `finished` is the last finished statement, so the running one is the next.
         let mut writer = Writer::new(&self.shared.store, snapshot, statement + 1, &mut writes.log);
-        // The writer has pinned.
+        // The writer holds a pin.
         let outcome = if self.is_expired() { Err(self.shared.expired_error()) } else { operation(&mut writer) };
         let has_written = writer.has_written();
         drop(writer);
         if let Err(error) = &outcome
             && error.kind() == ErrorKind::MemoryLimit
         {
-            // What was deleted may be the room that is wanted, and too little for a commit to start a collector.
+            // Deleted data may be the memory that is wanted, and too little of it for a commit to start a collector.
             self.shared.workers.start(&self.shared);
         }
         match &outcome {
             Ok(_) if has_written => return outcome,
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                self.doom(&mut writes, AbortCause::WriteConflict);
+                self.abort_early(&mut writes, AbortCause::WriteConflict);
                 return outcome.map_err(|error| error.because(AbortCause::WriteConflict.name()));
             }
             Err(error) if error.kind() == ErrorKind::Expired => {
-                self.doom(&mut writes, AbortCause::Expired);
+                self.abort_early(&mut writes, AbortCause::Expired);
                 return outcome;
             }
-            // Part of what it looked at may be undone yet: not a thing to tell the caller.
-            Err(_) if moment > self.begin_ts() => return Err(self.doom(&mut writes, AbortCause::ReadConflict)),
+            // Part of what it looked at may still be undone, so the refusal itself must not reach the client.
+            Err(_) if read_ts > self.begin_ts() => return Err(self.abort_early(&mut writes, AbortCause::ReadConflict)),
             Err(_) => {}
         }
-        self.track_unchanged(moment, reads);
+        self.track_unchanged(read_ts, reads);
         outcome
     }
 
-    /// Keeps what an operation that changed nothing has looked at.
-    fn track_unchanged(&self, moment: u64, reads: impl FnOnce(&mut dyn FnMut(Item))) {
+    /// Adds the items that an operation without effect looked at to the read set.
+    fn track_unchanged(&self, read_ts: u64, reads: impl FnOnce(&mut dyn FnMut(Item))) {
         let Some(tracking) = &self.tracking else { return };
         let mut set = tracking.reads.lock();
-        reads(&mut |item| match moment > self.begin_ts() {
-            true => set.add_later(&[item], moment, &[]),
-            // Nothing had been pre-read when it began: what is by now was read by another thread, and takes nothing away.
-            false => set.add_in_spite(item),
+        reads(&mut |item| match read_ts > self.begin_ts() {
+            true => set.add_later(&[item], read_ts, &[]),
+            // Nothing had been pre-read when the operation began. A pre-read since then is another thread's (TXN-11).
+            false => set.add_at_begin(item),
         });
     }
 
-    /// Remembers that the transaction has set a property of an element that came after its begin, if this one did. An element
-    /// that the transaction has added itself did not, even in the running statement.
+    /// Notes that the transaction has set a property of an element that is newer than its begin, if the element is. An
+    /// element that the transaction itself has added is not, even in the running statement.
     fn note_element<T>(
         &self,
         element: T,
         retain: impl FnOnce(&StoreView<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<()> {
-        // Without a read at a later moment, writes are made at the begin, which shows what they meet.
+        // Without a pre-read, writes are carried out at the begin, which shows every element they meet.
         let may_be_newer = |tracking: &&Tracking| tracking.latest.load(Ordering::Acquire) > 0 && !tracking.sets_newer();
         let Some(tracking) = self.tracking().filter(may_be_newer) else { return Ok(()) };
         let running = self.finished.load(Ordering::Acquire) + 1;
@@ -345,16 +356,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// The moment writes are carried out at: the begin or, once something was read at a later moment, the latest of
-    /// those, when everything it relied on is installed. What is written over was read at that moment, or not at all,
-    /// or else validation finds it changed.
-    fn write_moment(&self) -> std::result::Result<u64, AbortCause> {
+    /// The timestamp at which writes are carried out: the begin or, after a pre-read, the latest pre-read timestamp. In
+    /// that case this waits until every transaction that pre-reads relied on is installed. What is written over was
+    /// read at that timestamp, or not at all, or else validation finds it changed.
+    fn write_snapshot_ts(&self) -> std::result::Result<u64, AbortCause> {
         let Some(tracking) = self.tracking.as_ref().filter(|t| t.latest.load(Ordering::Acquire) > 0) else {
             return Ok(self.begin_ts());
         };
-        let (moment, writers) = {
+        let (read_ts, writers) = {
             let reads = tracking.reads.lock();
-            (reads.latest(), reads.writers().to_vec())
+            (reads.latest(), reads.must_commit().to_vec())
         };
         for ts in writers {
             match self.shared.recent.wait_until_finished(ts) {
@@ -363,30 +374,32 @@ impl Transaction {
                 None => return Err(AbortCause::TooOld),
             }
         }
-        Ok(moment)
+        Ok(read_ts)
     }
 
-    /// Keeps items read at a later moment than the begin.
-    pub(crate) fn track_later(&self, tracking: &Tracking, items: &[Item], moment: u64, writers: &[u64]) {
+    /// Adds items that were pre-read to the read set.
+    pub(crate) fn track_pre_read(&self, tracking: &Tracking, items: &[Item], read_ts: u64, writers: &[u64]) {
         let mut reads = tracking.reads.lock();
-        reads.add_later(items, moment, writers);
+        reads.add_later(items, read_ts, writers);
         tracking.latest.store(reads.latest(), Ordering::Release);
         self.shared.counters.pre_reads.fetch_add(items.len() as u64, Ordering::Relaxed);
     }
 
-    /// As [`Transaction::track_later`], of items that were read together and not before.
-    pub(crate) fn track_batch_later(&self, tracking: &Tracking, items: &[Item], moment: u64, writers: &[u64]) {
+    /// As [`Transaction::track_pre_read`], for items that were read together and not before.
+    pub(crate) fn track_pre_read_batch(&self, tracking: &Tracking, items: &[Item], read_ts: u64, writers: &[u64]) {
         let mut reads = tracking.reads.lock();
-        reads.add_batch_later(items, moment, writers);
+        reads.add_batch_later(items, read_ts, writers);
         tracking.latest.store(reads.latest(), Ordering::Release);
         self.shared.counters.pre_reads.fetch_add(items.len() as u64, Ordering::Relaxed);
     }
 
-    /// Rolls back at once; the error to be returned.
-    fn doom(&self, writes: &mut Writes, cause: AbortCause) -> Error {
-        // Set once: whoever has the lock looked.
-        let _ = self.doomed.set(cause);
-        self.shared.status.set(self.slot(), Status::Aborted);
+    /// Rolls the transaction back at once. Returns the error for the client.
+    fn abort_early(&self, writes: &mut Writes, cause: AbortCause) -> Error {
+        assert!(!self.ended, "a transaction that has ended is rolled back");
+        // The caller has the lock of `writes` and found no cause.
+        assert!(self.abort_cause.set(cause).is_ok(), "a transaction is rolled back once");
+        // TXN-12: the status before the claims are taken back.
+        self.shared.status.set(self.entry(), Status::Aborted);
         let log = std::mem::take(&mut writes.log);
         self.shared.store.rollback(&log, self.number());
         self.shared.store.retire_aborted(log);
@@ -398,55 +411,57 @@ impl Transaction {
     }
 
     fn failed_error(&self) -> Error {
-        let failure = self.failure.get().map_or("", String::as_str);
+        let failed_request = self.failed_request.get().map_or("", String::as_str);
         let message = format!(
-            "this transaction was rolled back, because a request in it failed after it had begun to write ({failure}); roll \
+            "this transaction was rolled back, because a request in it failed after it had begun to write ({failed_request}); roll \
              back, and begin another"
         );
         Error::new(ErrorKind::Closed, message).because(AbortCause::Failed.name())
     }
 
-    /// How much it has written; see [`Transaction::fail_since`].
+    /// The number of writes so far, for [`Transaction::fail_since`].
     pub fn write_mark(&self) -> usize {
         self.writes.lock().log.len()
     }
 
-    /// A request failed with this error. If the transaction has written anything since the mark, a part of what the request
-    /// was to do is there: then the transaction is rolled back at once, and every later call fails and names the error. A
-    /// request that wrote nothing leaves the transaction as it was. Returns true if it is rolled back for a failed request.
+    /// Tells the transaction that a request failed with this error (TXN-19). If anything was written since the mark, a
+    /// part of the request is in the transaction: it is rolled back at once, and every later call fails and names the
+    /// error. A request that wrote nothing leaves the transaction as it was. Returns true if the transaction is rolled
+    /// back because of a failed request.
     pub fn fail_since(&self, mark: usize, error: &Error) -> bool {
         let mut writes = self.writes.lock();
-        if self.doomed.get().is_none() && writes.log.len() != mark {
-            let _ = self.failure.set(error.message().to_owned());
-            self.doom(&mut writes, AbortCause::Failed);
+        if self.abort_cause.get().is_none() && writes.log.len() != mark {
+            let _ = self.failed_request.set(error.message().to_owned());
+            self.abort_early(&mut writes, AbortCause::Failed);
         }
-        self.doomed.get() == Some(&AbortCause::Failed)
+        self.abort_cause.get() == Some(&AbortCause::Failed)
     }
 
-    /// Rolls back at once what it has written, though others still hold the transaction: later calls fail.
+    /// Rolls back the writes at once, although other handles on the transaction exist: their later calls fail.
     pub fn roll_back_now(&self) {
         let mut writes = self.writes.lock();
-        if self.doomed.get().is_none() && !writes.log.is_empty() {
-            self.doom(&mut writes, AbortCause::Rollback);
+        if self.abort_cause.get().is_none() && !writes.log.is_empty() {
+            self.abort_early(&mut writes, AbortCause::Rollback);
         }
     }
 
-    /// Ends the running statement: its writes are seen by this transaction's reads from now on.
+    /// Ends the running statement: later reads of this transaction see its writes.
     pub fn finish_statement(&self) -> Result<()> {
         let mut writes = self.writes.lock();
         self.check_alive()?;
         if self.is_expired() {
-            return Err(self.doom(&mut writes, AbortCause::Expired));
+            return Err(self.abort_early(&mut writes, AbortCause::Expired));
         }
         if writes.log.len() == writes.statement_start {
             // Overwrites in place happen only beside a claim of the same statement, so there are none.
             return Ok(());
         }
         let finished = self.finished.load(Ordering::Relaxed) + 1;
+        assert!(finished + 1 <= STATEMENT_MAX);
         if finished + 1 == STATEMENT_MAX {
-            // The numbers are used up. All statements so far are finished, so they may share number 0,
-            // which every later statement sees.
-            self.shared.store.replace_claims(&writes.log[writes.renumbered..], claim(self.number(), 0));
+            // The numbers are used up. All statements so far are finished, so their claims may share number 0, which
+            // every later statement sees.
+            self.shared.store.stamp(&writes.log[writes.renumbered..], claim(self.number(), 0));
             writes.renumbered = writes.log.len();
             self.finished.store(0, Ordering::Release);
         } else {
@@ -456,7 +471,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Adds a vertex, under an id of its own or an automatic one.
+    /// Adds a vertex, under a chosen id or an automatic one.
     pub fn insert_vertex(&self, labels: LabelSetId, id: Option<UserId>) -> Result<VertexId> {
         let looks = |add: &mut dyn FnMut(Item)| id.iter().for_each(|id| look_up(ElementKind::Vertex, id, add));
         self.write(|writer| writer.insert_vertex(labels, id.as_ref()), looks)
@@ -477,7 +492,7 @@ impl Transaction {
         self.write(|writer| writer.insert_edge(source, target, label, id.as_ref()), looks)
     }
 
-    /// Adds edges with automatic ids, given by source and target: all or, after an error, none.
+    /// Adds edges with automatic ids, given by source and target. After an error none is added.
     pub fn insert_edges(&self, ends: &[(VertexId, VertexId)], label: LabelSetId) -> Result<Vec<EdgeId>> {
         let looks = |add: &mut dyn FnMut(Item)| ends.iter().for_each(|&(s, t)| existence_of_ends(s, t, add));
         self.write(|writer| writer.insert_edges(ends, label), looks)
@@ -495,7 +510,7 @@ impl Transaction {
         let equal = self.tracking.is_some().then(|| Item::value(ElementKind::Vertex, key, None, &value));
         let looks = |add: &mut dyn FnMut(Item)| {
             cell_of(ElementId::Vertex(vertex), key, add);
-            // Refused, perhaps, because another vertex has the value.
+            // It may have been refused because another vertex has the value.
             equal.into_iter().for_each(add);
         };
         let outcome = self.write(|writer| writer.set_vertex_property(vertex, key, value, cardinality, meta), looks);
@@ -508,7 +523,7 @@ impl Transaction {
         outcome
     }
 
-    /// Keeps what a refusal by a unique index over several keys may hang on, besides the value that was to be set: any
+    /// Adds what a refusal by a unique index over several keys may depend on, besides the value that was to be set: any
     /// value under its other keys.
     fn track_refusal(&self, key: KeyId) {
         for index in self.store().indexes().into_iter().filter(|index| index.unique && index.keys.contains(&key)) {
@@ -558,39 +573,40 @@ impl Transaction {
         self.write(|writer| writer.remove_meta_property(vertex, key, ordinal, meta_key), looks)
     }
 
-    /// Deletes a vertex with its edges; nothing happens where this transaction sees no such vertex.
+    /// Deletes a vertex with its edges. If this transaction sees no such vertex, nothing happens.
     pub fn delete_vertex(&self, vertex: VertexId) -> Result<()> {
         let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementId::Vertex(vertex)));
         self.write(|writer| writer.delete_vertex(vertex), looks)
     }
 
-    /// Deletes an edge; nothing happens where this transaction sees no such edge.
+    /// Deletes an edge. If this transaction sees no such edge, nothing happens.
     pub fn delete_edge(&self, edge: EdgeId) -> Result<()> {
         let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementId::Edge(edge)));
         self.write(|writer| writer.delete_edge(edge), looks)
     }
 
-    /// Takes everything back.
+    /// Rolls the transaction back.
     pub fn rollback(self) {
-        // What is to be done is done by `drop`.
+        // `drop` does the work.
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if !self.ended && self.doomed.get().is_none() {
+        if !self.ended && self.abort_cause.get().is_none() {
             let log = self.take_log();
             if log.is_empty() {
-                // It has no claims, so nobody asks what became of it.
+                // It has no claims, so no transaction looks its status up.
                 self.shared.counters.read_only.add();
             } else {
-                self.shared.status.set(self.slot(), Status::Aborted);
+                // TXN-12: the status before the claims are taken back.
+                self.shared.status.set(self.entry(), Status::Aborted);
                 self.shared.store.rollback(&log, self.number());
                 self.shared.counters.count_abort(AbortCause::Rollback);
                 self.shared.store.retire_aborted(log);
             }
         }
-        self.shared.status.release(self.slot());
+        self.shared.status.release(self.entry());
     }
 }
 

@@ -1,18 +1,25 @@
-//! Validation: whether what a transaction read is still so at its place in the order of commits.
+//! Validation: whether the reads of a transaction still hold at its place in the order of commits.
 //!
-//! The validator looks at every timestamp between its begin and its own. A write set that changes what it read, at a
-//! timestamp after the moment the item was read at, is a conflict: with a committed transaction it is final; with one
-//! that is validating too, the validator goes on and depends on the other's abort (*optimistic validation*).
-//! Dependencies point to lower timestamps only, so nobody waits in a circle, and they are at most as many as
-//! validators at a time.
+//! The validator looks at every timestamp between its begin and its own. A write set that changes an item after the
+//! timestamp the item was read at is a conflict:
 //!
-//! What is older than the ring of recent commits is looked at in the history (`history`), many timestamps at a time. There
-//! everything is decided. It knows of an item when it was changed last, so a transaction without writes, whose place is
-//! at its last pre-read, may conflict with a change that came after that. A transaction with writes has a place after all
-//! of the history.
+//! | the writer is | the validator |
+//! |---|---|
+//! | committed | aborts |
+//! | validating, optimistic validation on | goes on, and may commit only if the writer aborts |
+//! | validating, optimistic validation off | aborts |
+//! | aborted | ignores it |
 //!
-//! It works in portions: what was published before the validator draws its own timestamp is looked at before, so that
-//! the part in which others have to wait for it is short even for large read sets.
+//! - **TXN-10.** A dependency points to a lower timestamp. So waiting validators form no circle, and a transaction
+//!   depends on at most as many others as validate at a time.
+//!
+//! Timestamps older than the ring of recent commits are looked up in the history, many at a time; all of them are
+//! decided. The history knows of an item when it was last changed. So a transaction without writes, whose place is at
+//! its last pre-read, may abort because of a change after that. A transaction with writes has its place after all of
+//! the history.
+//!
+//! Validation works in portions. What was published before the validator draws its timestamp is checked before, so that
+//! the time in which other transactions have to wait for it is short even for a large read set.
 
 use mangrove_graph::Error;
 use mangrove_store::access_set::ReadTimestamps;
@@ -20,39 +27,47 @@ use mangrove_store::access_set::ReadTimestamps;
 use crate::counters::{AbortCause, Counters};
 use crate::outcome::Outcome;
 use crate::reads::{KnownNames, ReadSet};
-use crate::recent::{Met, RecentCommits};
+use crate::recent::{RecentCommits, RingLookup};
 use crate::sync::Ordering;
 
-/// A validation on its way.
+/// A validation in progress.
 #[derive(Debug)]
 pub(crate) struct Validation {
     reads: ReadSet,
-    /// The reads as the history is asked for them; made when it is.
-    moments: Option<ReadTimestamps>,
+    /// The reads in the form in which the history is searched; made at the first search.
+    read_timestamps: Option<ReadMoments>,
     begin_ts: u64,
-    /// How many names there were when the transaction began.
+    /// The names of the catalog when the transaction began.
     known: KnownNames,
-    /// Whether a conflict with another validator becomes a dependency.
+    /// True if a conflict with another validator becomes a dependency.
     is_optimistic: bool,
-    /// Everything up to here was looked at.
+    /// Everything up to here was compared.
     checked: u64,
-    /// The validators that must abort.
-    rivals: Vec<u64>,
+    /// Commit timestamps of the validators that must abort.
+    must_abort: Vec<u64>,
 }
 
 impl Validation {
-    /// Validates reads of a transaction that began at `begin_ts`.
+    /// Validates the reads of a transaction that began at `begin_ts`.
     pub(crate) fn new(mut reads: ReadSet, begin_ts: u64, known: KnownNames, is_optimistic: bool) -> Self {
         reads.freeze();
-        Validation { reads, moments: None, begin_ts, known, is_optimistic, checked: begin_ts, rivals: Vec::new() }
+        Validation {
+            reads,
+            read_timestamps: None,
+            begin_ts,
+            known,
+            is_optimistic,
+            checked: begin_ts,
+            must_abort: Vec::new(),
+        }
     }
 
-    /// What is validated.
+    /// The reads that are validated.
     pub(crate) fn reads(&self) -> &ReadSet {
         &self.reads
     }
 
-    /// Looks at the timestamps up to and including `ts`, which must have been published.
+    /// Compares the reads with the write sets up to and including `ts`, which must have been published.
     pub(crate) fn check_to(&mut self, recent: &RecentCommits, ts: u64) -> Result<(), AbortCause> {
         while self.checked < ts {
             if self.checked < recent.history().merged() {
@@ -64,12 +79,12 @@ impl Validation {
         Ok(())
     }
 
-    /// Looks at the history, all of it.
+    /// Compares the reads with all of the history.
     fn check_history(&mut self, recent: &RecentCommits) -> Result<(), AbortCause> {
         let blocks = recent.history().since(self.checked).ok_or(AbortCause::TooOld)?;
-        let moments = self.moments.get_or_insert_with(|| self.reads.moments(self.begin_ts));
+        let read_timestamps = self.read_timestamps.get_or_insert_with(|| self.reads.read_timestamps(self.begin_ts));
         for block in &blocks {
-            if self.reads.meets_merged(block.writes(), moments, self.begin_ts, self.known) {
+            if self.reads.meets_merged(block.writes(), read_timestamps, self.begin_ts, self.known) {
                 return Err(AbortCause::ReadConflict);
             }
             self.checked = block.last();
@@ -77,30 +92,30 @@ impl Validation {
         Ok(())
     }
 
-    /// Looks at a timestamp in the ring. False if it was moved into the history meanwhile.
+    /// Compares the reads with one timestamp in the ring. Returns false if it has been moved into the history.
     fn check(&mut self, recent: &RecentCommits, ts: u64) -> Result<bool, AbortCause> {
         let known = self.known;
-        match recent.meet(ts, |signature, newest| self.reads.may_meet(signature, newest, known)) {
-            Met::Nothing => Ok(true),
-            Met::Gone if ts <= recent.history().merged() => Ok(false),
-            Met::Gone => Err(AbortCause::TooOld),
-            Met::Writes(writes, _) if !self.reads.meets(&writes, ts, known) => Ok(true),
-            Met::Writes(_, Outcome::Validating) if self.is_optimistic => {
-                // Relied on to commit, and to abort: that cannot be.
-                if self.reads.writers().contains(&ts) {
+        match recent.look_up(ts, |signature, newest| self.reads.may_meet(signature, newest, known)) {
+            RingLookup::Nothing => Ok(true),
+            RingLookup::NotInRing if ts <= recent.history().merged() => Ok(false),
+            RingLookup::NotInRing => Err(AbortCause::TooOld),
+            RingLookup::Writes(writes, _) if !self.reads.meets(&writes, ts, known) => Ok(true),
+            RingLookup::Writes(_, Outcome::Validating) if self.is_optimistic => {
+                // One of the reads relied on its commit, another on its abort: this transaction cannot commit.
+                if self.reads.must_commit().contains(&ts) {
                     return Err(AbortCause::ReadConflict);
                 }
-                self.rivals.push(ts);
+                self.must_abort.push(ts);
                 Ok(true)
             }
-            Met::Writes(..) => Err(AbortCause::ReadConflict),
+            RingLookup::Writes(..) => Err(AbortCause::ReadConflict),
         }
     }
 
-    /// Waits for those this transaction hangs on.
+    /// Waits for the outcomes of the transactions that this one depends on. Fails if one ended the other way.
     pub(crate) fn await_dependencies(&self, recent: &RecentCommits, counters: &Counters) -> Result<(), AbortCause> {
-        await_all(recent, counters, self.reads.writers(), Outcome::Committed)?;
-        await_all(recent, counters, &self.rivals, Outcome::Aborted)
+        await_all(recent, counters, self.reads.must_commit(), Outcome::Committed)?;
+        await_all(recent, counters, &self.must_abort, Outcome::Aborted)
     }
 }
 
@@ -118,7 +133,7 @@ fn await_all(recent: &RecentCommits, counters: &Counters, others: &[u64], wanted
     Ok(())
 }
 
-/// The error for a cause that validation found.
+/// The error that the client gets for a cause found by validation.
 pub(crate) fn abort_error(cause: AbortCause) -> Error {
     let message = match cause {
         AbortCause::ReadConflict => {

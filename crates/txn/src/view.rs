@@ -1,7 +1,7 @@
-//! [`GraphView`] of a transaction: the store's view at its snapshot, as long as the transaction is alive.
+//! [`GraphView`] of a transaction: the store's view at its snapshot, for as long as the transaction is alive.
 //!
-//! For a serializable transaction that may write, every read says what could change it: see `tracking`. What is
-//! immutable (labels, ids, the ends of edges) is read without a trace.
+//! For a serializable transaction that may write, every read also adds to the read set the items that could change its
+//! result (`tracking`). Immutable facts (labels, ids, the ends of edges) are read without an item.
 
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
@@ -139,17 +139,17 @@ impl GraphView for Transaction {
         request: &AdjacencyRequest,
         each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
     ) -> Result<()> {
-        // All lists of all those vertices: what changes one of them changes a scan.
+        // Every list of all those vertices: a change of one of them changes one of these scans.
         self.track_scan(ElementKind::Vertex, &request.vertices, |set| Item::scan(ElementKind::Vertex, set));
         self.track_scan(ElementKind::Edge, &request.labels, |set| Item::scan(ElementKind::Edge, set));
         self.check_alive()?;
-        // It pins a page at a time, since a walk may take long.
-        self.peek().for_each_adjacency(request, &mut |runs| {
-            self.check_age()?;
+        // The walk pins one page at a time, since it may take long.
+        self.view_unchecked().for_each_adjacency(request, &mut |runs| {
+            self.check_not_expired()?;
             each(runs)
         })?;
-        // Of pages that were collected under it the walk may have shown nothing.
-        self.check_age()
+        // If the transaction expired, the walk may have missed elements of pages that were collected.
+        self.check_not_expired()
     }
 
     fn degrees(
@@ -250,17 +250,17 @@ impl GraphView for Transaction {
     }
 
     fn vertex_indexes(&self) -> Vec<IndexInfo> {
-        self.peek().vertex_indexes()
+        self.view_unchecked().vertex_indexes()
     }
 
     fn statistics(&self) -> Statistics {
-        self.peek().statistics()
+        self.view_unchecked().statistics()
     }
 }
 
 impl Transaction {
-    /// The graph as [`Transaction::view`] shows it. Where there are no own writes the store is told that there will be none:
-    /// then it knows most counts.
+    /// The graph as [`Transaction::view`] shows it. If the transaction has written nothing, the store is told that it
+    /// has no own writes: it then knows most counts without looking at the elements.
     fn view_for_counts(&self) -> Result<PinnedView<'_>> {
         self.check_alive()?;
         match self.has_writes() {
@@ -292,10 +292,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// What a look for values in a range may miss.
+    /// Adds what a search for values in a range may miss.
     fn track_values(&self, kind: ElementKind, labels: &LabelFilter, key: KeyId, range: &IndexRange) {
         if self.tracking().is_some_and(Tracking::sets_newer) {
-            // The element itself may be missed, so that what has added it is a conflict.
+            // The search may miss an element itself, so the insertion of the element must be a conflict.
             self.track_scan(kind, labels, |set| Item::scan(kind, set));
         }
         match range {
@@ -308,13 +308,15 @@ impl Transaction {
         }
     }
 
-    /// What an index is asked for: whatever joins or leaves the answer writes one of these values.
+    /// Adds the values that an index search asks for: every write that changes its result writes one of them.
     fn track_index(&self, index: IndexId, prefix: &[Value], range: &IndexRange) {
         if self.tracking().is_none() {
             return;
         }
-        // An index that is not there is no read.
-        let Some(info) = self.peek().vertex_indexes().into_iter().find(|info| info.id == index) else { return };
+        // A search in an index that does not exist reads nothing.
+        let Some(info) = self.view_unchecked().vertex_indexes().into_iter().find(|info| info.id == index) else {
+            return;
+        };
         let labels = match info.label {
             None => LabelFilter::Any,
             Some(label) => LabelFilter::Sets(self.catalog().label_sets_with_any(&[label]).into()),

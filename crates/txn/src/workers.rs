@@ -1,6 +1,17 @@
-//! The threads that collect garbage for one graph: when they start, wake, rest and stop.
+//! The threads that collect garbage for one graph: when they start, wake, pause and stop.
 //!
-//! What a round does is the graph's ([`Rounds`]). Workers hold the graph weakly: they end with its last handle.
+//! ```text
+//!  none ──garbage worth a worker──▶ waiting ──woken, or a tick──▶ working rounds ──nothing left──▶ waiting
+//!                                      └──────── the last handle of the graph is dropped ──▶ stopped
+//! ```
+//!
+//! A worker starts when there is work for it, and stays. Committers wake it when they find work waiting, and it looks
+//! around on its own at each tick. It works in short rounds and pauses after each for as long as the round took, so
+//! that it uses at most half a core. It works without pauses only while commits outrun it. A graph that never had work
+//! for a worker has no thread; the garbage of each thread's last few hundred writes then stays until that thread writes
+//! more.
+//!
+//! The graph decides what a round does ([`Rounds`]). Workers hold the graph weakly, so they end with its last handle.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +22,11 @@ use std::time::{Duration, Instant};
 use mangrove_failpoint::{Point, check};
 use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// How often a worker looks around without being woken: looking at a large graph that rests is not free, so each look
-/// that finds nothing makes the next one come later.
+/// How often a worker looks around without being woken. Each look that finds nothing doubles the time to the next one,
+/// up to `TICK_MAX`: looking at a large idle graph is not free.
 const TICK: Duration = Duration::from_millis(50);
 const TICK_MAX: Duration = Duration::from_millis(3_200);
-/// The largest number of workers that collect garbage; beyond it they would only wait for one another.
+/// The largest number of workers of a graph. More would only wait for one another.
 pub const GC_WORKERS_MAX: usize = 16;
 
 /// A graph whose garbage workers collect, in rounds.
@@ -23,26 +34,28 @@ pub(crate) trait Rounds: Send + Sync + 'static {
     /// The workers of this graph.
     fn workers(&self) -> &Workers;
 
-    /// How many workers the settings ask for.
+    /// The number of workers that the settings ask for.
     fn workers_wanted(&self) -> usize;
 
     /// Returns true if the settings allow collection.
     fn is_enabled(&self) -> bool;
 
-    /// Returns true if commits outrun the workers, so that they do not rest between rounds.
+    /// Returns true if commits outrun the workers, so that they do not pause between rounds.
     fn is_in_hurry(&self) -> bool;
 
-    /// Works one round, with `all` also what is too little for a batch. Returns true if another round is worth it.
+    /// Works one round. With `all`, the round also finishes what is too little for a batch. Returns true if another
+    /// round is worth it.
     fn work(&self, all: bool) -> bool;
 }
 
-/// What workers wait on.
+/// The condition that workers wait on.
 #[derive(Debug, Default)]
 struct Signal {
     state: Mutex<WorkersState>,
     changed: Condvar,
 }
 
+/// The state that [`Signal`] guards.
 #[derive(Debug, Default)]
 struct WorkersState {
     stop: bool,
@@ -55,9 +68,10 @@ struct WorkersState {
 pub(crate) struct Workers {
     signal: Arc<Signal>,
     workers: Mutex<Vec<JoinHandle<()>>>,
-    /// Shared by workers while they work a round, so that who collects everything has it all to itself.
+    /// Read-locked by a worker during a round. Write-locked by a caller that collects everything, so that it works
+    /// alone.
     rounds: RwLock<()>,
-    /// Whether a worker was ever wanted: the first finds what is too little for anybody to be woken.
+    /// True if a worker was ever wanted. The first one also finds garbage that is too little to wake a worker for.
     started: AtomicBool,
 }
 
@@ -67,24 +81,25 @@ impl Workers {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// Held during a round.
+    /// Locks for one round.
     pub(crate) fn round(&self) -> RwLockReadGuard<'_, ()> {
         self.rounds.read()
     }
 
-    /// Waits for the rounds under way; none begins while the guard lives.
+    /// Waits for the rounds under way. None begins while the guard lives.
     pub(crate) fn pause_rounds(&self) -> RwLockWriteGuard<'_, ()> {
         self.rounds.write()
     }
 
-    /// Starts the workers if there are none. Unlike a wake-up it never puts off the look around that they take by themselves.
+    /// Starts the workers if there are none. Unlike `wake`, this never delays the look around that running workers take
+    /// by themselves.
     pub(crate) fn start<G: Rounds>(&self, graph: &Arc<G>) {
         if !self.are_started() {
             self.wake(graph);
         }
     }
 
-    /// Wakes the workers, and starts those that the settings ask for and that are not there yet.
+    /// Wakes the workers, and starts those that the settings ask for.
     #[cold]
     pub(crate) fn wake<G: Rounds>(&self, graph: &Arc<G>) {
         let wanted = graph.workers_wanted().min(GC_WORKERS_MAX);
@@ -100,7 +115,7 @@ impl Workers {
             state.woken = true;
         }
         self.signal.changed.notify_all();
-        // Whoever has the lock is starting them.
+        // The thread that has the lock is starting them.
         let Some(mut workers) = self.workers.try_lock() else { return };
         while workers.len() < wanted {
             let index = workers.len();
@@ -111,10 +126,10 @@ impl Workers {
             });
             match worker {
                 Ok(worker) => workers.push(worker),
-                // The machine has no more threads: those there are, or the next wake-up, will do.
+                // The machine has no more threads: the running workers, or the next wake-up, must do.
                 Err(_) => {
                     if workers.is_empty() {
-                        // No thread will take the wake-up: the next one must try again.
+                        // No thread takes this wake-up, so the next one must try again.
                         self.signal.state.lock().woken = false;
                         self.started.store(false, Ordering::Relaxed);
                     }
@@ -130,16 +145,16 @@ impl Drop for Workers {
         self.signal.state.lock().stop = true;
         self.signal.changed.notify_all();
         for worker in self.workers.get_mut().drain(..) {
-            // The last handle of the graph may have been a worker's own, for the time of a round.
+            // A worker may hold the last handle of the graph itself, during a round.
             if worker.thread().id() != std::thread::current().id() {
-                // A worker that panicked has said so itself; the graph goes down without it.
+                // The panic of a worker was reported already; the graph closes without it.
                 let _ = worker.join();
             }
         }
     }
 }
 
-/// A worker's life.
+/// The life of a worker: wait, work rounds, until told to stop.
 fn live<G: Rounds>(index: usize, signal: &Signal, graph: &Weak<G>) {
     let mut tick = TICK;
     loop {
@@ -157,11 +172,11 @@ fn live<G: Rounds>(index: usize, signal: &Signal, graph: &Weak<G>) {
         let is_wanted = index < graph.workers_wanted();
         if !is_wanted || !graph.is_enabled() {
             drop(graph);
-            rest(signal, TICK);
+            pause(signal, TICK);
             continue;
         }
         tick = if woken { TICK } else { (tick * 2).min(TICK_MAX) };
-        // A tick finishes what is too little for a batch.
+        // A tick also finishes what is too little for a batch.
         while is_left_some_unless_it_panics(&*graph, !woken) && !signal.state.lock().stop {
             tick = TICK;
             if graph.is_in_hurry() {
@@ -171,25 +186,25 @@ fn live<G: Rounds>(index: usize, signal: &Signal, graph: &Weak<G>) {
     }
 }
 
-/// Works a round. One that panics has said so, and is over; the worker tries again at its next tick, for without workers
-/// garbage would pile up until the graph has no memory left.
+/// Works a round. If it panics, the panic is reported and the round is over; the worker tries again at its next tick.
+/// Without workers garbage would grow until the graph has no memory left.
 fn is_left_some_unless_it_panics(graph: &impl Rounds, all: bool) -> bool {
     catch_unwind(AssertUnwindSafe(|| is_left_some_after_a_round(graph, all))).unwrap_or(false)
 }
 
-/// Works a round and rests for as long.
+/// Works a round and pauses for as long as it took.
 fn is_left_some_after_a_round(graph: &impl Rounds, all: bool) -> bool {
     #[allow(clippy::disallowed_methods, reason = "how long to rest decides nothing that can be observed in data")]
     let begun = Instant::now();
     let worked = graph.work(all);
     if worked && !graph.is_in_hurry() {
-        rest(&graph.workers().signal, begun.elapsed());
+        pause(&graph.workers().signal, begun.elapsed());
     }
     worked
 }
 
-/// Waits, unless it is time to stop.
-fn rest(signal: &Signal, time: Duration) {
+/// Waits for a time, or until it is time to stop.
+fn pause(signal: &Signal, time: Duration) {
     let mut state = signal.state.lock();
     if !state.stop {
         // A wake-up that comes now is not lost: it is a flag.

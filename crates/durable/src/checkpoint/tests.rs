@@ -54,7 +54,7 @@ impl Kept {
 
     /// Takes a checkpoint with transactions in between; what it should have.
     fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
-        let held = self.manager.hold_snapshot().unwrap();
+        let held = self.manager.begin_protected_read().unwrap();
         let expected = dump(&held);
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1), held: Some(held) };
         let (manager, store) = (&self.manager, self.manager.store());
@@ -90,7 +90,7 @@ impl Kept {
 
 /// Takes a checkpoint with nothing in between.
 fn take_quietly(kept: &mut Kept) -> Option<CheckpointReport> {
-    let held = kept.manager.hold_snapshot().unwrap();
+    let held = kept.manager.begin_protected_read().unwrap();
     let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1), held: Some(held) };
     kept.checkpoints.take(&kept.disk, kept.manager.store(), snapshot, &mut || Ok(())).unwrap()
 }
