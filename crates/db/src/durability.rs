@@ -34,7 +34,7 @@ pub struct Durability {
 impl Durability {
     /// The directory of the checkpoint files.
     pub fn checkpoint_directory(&self) -> PathBuf {
-        self.directory.join(mangrove_durable::checkpoint::SEGMENT_DIR)
+        self.directory.join(mangrove_durable::checkpoint::CHECKPOINT_DIR)
     }
 
     /// The reason why the graph refuses writes, if it does.

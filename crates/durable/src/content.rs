@@ -1,9 +1,9 @@
-//! What is behind the checksums, read from bytes that no checksum guards.
+//! The decoders below the checksums, for fuzzing: they read bytes that no checksum guards.
 //!
-//! A checksum keeps damage from the decoders, not malice, and a decoder that trusts it turns one wrong byte in memory
-//! before it was taken into a crash of every recovery after. So the decoders must refuse whatever is not theirs, and
-//! `fuzz/` shows them anything: these functions are its way in. Each writes what it read and reads that again, which must
-//! be the same.
+//! A checksum protects decoders from damage but not from malice. A decoder that trusted it would also turn one wrong
+//! byte in memory, written before the checksum was computed, into a crash of every later recovery. So a decoder must
+//! refuse whatever it did not write, and must not panic. `fuzz/` calls these functions with arbitrary bytes. Each
+//! writes what it read and reads that again; the results must be equal.
 
 use mangrove_store::{Store, StoreOptions};
 
@@ -14,7 +14,7 @@ use crate::codec::{
 };
 use crate::log::record::{Record, read_record};
 
-/// Reads a record of the log, and what a commit left.
+/// Decodes a log record and, if it is a commit, its redo entries.
 pub fn record(bytes: &[u8]) -> Result<(), Malformed> {
     if let Record::Commit(commit) = read_record(bytes)? {
         commit.each_redo(|_| Ok::<(), Malformed>(()))?;
@@ -22,18 +22,18 @@ pub fn record(bytes: &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Reads the image of a page.
+/// Decodes a page image.
 pub fn page(bytes: &[u8]) -> Result<(), Malformed> {
     again(bytes, read_image, put_image)
 }
 
-/// Reads the names of a graph and what its indexes are like.
+/// Decodes the names, indexes and schema rules of a graph.
 pub fn names(bytes: &[u8]) -> Result<(), Malformed> {
     let store = Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() });
     read_names(bytes, store.catalog()).map(drop)
 }
 
-/// Reads a value, the content of a cell, an id that users see, and an index.
+/// Decodes a value, the content under a key, a user id, and an index.
 pub fn values(bytes: &[u8]) -> Result<(), Malformed> {
     let read = again(bytes, read_value, put_value);
     let content = again(bytes, read_content, put_content);
@@ -42,11 +42,11 @@ pub fn values(bytes: &[u8]) -> Result<(), Malformed> {
     read.and(content).and(id).and(index)
 }
 
-/// Reads, writes and reads.
+/// Reads, writes and reads again.
 ///
 /// # Panics
 ///
-/// If that is not the same.
+/// If the two results differ.
 fn again<T>(
     bytes: &[u8],
     read: impl Fn(&mut Reader<'_>) -> Result<T, Malformed>,
@@ -56,7 +56,7 @@ fn again<T>(
     let (mut once, mut twice) = (Vec::new(), Vec::new());
     put(&first, &mut once);
     let second = read(&mut Reader::new(&once)).expect("what was written can be read");
-    // Compared as bytes: a value that is no number is not equal to itself.
+    // Compared as bytes, because NaN is not equal to itself.
     put(&second, &mut twice);
     assert_eq!(once, twice, "what was read, written and read again is not the same");
     Ok(())

@@ -1,4 +1,6 @@
-//! Words for stored bytes that are not what was written, and for panics that are told as errors.
+//! Errors for damaged files and unknown formats, and the text of a panic that becomes an error.
+//!
+//! Every error for stored bytes names the file and the byte offset (LOG-43).
 
 use std::any::Any;
 
@@ -15,7 +17,7 @@ pub(crate) fn damaged(disk: &dyn Disk, path: &str, offset: u64, what: impl std::
     )
 }
 
-/// The error for a file of a format that this version does not know.
+/// The error for a file of a format that this version does not know (LOG-44).
 pub(crate) fn unknown_format(disk: &dyn Disk, path: &str, found: u64, known: u64) -> Error {
     let file = disk.describe(path);
     Error::unsupported(format!(
@@ -24,7 +26,7 @@ pub(crate) fn unknown_format(disk: &dyn Disk, path: &str, found: u64, known: u64
     ))
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")

@@ -1,18 +1,19 @@
-//! A graph that outlives its process: recovery, log and checkpoints under one roof.
+//! A durable graph: recovery, log and checkpoints together.
 //!
 //! ```text
 //! open:   newest manifest ──▶ recover ──▶ new epoch (manifest N+1) ──▶ cut the log's torn end ──▶ new segment ──▶ transactions
 //! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes`, or `checkpoint_after` has passed ──▶ checkpoint
-//!         ──▶ what it covers goes
+//!         ──▶ remove what it covers
 //! ```
 //!
-//! The epoch is claimed before anything else is changed: of two processes that open one database, the second one's
-//! manifest stands in the way of the first one's next. On a local disk [`crate::lock`] keeps them apart to begin with.
+//! The fencing epoch is claimed before anything else is changed (LOG-31). On a local disk [`crate::lock`] already keeps
+//! a second process away.
 //!
-//! A bulk load writes no log. It is durable when a checkpoint of it is, and only then transactions may begin: a crash
-//! before leaves the empty graph.
+//! A bulk load writes no log. It is durable when a checkpoint of it is, and only then transactions may begin: after a
+//! crash before that, the graph is empty.
 //!
-//! Lock order: the turn to take a checkpoint is held through all of its I/O, and nobody who has another lock asks for it.
+//! Lock order: the lock on the checkpoint state is held through all I/O of a checkpoint, and no thread asks for it with
+//! another lock held.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -28,7 +29,7 @@ use mangrove_txn::{RecentOptions, TransactionManager};
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, SEGMENT_DIR, clean_up};
+use crate::checkpoint::{CHECKPOINT_DIR, CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
 use crate::damage::panic_text;
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
@@ -36,34 +37,34 @@ use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
-/// How often the log's length is looked at.
+/// How often the background thread looks at the length of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// After a checkpoint failed, so many looks pass before it is tried again.
+/// How many looks pass after a failed checkpoint before the next attempt.
 const LOOKS_AFTER_FAILURE: u32 = 20;
 
-/// How a durable graph is to be.
+/// The options of a durable graph.
 #[derive(Clone, Debug)]
 pub struct DurableOptions {
-    /// How many tablets a new graph gets; one that exists keeps its number.
+    /// The number of tablets of a new graph. An existing graph keeps its number.
     pub tablet_count: u16,
-    /// Writes are refused while the graph uses this much memory.
+    /// Writes are refused while the graph uses more memory than this.
     pub memory_limit_bytes: u64,
-    /// The process's budget of memory, in which the graph counts.
+    /// The memory budget of the process, which the graph draws on.
     pub memory_budget: MemoryBudget,
-    /// At what sizes structures of the store take another form.
+    /// The sizes at which structures of the store change their form.
     pub sizes: StoreSizes,
-    /// How far back validation looks.
+    /// How recent commits are kept for validation.
     pub recent: RecentOptions,
-    /// The log.
+    /// The options of the log.
     pub log: LogOptions,
-    /// A checkpoint is taken in the background when so many bytes of log have been written since the last one; 0: never.
+    /// A checkpoint is taken in the background when this many bytes of log were written since the last one; 0: never.
     pub checkpoint_log_bytes: u64,
-    /// A checkpoint is taken in the background, too, when so much time has passed since the last one and the log has grown
-    /// by anything; `None`: however long that is.
+    /// A checkpoint is also taken in the background when this much time has passed since the last one and the log has
+    /// grown; `None`: never.
     pub checkpoint_after: Option<Duration>,
-    /// Threads for recovery; 0: one a core.
+    /// Threads of recovery; 0: one per core.
     pub recovery_threads: usize,
-    /// The identity of a database that is made; `None`: a random one. A given one makes the files of a test repeatable.
+    /// The id of a new database; `None`: a random one. A fixed one makes the files of a test repeatable.
     pub new_database: Option<Uuid>,
 }
 
@@ -85,7 +86,7 @@ impl Default for DurableOptions {
 }
 
 impl DurableOptions {
-    /// Those of recovery.
+    /// The options of recovery.
     pub(crate) fn of_recovery(&self) -> RecoveryOptions {
         let threads = match self.recovery_threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -100,20 +101,20 @@ impl DurableOptions {
     }
 }
 
-/// What the checkpoints need of a graph.
+/// The disk, log and checkpoints of a graph, shared with the background thread.
 #[derive(Debug)]
-struct Inner {
+struct DurableCore {
     disk: Arc<dyn Disk>,
     log: Arc<Log>,
-    /// The turn to take a checkpoint.
+    /// Locked while a checkpoint is taken.
     checkpoints: Mutex<Checkpoints>,
-    progress: Mutex<Progress>,
+    progress: Mutex<CheckpointProgress>,
     changed: Condvar,
 }
 
-/// What the background thread and those who ask know.
+/// The progress of checkpoints, for the background thread and for status reports.
 #[derive(Debug, Default)]
-struct Progress {
+struct CheckpointProgress {
     is_closing: bool,
     /// The log's bytes at the last checkpoint.
     log_bytes: u64,
@@ -122,23 +123,23 @@ struct Progress {
     trouble: Option<Error>,
 }
 
-/// What there is to know about checkpoints.
+/// The status of checkpoints.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckpointStatus {
     /// Checkpoints taken since the graph was opened.
     pub taken: u64,
-    /// The last of them.
+    /// The last one.
     pub last: Option<CheckpointReport>,
     /// Bytes of log written since.
     pub log_bytes: u64,
-    /// Why the last try failed, if it did. It is tried again.
+    /// The error of the last attempt, if it failed. There will be another attempt.
     pub trouble: Option<Error>,
 }
 
-/// See the module. Dropping it ends the background work; what is acknowledged is durable at any time.
+/// An open durable graph. Dropping it ends the background work. Everything acknowledged is durable at any time.
 #[derive(Debug)]
 pub struct Durable {
-    inner: Arc<Inner>,
+    inner: Arc<DurableCore>,
     manager: TransactionManager,
     recovery: RecoverySummary,
     database: Uuid,
@@ -147,7 +148,7 @@ pub struct Durable {
 }
 
 impl Durable {
-    /// Opens the graph on a disk, or makes a new one on an empty disk. The caller keeps other processes away
+    /// Opens the graph on a disk, or creates one on an empty disk. The caller keeps other processes away
     /// ([`crate::lock`]). `progress` is called from several threads.
     pub fn open(
         disk: Arc<dyn Disk>,
@@ -161,10 +162,11 @@ impl Durable {
         let Recovered { store, mut checkpoints, summary } =
             recover(&*disk, &manifest, options.of_recovery(), progress)?;
         reach(Point::Recovered);
+        // LOG-42: nothing was changed until here. LOG-31: the epoch before anything else.
         checkpoints.begin_epoch(&*disk)?;
         reach(Point::RecoveryEpoch);
-        // Where nothing was ever in it, somebody may have tidied it away.
-        disk.create_dir(SEGMENT_DIR)?;
+        // If the directory was always empty, it may have been removed.
+        disk.create_dir(CHECKPOINT_DIR)?;
         summary.log.cut(&*disk)?;
         clean_up(&*disk, checkpoints.manifest())?;
         let store = Arc::new(store);
@@ -180,13 +182,13 @@ impl Durable {
         let log = Arc::new(Log::open(disk.clone(), store.clone(), start, options.log.clone())?);
         let manager = TransactionManager::with_log(store, options.recent, summary.last_ts, log.clone());
         let (checkpoints, progress) = (Mutex::new(checkpoints), Mutex::default());
-        let inner = Arc::new(Inner { disk, log, checkpoints, progress, changed: Condvar::new() });
+        let inner = Arc::new(DurableCore { disk, log, checkpoints, progress, changed: Condvar::new() });
         let loaded = inner.clone();
         manager.after_load(Box::new(move |store, now| loaded.checkpoint_loaded(store, now)));
-        let due = Due { log_bytes: options.checkpoint_log_bytes, after: options.checkpoint_after };
-        let background = match due.is_ever() {
+        let policy = CheckpointPolicy { log_bytes: options.checkpoint_log_bytes, after: options.checkpoint_after };
+        let background = match policy.is_ever() {
             false => None,
-            true => Some(start_background(inner.clone(), manager.clone(), due)?),
+            true => Some(start_background(inner.clone(), manager.clone(), policy)?),
         };
         Ok(Durable { inner, manager, recovery: summary, database: manifest.database, epoch, background })
     }
@@ -196,32 +198,33 @@ impl Durable {
         &self.manager
     }
 
-    /// What was found when the graph was opened.
+    /// What recovery found when the graph was opened.
     pub fn recovery(&self) -> &RecoverySummary {
         &self.recovery
     }
 
-    /// Which database it is: drawn when it was made.
+    /// The id of the database, drawn when it was created.
     pub fn database(&self) -> Uuid {
         self.database
     }
 
-    /// Which opening of the database this is.
+    /// The fencing epoch: the number of this opening of the database.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The log.
+    /// The state and counters of the log.
     pub fn log_status(&self) -> DurabilityStatus {
         self.inner.log.status()
     }
 
-    /// The checkpoints.
+    /// The status of checkpoints.
     pub fn checkpoint_status(&self) -> CheckpointStatus {
         self.inner.checkpoint_status()
     }
 
-    /// Takes a checkpoint now, on this thread; `None` where there is nothing new. Waits for one that is being taken.
+    /// Takes a checkpoint now, on this thread. Returns `None` if nothing has changed. Waits for a checkpoint that is
+    /// being taken.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
         self.inner.checkpoint(&self.manager)
     }
@@ -232,17 +235,18 @@ impl Drop for Durable {
         self.inner.progress.lock().is_closing = true;
         self.inner.changed.notify_all();
         if let Some(background) = self.background.take() {
-            // One that panicked has said so.
+            // A panic was reported already.
             let _ = background.join();
         }
-        // A collector may hold the transactions, and with them the log, a moment longer than the directory's lock is held.
+        // A collector may keep the transactions, and with them the log, alive a little longer than the lock on the
+        // directory.
         self.inner.log.close();
     }
 }
 
-/// Makes a new database on an empty disk: the first segment of its log, then its first manifest.
+/// Creates a database on an empty disk: the first segment of its log, then its first manifest (LOG-5).
 fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
-    let segment = disk.list(SEGMENT_DIR)?.first().map(|name| format!("{SEGMENT_DIR}/{name}"));
+    let segment = disk.list(CHECKPOINT_DIR)?.first().map(|name| format!("{CHECKPOINT_DIR}/{name}"));
     if let Some(path) = segment.map_or_else(|| log::remains(disk), |path| Ok(Some(path)))? {
         let message = format!(
             "{} has no manifest, and yet there is {}: the manifests of this database were lost; restore it from a \
@@ -252,17 +256,17 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
         );
         return Err(Error::new(ErrorKind::Damaged, message));
     }
-    for directory in [MANIFEST_DIR, SEGMENT_DIR] {
+    for directory in [MANIFEST_DIR, CHECKPOINT_DIR] {
         disk.create_dir(directory)?;
     }
     disk.sync_dir("")?;
     let manifest = Manifest::first(options.new_database.unwrap_or_else(draw_uuid), options.tablet_count);
-    log::found(disk, manifest.database)?;
+    log::create_first_segment(disk, manifest.database)?;
     manifest.put(disk)?;
     Ok(manifest)
 }
 
-/// A random (version 4) UUID, of the randomness that hash maps are seeded with.
+/// A random (version 4) UUID, from the randomness that seeds hash maps.
 fn draw_uuid() -> Uuid {
     let word = || RandomState::new().build_hasher().finish();
     let mut bytes = [0; 16];
@@ -271,8 +275,9 @@ fn draw_uuid() -> Uuid {
     uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
-impl Inner {
-    /// Takes a checkpoint. A panic ends it as an error does: the last one counts, and the next one is tried.
+impl DurableCore {
+    /// Takes a checkpoint. A panic ends it as an error does: the last checkpoint counts, and there will be another
+    /// attempt.
     fn checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
         catch_unwind(AssertUnwindSafe(|| self.try_checkpoint(manager))).unwrap_or_else(|panic| {
             let error = Error::bug(format!("a checkpoint: {}", panic_text(&*panic)));
@@ -283,15 +288,16 @@ impl Inner {
 
     fn try_checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
         let mut checkpoints = self.checkpoints.lock();
-        // The floor before the snapshot: what it leaves out is later than the snapshot.
+        // LOG-6: the floor before the snapshot. Everything that the floor leaves out is in the snapshot.
         let floor = self.log.checkpoint_floor()?;
         reach(Point::CheckpointFloor);
+        // LOG-21: a read-only transaction begins at what is durable.
         let held = manager.begin_protected_read()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
     }
 
-    /// The checkpoint of a graph that was loaded in bulk, while nothing else can happen to it.
+    /// Takes the checkpoint of a graph that was loaded in bulk, while nothing else can change it.
     fn checkpoint_loaded(&self, store: &Store, now: u64) -> Result<()> {
         let mut checkpoints = self.checkpoints.lock();
         let snapshot = CheckpointSnapshot { at_ts: now, floor: self.log.checkpoint_floor()?, held: None };
@@ -310,7 +316,7 @@ impl Inner {
                 Err(Error::new(ErrorKind::Closed, "the database is being closed; what it acknowledged is in the log"))
             }
             false => {
-                // Others first: a checkpoint is in no hurry.
+                // Other threads first: a checkpoint is in no hurry.
                 std::thread::yield_now();
                 Ok(())
             }
@@ -326,7 +332,8 @@ impl Inner {
             Ok(report)
         });
         if taken.is_err() {
-            // What it left takes space; if that cannot be removed now, the next one removes it.
+            // The files of the failed checkpoint take space (LOG-24). If they cannot be removed now, the next one
+            // removes them.
             let _ = clean_up(&*self.disk, checkpoints.manifest());
         }
         let mut progress = self.progress.lock();
@@ -343,7 +350,7 @@ impl Inner {
     }
 
     fn checkpoint_status(&self) -> CheckpointStatus {
-        // Not under the turn: it may be held for long.
+        // Without the lock on the checkpoint state, which may be held for long.
         let written = self.log.status().bytes;
         let progress = self.progress.lock();
         CheckpointStatus {
@@ -355,15 +362,15 @@ impl Inner {
     }
 }
 
-/// When a checkpoint is due.
+/// When the background thread takes a checkpoint.
 #[derive(Clone, Copy, Debug)]
-struct Due {
-    /// Bytes of log since the last one; 0: however many there are.
+struct CheckpointPolicy {
+    /// Bytes of log since the last one; 0: any number.
     log_bytes: u64,
     after: Option<Duration>,
 }
 
-impl Due {
+impl CheckpointPolicy {
     fn is_ever(self) -> bool {
         self.log_bytes > 0 || self.after.is_some()
     }
@@ -374,9 +381,13 @@ impl Due {
     }
 }
 
-fn start_background(inner: Arc<Inner>, manager: TransactionManager, due: Due) -> Result<JoinHandle<()>> {
+fn start_background(
+    inner: Arc<DurableCore>,
+    manager: TransactionManager,
+    policy: CheckpointPolicy,
+) -> Result<JoinHandle<()>> {
     let run = move || {
-        // Time is counted in looks: to be some too late does no harm.
+        // Time is counted in looks: a checkpoint may be late by one look.
         let (mut looks_to_skip, mut looks, mut taken) = (0, 0_u32, 0);
         loop {
             let is_due = {
@@ -387,10 +398,10 @@ fn start_background(inner: Arc<Inner>, manager: TransactionManager, due: Due) ->
                 if progress.is_closing {
                     return;
                 }
-                // Somebody may have asked for one.
+                // A client may have asked for one.
                 looks = if progress.taken == taken { looks.saturating_add(1) } else { 0 };
                 taken = progress.taken;
-                due.is_now(inner.log.status().bytes.saturating_sub(progress.log_bytes), LOOK_EVERY * looks)
+                policy.is_now(inner.log.status().bytes.saturating_sub(progress.log_bytes), LOOK_EVERY * looks)
             };
             if looks_to_skip > 0 {
                 looks_to_skip -= 1;

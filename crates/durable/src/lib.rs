@@ -1,20 +1,22 @@
-//! What makes a graph outlive its process: the log of committed transactions, and the disk under it.
+//! Durability: what lets a graph survive its process. The log of committed transactions, checkpoints, recovery, and the
+//! disk below.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`disk`] | files and directories with explicit syncs; the local disk, and one that simulates power cuts |
-//! | [`durable`] | opening a graph: all of the following under one roof |
-//! | [`reading`] | opening a graph to read it, and changing nothing |
-//! | [`recovery`] | the newest checkpoint, and the log after it |
-//! | [`verify`] | reading everything, and changing nothing |
-//! | [`log`] | every commit that was acknowledged; written in groups, read after a crash |
-//! | [`checkpoint`] | images of pages in files: taking checkpoints, and loading them |
+//! | [`disk`] | files and directories with explicit syncs: the local disk, and one that simulates power cuts |
+//! | [`durable`] | a durable graph: recovery, log and checkpoints together |
+//! | [`reading`] | opening a graph read-only, without a change on the disk |
+//! | [`recovery`] | loading the newest checkpoint and replaying the log after it |
+//! | [`verify`] | reading and checking every file, without a change on the disk |
+//! | [`log`] | the log of acknowledged commits, written in groups and read after a crash |
+//! | [`checkpoint`] | page images in files: taking checkpoints and loading them |
 //! | [`manifest`] | which files make up the graph |
-//! | [`content`] | the decoders behind the checksums, for who tests them with any bytes |
+//! | [`content`] | the decoders below the checksums, for fuzzing |
 //! | [`lock`] | one process at a time |
 //! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
 //!
-//! Layouts, protocols and what is assumed of disks are in `docs/design/durability.md`.
+//! Invariants carry names (**LOG-n**). Each is defined in the header of the module that owns the data, and cited where
+//! code keeps it. Layouts, protocols and what is assumed of a disk are in `docs/design/durability.md`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,11 +1,11 @@
-//! One process at a time has a database open on a local disk.
+//! The lock that lets only one process open a database on a local disk.
 //!
-//! The file `LOCK` in the database's directory is locked by the operating system for as long as the process has it open:
-//! a process that dies leaves no lock behind. The process's id in it is for the message only. On an object store, where
-//! nothing can be locked, the epochs of manifests do the same job ([`crate::manifest`]).
+//! The operating system locks the file `LOCK` in the database's directory for as long as the process has it open, so a
+//! process that dies leaves no lock. The process id in the file is only for the error message. An object store has no
+//! locks; there the fencing epochs of manifests do this job (LOG-31).
 //!
-//! Who only reads takes the lock too, since files that are being written cannot be judged; but where nothing can be
-//! written he needs no file of his own: [`DirectoryLock::acquire_to_read`].
+//! A process that only reads takes the lock too, because files that are being written cannot be judged. If the
+//! directory is not writable, the reader needs no file of its own: [`DirectoryLock::acquire_to_read`].
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,18 +16,18 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::disk::{DiskError, FILE_MODE};
 
-/// The name of the file.
+/// The name of the lock file.
 const LOCK_FILE: &str = "LOCK";
 
-/// Held while a database is open.
+/// A lock on the directory of a database, held for as long as this lives.
 #[derive(Debug)]
 pub struct DirectoryLock {
-    /// None where there is no such file, so that nobody has the database open.
+    /// `None` if there is no lock file: then no process has the database open.
     file: Option<File>,
 }
 
 impl DirectoryLock {
-    /// Locks a directory, which is there. Fails with `Closed` where another process has it.
+    /// Locks an existing directory. Fails with `Closed` if another process has the lock.
     pub fn acquire(directory: &Path) -> Result<Self> {
         let path = directory.join(LOCK_FILE);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(&path);
@@ -40,13 +40,13 @@ impl DirectoryLock {
         Ok(DirectoryLock { file: Some(file) })
     }
 
-    /// As [`DirectoryLock::acquire`], for somebody who changes nothing: a directory that this user, or nobody, can write
-    /// to can be looked at all the same.
+    /// As [`DirectoryLock::acquire`], for a process that changes nothing. It also works in a directory that this user
+    /// cannot write to.
     pub fn acquire_to_read(directory: &Path) -> Result<Self> {
         let path = directory.join(LOCK_FILE);
         let mut file = match File::open(&path) {
             Ok(file) => file,
-            // It was never open, or is a copy that was made without.
+            // The database was never opened, or is a copy without the file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DirectoryLock { file: None }),
             Err(error) => return Err(failed("open", &path, &error)),
         };
@@ -56,11 +56,11 @@ impl DirectoryLock {
 }
 
 impl Drop for DirectoryLock {
-    /// Unlocks it in so many words. Closing the file does so only when nobody else has it open, and a process that is just
-    /// being started by this one has all of its files, until it turns to its own program.
+    /// Unlocks explicitly. Closing the file unlocks it only if no other process has it open. A process that this one is
+    /// just starting has all of its files open until it executes its own program.
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // Where that fails, closing it is what is left.
+            // If that fails, closing the file is all that is left.
             let _ = file.unlock();
         }
     }
@@ -80,7 +80,7 @@ fn try_lock(path: &Path, file: &mut File) -> Result<()> {
 
 fn taken(path: &Path, file: &mut File) -> Error {
     let mut text = String::new();
-    // Best effort: the file may be anything.
+    // Best effort: the file may contain anything.
     let _ = file.read_to_string(&mut text);
     let holder = match text.trim().parse::<u32>() {
         Ok(pid) => format!("process {pid}"),

@@ -1,19 +1,24 @@
 //! Manifests: the versions of a graph's durable state.
 //!
-//! `manifest/N.json` says which files make up the graph as of a checkpoint, and with which segment of the log what came
-//! after begins. It is one line of JSON, made to be read by people too:
+//! `manifest/N.json` says which files make up the graph as of a checkpoint, and in which log segment the later commits
+//! begin. It is one line of JSON, so that people can read it too:
 //!
 //! ```text
 //! {"crc32c":"xxxxxxxx","manifest":{…}}
 //! ```
 //!
-//! where the CRC32C, in hexadecimal, is of the bytes of the inner object. A manifest is written under another name,
-//! synced, and then given its own *if nobody has it* ([`Disk::link_new`]); then the directory is synced. So
+//! The CRC32C, in hexadecimal, covers the bytes of the inner object.
 //!
-//! 1. a manifest that is there is whole, and everything that it names was durable before it was;
-//! 2. of two processes that write the manifest after N, one fails: it has been fenced.
+//! ```text
+//!  N.draft: create ──▶ write ──▶ sync ──▶ link to N.json if the name is free ──▶ sync the directory ──▶ remove N.draft
+//!                                               └── taken: another process has fenced this one
+//! ```
 //!
-//! The newest manifest counts. A damaged one is never passed over for an older one, whose log may be gone.
+//! - **LOG-30.** A manifest that exists is whole, and everything it names was durable before it.
+//! - **LOG-31.** Of two processes that write the manifest after `N`, one fails: it has been fenced. Opening a database
+//!   to write writes the next manifest, with a new fencing epoch, before anything else is changed.
+//! - **LOG-32.** The newest manifest counts. A damaged one is never passed over for an older one, whose log may be
+//!   gone.
 
 use std::io;
 
@@ -27,7 +32,7 @@ use crate::log::{LogBefore, LogFloor};
 
 /// The directory of manifests.
 pub const MANIFEST_DIR: &str = "manifest";
-/// The version of what a manifest says.
+/// The version of the content of a manifest.
 const FORMAT: u64 = 1;
 
 const HEAD: &str = r#"{"crc32c":""#;
@@ -35,49 +40,49 @@ const MIDDLE: &str = r#"","manifest":"#;
 const TAIL: &str = "}\n";
 const CRC_DIGITS: usize = 8;
 
-/// See the module.
+/// One version of the durable state of a graph.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of the format.
     pub format: u64,
-    /// Its number: 1, 2, 3, …
+    /// The number of the manifest: 1, 2, 3, …
     pub version: u64,
-    /// The database that it is of: drawn when the database is made, and in every file.
+    /// The id of the database: drawn when it is created, and in every file.
     pub database: Uuid,
-    /// Counts how often the database was opened to be written to.
+    /// The fencing epoch: how often the database was opened to be written to.
     pub epoch: u64,
-    /// The commit up to which the files have everything.
+    /// The files have every commit up to this timestamp.
     pub checkpoint_ts: u64,
-    /// The first segment of the log that has anything later.
+    /// The first log segment with later commits.
     pub first_log_segment: u64,
-    /// How far the log went when that was decided; none in manifests of before it was noted.
+    /// How far the log went before that segment; absent in manifests of versions that did not note it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_before: Option<LogBefore>,
-    /// How many tablets the graph has.
+    /// The number of tablets of the graph.
     pub tablet_count: u16,
-    /// The names of labels and keys, and the indexes; none in a graph that was never checkpointed.
+    /// The file of names, indexes and schema rules; absent in a graph without a checkpoint.
     pub names: Option<ManifestFile>,
     /// The tablets that have files.
     pub tablets: Vec<ManifestTablet>,
 }
 
-/// The files of a tablet.
+/// The checkpoint files of a tablet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ManifestTablet {
-    /// Which tablet.
+    /// The number of the tablet.
     pub tablet: u16,
     /// Oldest first. Of several images of a page, the one in the last file counts.
     pub files: Vec<ManifestFile>,
 }
 
-/// A file of a checkpoint.
+/// A checkpoint file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// Where it is.
+    /// The path.
     pub path: String,
     /// The version of the manifest that it was written for.
     pub version: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
     /// The CRC32C of all of it.
     pub crc32c: u32,
@@ -100,7 +105,7 @@ impl Manifest {
         }
     }
 
-    /// The files that it names.
+    /// All files that it names.
     pub fn files(&self) -> impl Iterator<Item = &ManifestFile> {
         self.names.iter().chain(self.tablets.iter().flat_map(|tablet| &tablet.files))
     }
@@ -120,7 +125,7 @@ impl Manifest {
         format!("{HEAD}{:08x}{MIDDLE}{inner}{TAIL}", crc32c::crc32c(inner.as_bytes()))
     }
 
-    /// Makes this the newest manifest. Fails with `Closed` where there is one with its number.
+    /// Writes this as the newest manifest. Fails with `Closed` if its number is taken (LOG-31).
     pub fn put(&self, disk: &dyn Disk) -> Result<()> {
         let draft = format!("{MANIFEST_DIR}/{}.draft", self.version);
         let file = match disk.create(&draft) {
@@ -133,6 +138,7 @@ impl Manifest {
         file.write_at(0, self.to_text().as_bytes())?;
         file.sync_data()?;
         let path = Manifest::path(self.version);
+        // LOG-30: after the sync. LOG-31: only if the name is free.
         disk.link_new(&draft, &path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => fenced(&disk.describe(&path)),
             _ => error.into(),
@@ -142,7 +148,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// The newest manifest; `None` where there is none: the directory is no database yet.
+    /// Reads the newest manifest (LOG-32); `None` if there is none: the directory is no database yet.
     pub fn newest(disk: &dyn Disk) -> Result<Option<Manifest>> {
         match Manifest::versions(disk)?.last() {
             Some(&version) => Manifest::read(disk, version).map(Some),
@@ -150,7 +156,7 @@ impl Manifest {
         }
     }
 
-    /// The numbers of the manifests there are, ascending.
+    /// The numbers of the existing manifests, ascending.
     pub fn versions(disk: &dyn Disk) -> Result<Vec<u64>> {
         let names = disk.list(MANIFEST_DIR)?;
         let mut versions: Vec<u64> = names.iter().filter_map(|n| n.strip_suffix(".json")?.parse().ok()).collect();
@@ -165,7 +171,7 @@ impl Manifest {
         let inner = inner_object(&bytes).map_err(|(at, what)| damaged(disk, &path, at as u64, what))?;
         let start = bytes.len() - TAIL.len() - inner.len();
         let malformed = |error: serde_json::Error| damaged(disk, &path, (start + error.column()) as u64, error);
-        // The format first: a later one may have other fields.
+        // The format first: a later format may have other fields.
         let format: Format = serde_json::from_slice(inner).map_err(malformed)?;
         if format.format != FORMAT {
             return Err(unknown_format(disk, &path, format.format, FORMAT));
@@ -198,7 +204,7 @@ struct Format {
     format: u64,
 }
 
-/// The bytes of the inner object, if their checksum is right; else where they are not what they should be.
+/// Returns the bytes of the inner object if their checksum is right; otherwise where they are wrong, and how.
 fn inner_object(bytes: &[u8]) -> std::result::Result<&[u8], (usize, &'static str)> {
     let rest = bytes.strip_prefix(HEAD.as_bytes()).ok_or((0, "this is not how a manifest begins"))?;
     let (crc, rest) = rest.split_at_checked(CRC_DIGITS).ok_or((bytes.len(), "the file ends here"))?;
@@ -212,7 +218,7 @@ fn inner_object(bytes: &[u8]) -> std::result::Result<&[u8], (usize, &'static str
     }
 }
 
-/// The error for whom another process has fenced by a manifest.
+/// The error for a process that another process has fenced by a manifest.
 pub(crate) fn fenced(path: &str) -> Error {
     let message = format!(
         "another process has opened this database: it wrote {path}, which was this one's to write. Close this handle; what \

@@ -1,8 +1,8 @@
-//! A database opened to be read: nothing on its disk is changed.
+//! Opening a database read-only: no file on its disk is changed.
 //!
-//! The graph is recovered as [`Durable::open`](crate::durable::Durable::open) recovers it. There is no new epoch, no new
-//! segment of the log and no checkpoint, so that a directory without write rights can be read too. Transactions may write
-//! into their own workspace; their commits are refused by the log, which takes none ([`ReadOnlyLog`]).
+//! The graph is recovered as [`Durable::open`](crate::durable::Durable::open) recovers it. There is no new fencing
+//! epoch, no new log segment and no checkpoint, so a directory without write permission can be opened. Transactions may
+//! write into their own workspace; their commits are refused by a log that accepts none ([`ReadOnlyLog`]).
 
 use std::sync::Arc;
 
@@ -16,8 +16,9 @@ use crate::durable::DurableOptions;
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryProgress, RecoverySummary, recover};
 
-/// The transactions of a database on a disk that is not changed, and what recovery found. The caller keeps other processes
-/// away that change files meanwhile. Fails with `NotFound` where there is no database. Of the options those of recovery count.
+/// Opens a database on a disk without changing the disk. Returns its transactions and what recovery found. The caller
+/// keeps other processes from changing files meanwhile. Fails with `NotFound` if there is no database. Only the
+/// recovery options count.
 pub fn open_to_read(
     disk: &dyn Disk,
     options: &DurableOptions,
@@ -34,7 +35,7 @@ pub fn open_to_read(
     Ok((manager, summary))
 }
 
-/// A log that takes no commits.
+/// A log that accepts no commits.
 #[derive(Debug)]
 struct ReadOnlyLog;
 
@@ -43,7 +44,7 @@ impl CommitLog for ReadOnlyLog {
         Err(refused())
     }
 
-    /// All that was recovered is durable, and nothing is added to it.
+    /// Everything that was recovered is durable, and nothing is added.
     fn wait(&self, _: u64, _: &dyn Watermarks) -> Result<()> {
         Ok(())
     }

@@ -1,20 +1,22 @@
-//! Recovery: the newest checkpoint, and the log after it.
+//! Recovery: loading the newest checkpoint, and replaying the log after it.
 //!
 //! ```text
-//! manifest ──▶ images, tablets side by side ──▶ log, one reader ──▶ redo, tablets side by side ──▶ pack, index ──▶ graph
+//! manifest ──▶ images, tablets in parallel ──▶ log, one reader ──▶ redo, tablets in parallel ──▶ pack, index ──▶ graph
 //! ```
 //!
-//! The log is read and decoded by one thread, which deals what commits left to workers by tablet: a tablet is always the
-//! same worker's, so that everything in it is done in the order of the log. Between tablets no order is needed, since
-//! nothing is looked at before all is done.
+//! One thread reads and decodes the log, and deals redo entries to workers by tablet. A tablet always goes to the same
+//! worker, so its entries are applied in the order of the log. Between tablets no order is needed, since nothing is
+//! read before all is applied.
 //!
-//! Invariants:
-//!
-//! 1. What is recovered is the state after a commit: that of the last one that is whole in the log, and at least
-//!    everything that was acknowledged.
-//! 2. Commits up to the checkpoint's timestamp are in it and are passed over; those after are done once.
-//! 3. Nothing is changed on the disk. So a recovery that is cut off, or fails, can be tried again, any number of times.
-//! 4. Damage is an error that names file and offset. A torn end of the log is no damage: see [`crate::log::read`].
+//! - **LOG-40.** The recovered graph is the state after a commit: the last whole one in the log. It has everything that
+//!   was acknowledged.
+//! - **LOG-41.** Commits up to the checkpoint's timestamp are in the checkpoint and are skipped. Later ones are applied
+//!   once.
+//! - **LOG-42.** Nothing is changed on the disk. So a recovery that is interrupted, or fails, can be repeated any
+//!   number of times.
+//! - **LOG-43.** Damage is an error that names file and offset. A torn end of the log is no damage
+//!   ([`crate::log::read`]).
+//! - **LOG-44.** A file of a later format is refused by its number.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -31,35 +33,35 @@ use crate::checkpoint::{Checkpoints, IMPOSSIBLE_INDEX, Indexes, is_possible, loa
 use crate::codec::{IMPOSSIBLE_RULE, Malformed, SavedRules};
 use crate::damage::{damaged, panic_text};
 use crate::disk::Disk;
-use crate::log::read::{LogEnd, Place, read};
+use crate::log::read::{LogEnd, RecordPosition, read};
 use crate::log::record::Record;
 use crate::manifest::Manifest;
 
-/// So many redo entries are handed to a worker at a time.
-const PORTION: usize = 256;
-/// So many portions may wait for a worker.
-const QUEUE: usize = 16;
+/// Redo entries that a worker gets at a time.
+const PORTION_ENTRIES: usize = 256;
+/// Portions that may wait for a worker.
+const QUEUED_PORTIONS: usize = 16;
 
-/// How to recover.
+/// The options of a recovery.
 #[derive(Clone, Debug)]
 pub(crate) struct RecoveryOptions {
-    /// Threads that work side by side, besides the one that reads the log.
+    /// Worker threads, besides the thread that reads the log.
     pub(crate) threads: usize,
-    /// For the store.
+    /// The memory limit of the store, in bytes.
     pub(crate) memory_limit_bytes: u64,
-    /// For the store.
+    /// The memory budget that the store draws on.
     pub(crate) memory_budget: MemoryBudget,
-    /// For the store.
+    /// The sizes at which structures of the store change their form.
     pub(crate) sizes: StoreSizes,
 }
 
-/// What a recovery is at.
+/// The phases of a recovery, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RecoveryPhase {
-    /// Reading the checkpoint: counts pages.
+    /// Loading the checkpoint; counts pages.
     Checkpoint,
-    /// Doing again what the log has: counts commits, of how many is not known.
+    /// Replaying the log; counts commits, of an unknown total.
     Log,
     /// Checking that every edge has its ends.
     Checking,
@@ -71,14 +73,14 @@ pub enum RecoveryPhase {
     Indexes,
 }
 
-/// How far a recovery is.
+/// The progress of a recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecoveryProgress {
-    /// What it is at.
+    /// The current phase.
     pub phase: RecoveryPhase,
-    /// How much of it is done.
+    /// Units of the phase that are done.
     pub done: u64,
-    /// Of how much; 0 where that is not known.
+    /// Units of the phase in total; 0 if unknown.
     pub total: u64,
 }
 
@@ -87,19 +89,19 @@ pub struct RecoveryProgress {
 pub struct RecoverySummary {
     /// Vertices and edges.
     pub graph: RestoreSummary,
-    /// The commit up to which the checkpoint had everything.
+    /// The checkpoint has every commit up to this timestamp.
     pub checkpoint_ts: u64,
-    /// The bytes of it that were read.
+    /// Bytes of the checkpoint that were read.
     pub checkpoint_bytes: u64,
-    /// Commits that came after it.
+    /// Commits that were replayed from the log.
     pub commits_replayed: u64,
     /// The last commit.
     pub last_ts: u64,
-    /// What the log was like, and what of its end was torn.
+    /// The end of the log, and its torn tail.
     pub log: LogEnd,
 }
 
-/// What was recovered.
+/// A recovered graph.
 pub(crate) struct Recovered {
     pub(crate) store: Store,
     pub(crate) checkpoints: Checkpoints,
@@ -129,6 +131,7 @@ pub(crate) fn recover(
             format!("the log is of epoch {}, and this manifest of {}: later ones were lost", log.epoch, manifest.epoch);
         return Err(damaged(disk, &path, 0, what));
     }
+    // LOG-40.
     let last_ts = log.last_ts.max(manifest.checkpoint_ts);
     let mut phase = |phase| {
         let phase = match phase {
@@ -153,7 +156,7 @@ pub(crate) fn recover(
     Ok(Recovered { store: restored.store, checkpoints: loaded.checkpoints, summary })
 }
 
-/// Does again what the log has after the checkpoint; how many commits that were.
+/// Replays the log after the checkpoint. Returns the number of commits.
 fn replay(
     disk: &dyn Disk,
     manifest: &Manifest,
@@ -162,78 +165,78 @@ fn replay(
     threads: usize,
     progress: &dyn Fn(u64),
 ) -> Result<(LogEnd, u64)> {
-    let failure = Failure::default();
+    let failure = WorkerFailure::default();
     let done = std::thread::scope(|scope| {
-        let dealer = Dealer::start(threads, |portions| {
+        let dealer = RedoDealer::start(threads, |portions| {
             let failure = &failure;
             scope.spawn(move || work(restore, &portions, failure));
         });
         let mut replay =
             Replay { restore, indexes, rules, dealer, failure: &failure, after: manifest.checkpoint_ts, commits: 0 };
-        let end = read(disk, manifest.database, manifest.log_floor(), &mut |record, place| {
-            replay.record(record, place)?;
+        let end = read(disk, manifest.database, manifest.log_floor(), &mut |record, position| {
+            replay.record(record, position)?;
             progress(replay.commits);
             Ok(())
         });
         let commits = replay.commits;
-        // The workers end when they have done what there is.
+        // The workers end when they have applied everything.
         let sent = replay.dealer.finish();
         end.map(|end| (end, commits)).and_then(|done| sent.map(|()| done))
     });
-    // What a worker found is at fault, whatever made the reader stop.
+    // The error of a worker comes first, whatever stopped the reader.
     failure.error.into_inner().map_or(done, Err)
 }
 
-/// What went wrong in a worker.
+/// The first error of a worker.
 #[derive(Default)]
-struct Failure {
+struct WorkerFailure {
     is_there: AtomicBool,
     error: Mutex<Option<Error>>,
 }
 
-impl Failure {
+impl WorkerFailure {
     fn set(&self, error: Error) {
         self.error.lock().get_or_insert(error);
         self.is_there.store(true, Ordering::Release);
     }
 }
 
-/// Redo entries of one worker's tablets, from one place in the log.
-struct Portion {
+/// Redo entries for one worker's tablets, all from one position in the log.
+struct RedoPortion {
     path: Arc<str>,
     offset: u64,
     redo: Vec<(u64, Redo)>,
 }
 
 /// Deals redo entries to workers.
-struct Dealer {
-    workers: Vec<(SyncSender<Portion>, Portion)>,
+struct RedoDealer {
+    workers: Vec<(SyncSender<RedoPortion>, RedoPortion)>,
     path: Arc<str>,
 }
 
-impl Dealer {
-    fn start(count: usize, mut spawn: impl FnMut(Receiver<Portion>)) -> Self {
+impl RedoDealer {
+    fn start(count: usize, mut spawn: impl FnMut(Receiver<RedoPortion>)) -> Self {
         let path: Arc<str> = "".into();
         let workers = (0..count).map(|_| {
-            let (sender, receiver) = sync_channel(QUEUE);
+            let (sender, receiver) = sync_channel(QUEUED_PORTIONS);
             spawn(receiver);
-            (sender, Portion { path: path.clone(), offset: 0, redo: Vec::new() })
+            (sender, RedoPortion { path: path.clone(), offset: 0, redo: Vec::new() })
         });
-        Dealer { workers: workers.collect(), path: path.clone() }
+        RedoDealer { workers: workers.collect(), path: path.clone() }
     }
 
-    fn deal(&mut self, ts: u64, redo: Redo, place: Place<'_>) {
-        if *self.path != *place.path {
-            self.path = place.path.into();
+    fn deal(&mut self, ts: u64, redo: Redo, position: RecordPosition<'_>) {
+        if *self.path != *position.path {
+            self.path = position.path.into();
         }
         let at = usize::from(tablet_of(&redo).0) % self.workers.len();
         let (sender, portion) = &mut self.workers[at];
-        let is_elsewhere = portion.offset != place.offset || !Arc::ptr_eq(&portion.path, &self.path);
-        if !portion.redo.is_empty() && (is_elsewhere || portion.redo.len() >= PORTION) {
+        let is_at_new_position = portion.offset != position.offset || !Arc::ptr_eq(&portion.path, &self.path);
+        if !portion.redo.is_empty() && (is_at_new_position || portion.redo.len() >= PORTION_ENTRIES) {
             send(sender, portion);
         }
-        if is_elsewhere {
-            (portion.path, portion.offset) = (self.path.clone(), place.offset);
+        if is_at_new_position {
+            (portion.path, portion.offset) = (self.path.clone(), position.offset);
         }
         portion.redo.push((ts, redo));
     }
@@ -248,10 +251,10 @@ impl Dealer {
     }
 }
 
-fn send(sender: &SyncSender<Portion>, portion: &mut Portion) {
+fn send(sender: &SyncSender<RedoPortion>, portion: &mut RedoPortion) {
     let redo = std::mem::take(&mut portion.redo);
-    let full = Portion { path: portion.path.clone(), offset: portion.offset, redo };
-    // A worker goes on receiving to the end; one that is gone has panicked, which its scope passes on.
+    let full = RedoPortion { path: portion.path.clone(), offset: portion.offset, redo };
+    // A worker receives to the end; one that is gone has panicked, and its scope passes the panic on.
     let _ = sender.send(full);
 }
 
@@ -263,9 +266,9 @@ fn tablet_of(redo: &Redo) -> TabletId {
     }
 }
 
-/// Does again what comes, until nothing more does. After a failure it only receives.
-fn work(restore: &Restore, portions: &Receiver<Portion>, failure: &Failure) {
-    for Portion { path, offset, redo } in portions {
+/// Applies portions until no more come. After a failure it only receives.
+fn work(restore: &Restore, portions: &Receiver<RedoPortion>, failure: &WorkerFailure) {
+    for RedoPortion { path, offset, redo } in portions {
         if failure.is_there.load(Ordering::Acquire) {
             continue;
         }
@@ -275,7 +278,7 @@ fn work(restore: &Restore, portions: &Receiver<Portion>, failure: &Failure) {
         }));
         match applied {
             Ok(Ok(())) => {}
-            Ok(Err(what)) => failure.set(Place { path: &path, offset }.damage(what)),
+            Ok(Err(what)) => failure.set(RecordPosition { path: &path, offset }.damage(what)),
             Err(panic) => {
                 let what = panic_text(&*panic);
                 failure.set(Error::bug(format!("doing again the commits at {path}, offset {offset}: {what}")));
@@ -289,7 +292,7 @@ fn apply(restore: &Restore, redo: Vec<(u64, Redo)>) -> std::result::Result<(), S
     for (ts, redo) in redo {
         let id = tablet_of(&redo);
         if turn.as_ref().is_none_or(|(held, _)| *held != id) {
-            // The old turn first: nobody waits for one turn with another in hand.
+            // The old turn first: a worker waits for a turn without holding another.
             drop(turn.take());
             let next = restore
                 .tablet(id)
@@ -307,41 +310,42 @@ struct Replay<'a> {
     restore: &'a Restore,
     indexes: &'a mut Indexes,
     rules: &'a mut SavedRules,
-    dealer: Dealer,
-    failure: &'a Failure,
+    dealer: RedoDealer,
+    failure: &'a WorkerFailure,
     after: u64,
     commits: u64,
 }
 
 impl Replay<'_> {
-    fn record(&mut self, record: Record<'_>, place: Place<'_>) -> Result<()> {
+    fn record(&mut self, record: Record<'_>, position: RecordPosition<'_>) -> Result<()> {
         if self.failure.is_there.load(Ordering::Acquire) {
-            // Only to stop: `replay` tells what the worker found.
-            return Err(place.damage("what is before could not be done again"));
+            // Only to stop: `replay` returns the error of the worker.
+            return Err(position.damage("what is before could not be done again"));
         }
         match record {
+            // LOG-41.
             Record::Commit(commit) if commit.timestamp <= self.after => Ok(()),
             Record::Commit(commit) => {
                 self.commits += 1;
                 let dealer = &mut self.dealer;
                 let dealt = commit.each_redo::<Malformed>(|redo| {
-                    dealer.deal(commit.timestamp, redo, place);
+                    dealer.deal(commit.timestamp, redo, position);
                     Ok(())
                 });
-                dealt.map_err(|malformed| place.damage(format_args!("commit {}: {malformed}", commit.timestamp)))
+                dealt.map_err(|malformed| position.damage(format_args!("commit {}: {malformed}", commit.timestamp)))
             }
             Record::Names(names) => match names.put_into(self.restore.store().catalog()) {
                 true => Ok(()),
-                false => Err(place.damage("names under numbers that others have, or without those before them")),
+                false => Err(position.damage("names under numbers that others have, or without those before them")),
             },
             Record::Rules(rules) if !rules.are_possible(self.restore.store().catalog()) => {
-                Err(place.damage(IMPOSSIBLE_RULE))
+                Err(position.damage(IMPOSSIBLE_RULE))
             }
             Record::Rules(rules) => {
                 *self.rules = rules;
                 Ok(())
             }
-            Record::IndexCreated(info) => self.create_index(info, place),
+            Record::IndexCreated(info) => self.create_index(info, position),
             Record::IndexDropped(id) => {
                 self.indexes.next = self.indexes.next.max(id.0.saturating_add(1));
                 self.indexes.list.retain(|index| index.id != id);
@@ -350,11 +354,11 @@ impl Replay<'_> {
         }
     }
 
-    /// Notes an index, unless the checkpoint has it already.
-    fn create_index(&mut self, info: IndexInfo, place: Place<'_>) -> Result<()> {
+    /// Adds an index to the list, unless the checkpoint has it.
+    fn create_index(&mut self, info: IndexInfo, position: RecordPosition<'_>) -> Result<()> {
         let catalog = self.restore.store().catalog();
         if !is_possible(&info, catalog) {
-            return Err(place.damage(format_args!("index {}: {IMPOSSIBLE_INDEX}", info.id.0)));
+            return Err(position.damage(format_args!("index {}: {IMPOSSIBLE_INDEX}", info.id.0)));
         }
         self.indexes.next = self.indexes.next.max(info.id.0.saturating_add(1));
         if self.indexes.list.iter().all(|index| index.id != info.id) {

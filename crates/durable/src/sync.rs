@@ -1,5 +1,7 @@
-//! The primitives of the log, so that a test can put a model checker's in their place: with the feature `model`
-//! every operation on them is a point where `shuttle` may switch threads.
+//! The concurrency primitives of the log: atomics, mutex, thread parking.
+//!
+//! With the feature `model` they are those of the model checker `shuttle`, and every operation on them is a point where
+//! it may switch threads. The group commit and the log's state use no other primitives.
 
 #[cfg(not(feature = "model"))]
 mod imp {
@@ -14,7 +16,7 @@ mod imp {
     pub(crate) use shuttle::sync::atomic::{AtomicU8, AtomicU64, Ordering};
     pub(crate) use shuttle::thread::{Thread, current, park};
 
-    /// With the interface of `parking_lot`'s.
+    /// A mutex with the interface of `parking_lot::Mutex`.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 

@@ -1,4 +1,5 @@
-//! What the tests of this crate share: a graph with a random history, and all that a snapshot shows of a graph.
+//! Helpers of this crate's tests: a graph with a random history, and a dump of everything that a snapshot shows of a
+//! graph.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use mangrove_txn::{Transaction, TransactionManager};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// A line an element, by kind and internal id.
+/// One line for each element, by kind and internal id.
 pub(crate) type Dump = BTreeMap<(bool, u64), String>;
 
-/// All that a snapshot shows of the graph. The adjacency must be that of the edges.
+/// Everything that a snapshot shows of the graph. Panics if the adjacency is not that of the edges.
 pub(crate) fn dump(view: &dyn GraphView) -> Dump {
     let (mut vertices, mut cursor) = (Vec::new(), ScanCursor::default());
     while !view.scan_vertices(&LabelFilter::Any, Share::ALL, &mut cursor, 1_000, &mut vertices).unwrap() {}
@@ -60,7 +61,7 @@ fn expand(view: &dyn GraphView, vertices: &[VertexId], direction: Direction) -> 
     cells
 }
 
-/// The properties of each row, in the order of their keys' names.
+/// The properties of each row, by the names of their keys.
 fn properties(view: &dyn GraphView, count: usize, rows: &[PropertyRow]) -> Vec<BTreeMap<String, Vec<String>>> {
     let mut out = vec![BTreeMap::<String, Vec<String>>::new(); count];
     let name = |key: KeyId| view.catalog().key_name(key).to_string();
@@ -72,12 +73,12 @@ fn properties(view: &dyn GraphView, count: usize, rows: &[PropertyRow]) -> Vec<B
     out
 }
 
-/// What the graph of a manager shows now.
+/// Everything that the graph of a manager shows now.
 pub(crate) fn dump_now(manager: &TransactionManager) -> Dump {
     dump(&manager.begin_read().unwrap())
 }
 
-/// An empty graph with three tablets, two indexes, and nobody who collects unasked.
+/// An empty graph with three tablets, two indexes, and no collector.
 pub(crate) fn new_graph() -> TransactionManager {
     let store = Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() });
     let manager = TransactionManager::new(Arc::new(store));
@@ -85,7 +86,7 @@ pub(crate) fn new_graph() -> TransactionManager {
     manager
 }
 
-/// Makes the two indexes.
+/// Creates the two indexes, and turns the collector off.
 pub(crate) fn make_indexes(manager: &TransactionManager) {
     quiet(manager);
     let catalog = manager.store().catalog();
@@ -95,12 +96,12 @@ pub(crate) fn make_indexes(manager: &TransactionManager) {
     }
 }
 
-/// Has nobody collect unasked.
+/// Turns the collector off.
 pub(crate) fn quiet(manager: &TransactionManager) {
     manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// Somebody who does things at random.
+/// A client that does things at random.
 pub(crate) struct Actor {
     pub(crate) rng: SmallRng,
 }
@@ -110,7 +111,7 @@ impl Actor {
         Actor { rng: SmallRng::seed_from_u64(seed) }
     }
 
-    /// One transaction; what its commit returned, if it came to that.
+    /// Runs one transaction. Returns the result of its commit, if it was committed.
     pub(crate) fn transaction(&mut self, manager: &TransactionManager) -> Option<mangrove_graph::Result<u64>> {
         let txn = manager.begin(Default::default()).unwrap();
         for _ in 0..self.rng.random_range(1..8) {

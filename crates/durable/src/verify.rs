@@ -1,9 +1,9 @@
-//! Reading everything that a database has on its disk, and changing nothing.
+//! Verification: reading and checking everything that a database has on its disk, without changing it.
 //!
-//! Recovery reads what it needs: of every page the newest image. Here every block of every file that a manifest names is
-//! read, the newest manifest's and those of the manifests before it that are still there, each file also as a whole; then
-//! the graph is recovered as it would be when it is opened. The caller looks at the graph in memory for what only a graph
-//! can tell: that its indexes and lists agree with its elements.
+//! Recovery reads only what it needs: the newest image of every page. Verification reads every block of every file that
+//! a manifest names. It covers the newest manifest and the older ones that still exist, and checks each file also as a
+//! whole. Then it recovers the graph as opening would. The caller checks the graph in memory for what only a graph can
+//! tell: that its indexes and adjacency lists agree with its elements.
 
 use hashbrown::HashSet;
 use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result, TabletId};
@@ -15,30 +15,30 @@ use crate::disk::{Disk, DiskFile};
 use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
-/// A file is read in pieces of so many bytes.
+/// Bytes of a file that are read at a time.
 const PIECE: usize = 1 << 20;
 
-/// A database all of whose files are whole.
+/// A database whose files are all whole.
 #[derive(Debug)]
 pub struct Verified {
-    /// The graph.
+    /// The recovered graph.
     pub store: Store,
     /// What recovery found.
     pub recovery: RecoverySummary,
     /// The newest manifest.
     pub manifest: Manifest,
-    /// Manifests read.
+    /// The number of manifests read.
     pub manifests: u64,
-    /// Files of checkpoints read.
+    /// The number of checkpoint files read.
     pub files: u64,
-    /// Blocks in them.
+    /// The number of blocks in them.
     pub blocks: u64,
     /// Bytes of these files.
     pub file_bytes: u64,
 }
 
-/// Reads everything. The caller keeps other processes away, that change files meanwhile. Fails with `NotFound` where there
-/// is no database. `threads` work side by side; 0: one a core.
+/// Reads and checks everything. The caller keeps other processes from changing files meanwhile. Fails with `NotFound`
+/// if there is no database. `threads` work in parallel; 0: one per core.
 pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<Verified> {
     let versions = Manifest::versions(disk)?;
     let manifests: Vec<Manifest> = versions.iter().map(|&v| Manifest::read(disk, v)).collect::<Result<_>>()?;
@@ -49,7 +49,7 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
     let (mut seen, mut blocks, mut file_bytes) = (HashSet::new(), 0, 0);
     for manifest in &manifests {
         for (tablet, file) in files(manifest) {
-            // The newest manifest's files are all there; an older one's may be on their way out.
+            // All files of the newest manifest must exist. Those of an older one may be in the middle of their removal.
             let is_needed = manifest.version == newest.version;
             if seen.contains(&file.path) || (!is_needed && !is_there(disk, &file.path)?) {
                 continue;
@@ -82,7 +82,7 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
     })
 }
 
-/// The files of a manifest, each with its tablet; names have none.
+/// The files of a manifest, each with its tablet; the file of names has none.
 fn files(manifest: &Manifest) -> impl Iterator<Item = (Option<TabletId>, &ManifestFile)> {
     let names = manifest.names.iter().map(|file| (None, file));
     names.chain(manifest.tablets.iter().flat_map(|t| t.files.iter().map(|file| (Some(TabletId(t.tablet)), file))))
@@ -93,7 +93,7 @@ fn is_there(disk: &dyn Disk, path: &str) -> Result<bool> {
     Ok(disk.list(crate::disk::parent(path))?.iter().any(|found| found == name))
 }
 
-/// Checks a file against the checksum in the manifest: that finds what lies between the blocks.
+/// Checks a file against the checksum in the manifest, which also covers the bytes between the blocks.
 fn check_whole(disk: &dyn Disk, file: &ManifestFile) -> Result<()> {
     let handle = disk.open_read(&file.path)?;
     let crc = crc_of(&*handle)?;

@@ -1,8 +1,8 @@
-//! Named points of the program at which a test makes it fail, panic or wait.
+//! Failpoints: named points of the program at which a test makes it fail, panic or wait.
 //!
-//! A simulated disk reaches every operation on files. What lies between two of them, or needs no disk, is reached here:
-//! the program says [`reach`] (a test may panic or wait there) or [`check`] (it may fail there, too), and a test gives a
-//! [`Point`] an action with [`set`]:
+//! A simulated disk can fail at every operation on files. Failpoints reach what lies between two operations, or needs
+//! no disk. The program calls [`reach`] (a test may panic or wait there) or [`check`] (a test may also fail there), and
+//! a test gives a [`Point`] an action with [`set`]:
 //!
 //! ```
 //! use mangrove_failpoint::{Point, check, set};
@@ -14,10 +14,10 @@
 //! assert!(check(Point::GraphCreated).is_ok());
 //! ```
 //!
-//! Points are those of the whole process. So tests that set some have a program of their own (`tests/failpoints.rs` of
-//! their crate), and a [`Scenario`] each, which lets one of them run at a time.
+//! Points are global to the process. So tests that set points are a program of their own (`tests/failpoints.rs` of
+//! their crate), and each holds a [`Scenario`], which lets one of them run at a time.
 //!
-//! Without `debug_assertions`, so in every release build, points are empty functions.
+//! Without `debug_assertions`, so in every release build, points are empty functions. This crate knows no other crate.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -33,38 +33,38 @@ macro_rules! points {
         }
 
         impl Point {
-            /// All of them.
+            /// All points.
             pub const ALL: &'static [Point] = &[$(Point::$name),*];
         }
     };
 }
 
 points! {
-    /// A flush has taken commits from the queue, and written nothing.
+    /// A flush has taken commits from the queue and has written nothing.
     FlushTaken,
-    /// A flush has written and synced its commits, and no thread knows yet.
+    /// A flush has written and synced its commits, and has not published that.
     FlushWritten,
-    /// A segment of the log has its name, and the directory is not synced.
+    /// A log segment has its name, and the directory is not synced.
     SegmentNamed,
-    /// A segment that a checkpoint covers is about to be looked at, to be used again.
+    /// A log segment that a checkpoint covers is about to be examined for reuse.
     SegmentRetired,
-    /// A checkpoint knows the floor of the log, and has no snapshot yet.
+    /// A checkpoint has read the floor of the log and has no snapshot.
     CheckpointFloor,
-    /// The images of a checkpoint are written, and its names are not.
+    /// The page images of a checkpoint are written, and its names are not.
     CheckpointImages,
     /// All files of a checkpoint are synced, and its manifest is not written.
     CheckpointFiles,
-    /// The manifest of a checkpoint is durable, and what it makes superfluous is there.
+    /// The manifest of a checkpoint is durable, and the old files are not removed.
     CheckpointManifest,
-    /// A checkpoint's old files are removed, and the log that it covers is not released.
+    /// The old files of a checkpoint are removed, and the log that it covers is not released.
     CheckpointRelease,
-    /// A worker of a recovery is about to do commits again.
+    /// A worker of a recovery is about to apply redo entries.
     RecoveryWorker,
     /// A recovery has its graph, and nothing on the disk was changed.
     Recovered,
-    /// An opening has its epoch, and the log's torn end is not cut.
+    /// An opening has its fencing epoch, and the torn end of the log is not cut.
     RecoveryEpoch,
-    /// A collector's thread is about to be started.
+    /// A collector thread is about to be started.
     CollectorStart,
     /// A collector, or a caller that collects, is about to compact.
     Compaction,
@@ -72,13 +72,13 @@ points! {
     RequestSealed,
     /// A request is over, and committed if it wrote; its last results are not sent.
     RequestDone,
-    /// A new graph's database is made, and its directory has not the graph's name.
+    /// The database of a new graph exists, and its directory does not have the name of the graph.
     GraphCreated,
-    /// The directory of a new graph has its name, and the server does not list it.
+    /// The directory of a new graph has its name, and the server does not list the graph.
     GraphNamed,
-    /// A graph that is to be dropped is about to be marked on the disk.
+    /// A graph is about to be marked as dropped on the disk.
     GraphDrop,
-    /// What a dropped graph has left on the disk has another name, and is about to be removed.
+    /// The directory of a dropped graph has been renamed and is about to be removed.
     GraphRemove,
 }
 
@@ -93,7 +93,7 @@ mod active {
 
     type Action = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-    /// How many points have an action: so points cost a load while no test is about them.
+    /// How many points have an action. While there is none, a point costs one load.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     static ACTIONS: Mutex<Vec<(Point, Action)>> = Mutex::new(Vec::new());
     static TURN: Mutex<()> = Mutex::new(());
@@ -109,7 +109,7 @@ mod active {
     #[cold]
     fn act(point: Point) -> io::Result<()> {
         let found = ACTIONS.lock().iter().find(|(other, _)| *other == point).map(|(_, action)| action.clone());
-        // Not under the lock: an action may wait for another thread that reaches a point.
+        // Without the lock: an action may wait for another thread that reaches a point.
         found.map_or(Ok(()), |action| action())
     }
 
@@ -131,14 +131,14 @@ mod active {
     }
 }
 
-/// The program is at a point. A test may panic or wait here.
+/// Marks that the program is at a point. A test may panic or wait here.
 #[inline]
 pub fn reach(point: Point) {
-    // What fails where nothing can fail is the test's mistake.
+    // A test that makes this point fail has a bug.
     check(point).expect("this point panics or waits, and cannot fail");
 }
 
-/// The program is at a point. A test may panic, wait or fail here.
+/// Marks that the program is at a point. A test may panic, wait or fail here.
 #[inline]
 pub fn check(point: Point) -> io::Result<()> {
     #[cfg(debug_assertions)]
@@ -150,7 +150,8 @@ pub fn check(point: Point) -> io::Result<()> {
     }
 }
 
-/// Has a point do something whenever it is reached, until the guard is dropped. Without `debug_assertions` it does nothing.
+/// Runs an action whenever a point is reached, until the guard is dropped. Without `debug_assertions` this does
+/// nothing.
 #[must_use]
 pub fn set(point: Point, action: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Armed {
     #[cfg(debug_assertions)]
@@ -160,7 +161,7 @@ pub fn set(point: Point, action: impl Fn() -> io::Result<()> + Send + Sync + 'st
     Armed { point }
 }
 
-/// A point that has an action, as long as this lives.
+/// A point with an action. Dropping it removes the action.
 #[derive(Debug)]
 pub struct Armed {
     point: Point,
@@ -175,7 +176,7 @@ impl Drop for Armed {
     }
 }
 
-/// A test that sets points: one at a time in a process.
+/// A test that sets points. One runs at a time in a process.
 #[derive(Debug)]
 pub struct Scenario {
     #[cfg(debug_assertions)]

@@ -1,15 +1,15 @@
-//! The names of a graph, what its indexes are like, and the rules of its schema, as bytes.
+//! The names of a graph, its indexes and its schema rules as bytes.
 //!
 //! ```text
 //! labels: count, texts
 //! keys: count, texts
 //! label sets: count, then (count, labels)
-//! indexes: number of the next one, count, then what each is (`codec::put_index`)
-//! rules (`codec::put_rules`); absent in files that were written before there were any
+//! indexes: number of the next one, count, then the indexes (`codec::put_index`)
+//! rules (`codec::put_rules`); absent in files of versions without schema rules
 //! ```
 //!
-//! A name's number is its place. Taken while names come in: the sets first, so that their labels are among those that
-//! are taken afterwards.
+//! The number of a name is its position. Names may be added while they are written here: rules and sets are taken
+//! first, so that the names they use are among those that are taken after them (LOG-25).
 
 use mangrove_graph::{Catalog, IndexInfo, KeyId, LabelId};
 use mangrove_store::{INDEX_KEYS_MAX, Store};
@@ -18,9 +18,9 @@ use crate::codec::{
     IMPOSSIBLE_RULE, Malformed, Reader, SavedRules, put_index, put_rules, put_text, put_varint, read_index, read_rules,
 };
 
-/// The names and indexes of a store.
+/// Appends the names, indexes and rules of a store.
 pub(super) fn put_names(store: &Store, out: &mut Vec<u8>) {
-    // First, so that the names they are about are among those that are taken afterwards.
+    // First, so that the names they use are among those that are taken after them.
     let (rules, next) = store.lasting_rules();
     let catalog = store.catalog();
     let mut sets = Vec::new();
@@ -49,15 +49,15 @@ fn put_indexes(store: &Store, out: &mut Vec<u8>) {
     indexes.iter().for_each(|index| put_index(index, out));
 }
 
-/// The indexes that were read.
+/// The indexes of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Indexes {
     pub(crate) list: Vec<IndexInfo>,
-    /// The number that the next one gets.
+    /// The number of the next index.
     pub(crate) next: u32,
 }
 
-/// Reads names into an empty catalog, what the indexes are like, and the rules.
+/// Reads names into an empty catalog. Returns the indexes and the rules.
 pub(crate) fn read_names(bytes: &[u8], catalog: &Catalog) -> Result<(Indexes, SavedRules), Malformed> {
     let mut reader = Reader::new(bytes);
     for id in 0..reader.count()? {
@@ -108,10 +108,10 @@ fn read_indexes(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<Indexes, M
     Ok(Indexes { list, next })
 }
 
-/// What is wrong with an index that is not [`is_possible`].
+/// The error text for an index that is not [`is_possible`].
 pub(crate) const IMPOSSIBLE_INDEX: &str = "an index on names that there are not, on no key, or on too many";
 
-/// Whether an index is on names that a catalog has, and on a number of keys that there can be.
+/// Returns true if a catalog has all names that an index uses, and it has a possible number of keys.
 pub(crate) fn is_possible(index: &IndexInfo, catalog: &Catalog) -> bool {
     let has_label = index.label.is_none_or(|label| (label.0 as usize) < catalog.label_count());
     let has_keys = index.keys.iter().all(|key| (key.0 as usize) < catalog.key_count());

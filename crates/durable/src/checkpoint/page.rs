@@ -1,4 +1,4 @@
-//! The image of a page as bytes.
+//! A page image as bytes.
 //!
 //! ```text
 //! kind 1 | tablet | number | label set | capacity | used | flags 1
@@ -9,8 +9,8 @@
 //! columns: count, then key | type 1 | present: 0, or 1 and words of 8 bytes | values
 //! ```
 //!
-//! Numbers are varints where no width is given. A slot that is a difference is signed. Sources lie in the tablet of the
-//! page.
+//! Numbers without a width are varints; differences of source slots are signed. Sources lie in the tablet of the page.
+//! The decoder checks what can be checked within one page; `store::restore` checks the rest.
 
 use mangrove_graph::{ElementKind, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
 use mangrove_store::Content;
@@ -33,10 +33,10 @@ const F64: u8 = 4;
 const STRING: u8 = 5;
 const ANY: u8 = 6;
 
-/// Slots have 48 bits: generation and place.
+/// The largest slot. A slot has 48 bits: generation and slot index.
 const SLOT_MAX: u64 = (1 << 48) - 1;
 
-/// The byte that stands for a kind of page.
+/// The byte for a kind of page.
 pub(super) fn kind_byte(kind: ElementKind) -> u8 {
     match kind {
         ElementKind::Vertex => VERTICES,
@@ -44,7 +44,7 @@ pub(super) fn kind_byte(kind: ElementKind) -> u8 {
     }
 }
 
-/// The kind of page that the next byte stands for.
+/// Reads the byte of a kind of page.
 pub(super) fn read_kind(reader: &mut Reader<'_>) -> Result<ElementKind, Malformed> {
     let at = reader.malformed("a page of an unknown kind");
     match reader.byte()? {
@@ -54,7 +54,7 @@ pub(super) fn read_kind(reader: &mut Reader<'_>) -> Result<ElementKind, Malforme
     }
 }
 
-/// Appends an image.
+/// Appends a page image.
 pub(crate) fn put_image(image: &PageImage, out: &mut Vec<u8>) {
     out.push(kind_byte(image.name.kind));
     for n in [u32::from(image.name.tablet.0), image.name.number, image.labels.0, image.capacity, image.used] {
@@ -64,6 +64,7 @@ pub(crate) fn put_image(image: &PageImage, out: &mut Vec<u8>) {
     let has_generations = !image.generations.is_empty();
     let all_live = image.live.len() == used;
     out.push((u8::from(has_generations) * HAS_GENERATIONS) | (u8::from(all_live) * ALL_LIVE));
+    // LOG-26.
     image.generations.iter().for_each(|&generation| put_varint(u64::from(generation), out));
     if !all_live {
         put_slots(&image.live, used, out);
@@ -74,7 +75,7 @@ pub(crate) fn put_image(image: &PageImage, out: &mut Vec<u8>) {
     image.columns.iter().for_each(|column| put_column(column, &image.live, used, out));
 }
 
-/// Reads an image. Whether it is one of a page that there can be is for `restore` to say.
+/// Reads a page image. The caller checks that such a page can exist.
 pub(crate) fn read_image(reader: &mut Reader<'_>) -> Result<PageImage, Malformed> {
     let kind = read_kind(reader)?;
     let name = PageName { tablet: read_tablet(reader)?, kind, number: reader.varint_u32()? };
@@ -115,7 +116,8 @@ fn put_slots(slots: &SlotSet, used: usize, out: &mut Vec<u8>) {
     slots.words()[..used.div_ceil(64)].iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// Reads a set of slots. A slot at or above `used` is refused: the number of live slots then says whether all are.
+/// Reads a set of slots. A slot at or above `used` is refused, so that the number of live slots tells whether all are
+/// live.
 fn read_slots(reader: &mut Reader<'_>, used: usize) -> Result<SlotSet, Malformed> {
     let mut words = [0; SlotSet::WORDS];
     for (number, word) in words[..used.div_ceil(64)].iter_mut().enumerate() {

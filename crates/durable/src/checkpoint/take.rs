@@ -1,4 +1,8 @@
-//! Writing a checkpoint.
+//! Taking a checkpoint: writing the changed pages of every tablet, then the names, then the manifest.
+//!
+//! [`Checkpoints`] is the state from one checkpoint to the next: the newest manifest, and where the newest image of
+//! each page lies. One thread at a time takes checkpoints. It holds no lock of the store while it writes; a `pause`
+//! between two pages lets other threads run, and may end the checkpoint.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +14,8 @@ use mangrove_store::image::PageName;
 use mangrove_txn::Transaction;
 
 use super::FILES_MAX;
+use super::file::{BlockPosition, CHECKPOINT_DIR, CheckpointFileName, CheckpointFileWriter, WrittenFile};
 use super::names::put_names;
-use super::segment::{BlockPlace, FileInfo, SEGMENT_DIR, SegmentName, SegmentWriter};
 use crate::disk::Disk;
 use crate::log::LogFloor;
 use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile, ManifestTablet, fenced};
@@ -21,9 +25,9 @@ use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile, ManifestTablet, fenc
 pub struct CheckpointReport {
     /// The number of its manifest.
     pub version: u64,
-    /// The commit up to which it has everything.
+    /// The timestamp of the snapshot: it has everything up to this commit.
     pub checkpoint_ts: u64,
-    /// Images written.
+    /// Page images written.
     pub pages: u64,
     /// Files written.
     pub files: u64,
@@ -33,53 +37,53 @@ pub struct CheckpointReport {
     pub tablets_rewritten: u64,
 }
 
-/// The newest image of each page of a tablet: the version of its file, and its place there.
-pub(super) type Places = HashMap<PageName, (u64, BlockPlace)>;
+/// The newest image of each page of a tablet: the version of its file, and its position there.
+pub(super) type NewestImages = HashMap<PageName, (u64, BlockPosition)>;
 
 /// The files of a tablet, as its next checkpoint needs to know them.
 #[derive(Debug, Default)]
 pub(super) struct TabletFiles {
     /// Oldest first.
     pub(super) files: Vec<ManifestFile>,
-    pub(super) places: Places,
+    pub(super) newest: NewestImages,
 }
 
 impl TabletFiles {
-    /// Whether the tablet is better written whole than these pages alone.
-    fn is_to_be_rewritten(&self, due: &[PageName]) -> bool {
-        let due: BTreeSet<PageName> = due.iter().copied().collect();
-        let kept = self.places.iter().filter(|(name, _)| !due.contains(*name));
-        let kept_bytes: u64 = kept.map(|(_, (_, place))| place.bytes()).sum();
+    /// Returns true if writing the whole tablet is better than writing only these pages.
+    fn is_to_be_rewritten(&self, changed: &[PageName]) -> bool {
+        let changed: BTreeSet<PageName> = changed.iter().copied().collect();
+        let kept = self.newest.iter().filter(|(name, _)| !changed.contains(*name));
+        let kept_bytes: u64 = kept.map(|(_, (_, position))| position.bytes()).sum();
         let bytes: u64 = self.files.iter().map(|file| file.bytes).sum();
         self.files.len() >= FILES_MAX || kept_bytes * 2 < bytes
     }
 }
 
-/// What a checkpoint is to be of.
+/// The snapshot that a checkpoint writes.
 #[derive(Debug)]
 pub(crate) struct CheckpointSnapshot {
     /// Its timestamp.
     pub(crate) at_ts: u64,
-    /// From where on the log has what is later than the snapshot, as it was before the snapshot was taken.
+    /// The floor of the log, as it was before the snapshot was taken.
     pub(crate) floor: LogFloor,
-    /// What keeps the snapshot from being collected; none while nothing else can happen to the graph.
+    /// The transaction that keeps the snapshot from being collected; `None` while nothing else can change the graph.
     pub(crate) held: Option<Transaction>,
 }
 
-/// What the last checkpoint left: what the next one builds on. One thread at a time takes checkpoints.
+/// What the last checkpoint left, on which the next one builds.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     manifest: Manifest,
-    /// By tablet, counting from 0.
+    /// By tablet, counted from 0.
     tablets: Vec<TabletFiles>,
-    /// The bytes of the newest file of names.
+    /// The content of the newest file of names.
     names: Vec<u8>,
-    /// The last version that was tried. One that failed may have been put all the same, so its files are left alone.
+    /// The last version that was tried (LOG-24).
     tried: u64,
 }
 
 impl Checkpoints {
-    /// After the checkpoint of a manifest, with what was loaded of it.
+    /// The state after the checkpoint of a manifest, with what was loaded of it.
     pub(super) fn new(manifest: Manifest, tablets: Vec<TabletFiles>, names: Vec<u8>) -> Self {
         Checkpoints { tried: manifest.version, manifest, tablets, names }
     }
@@ -89,8 +93,8 @@ impl Checkpoints {
         &self.manifest
     }
 
-    /// Puts a manifest with the same files for a new epoch: from now on nobody who opened the database before can put
-    /// one.
+    /// Writes a manifest with the same files for a new fencing epoch (LOG-31). From now on no process that opened the
+    /// database before can write one.
     pub(crate) fn begin_epoch(&mut self, disk: &dyn Disk) -> Result<()> {
         self.tried += 1;
         let next = Manifest { version: self.tried, epoch: self.manifest.epoch + 1, ..self.manifest.clone() };
@@ -99,8 +103,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Fails where somebody else has put a manifest since. What is later than the own newest was tried, or it is of
-    /// another epoch.
+    /// Fails if another process has written a manifest since. A version above the newest of this process was a failed
+    /// attempt of its own, or it has another epoch.
     fn check_epoch(&self, disk: &dyn Disk) -> Result<()> {
         for version in Manifest::versions(disk)?.into_iter().filter(|&version| version > self.manifest.version) {
             if Manifest::read(disk, version)?.epoch != self.manifest.epoch {
@@ -110,8 +114,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Takes a checkpoint of a snapshot. `pause` is called between pages, and its error ends the checkpoint without a
-    /// trace. `None` where there is nothing new.
+    /// Takes a checkpoint of a snapshot. `pause` is called between pages; its error ends the checkpoint and leaves
+    /// nothing on the disk. Returns `None` if nothing has changed.
     pub(crate) fn take(
         &mut self,
         disk: &dyn Disk,
@@ -121,9 +125,11 @@ impl Checkpoints {
     ) -> Result<Option<CheckpointReport>> {
         let CheckpointSnapshot { at_ts, floor, held } = snapshot;
         if !floor.is_covered_by(at_ts) {
-            // Recovery would refuse it, when the log that it lets go is gone.
+            // LOG-7: recovery would refuse it, after the log that it releases is gone.
             return Err(Error::bug(format!("a checkpoint at commit {at_ts} lets go of later commits: {floor:?}")));
         }
+        assert!(at_ts >= self.manifest.checkpoint_ts, "a checkpoint goes back in time");
+        // LOG-24.
         self.tried += 1;
         let mut next = Manifest {
             version: self.tried,
@@ -133,7 +139,7 @@ impl Checkpoints {
             ..self.manifest.clone()
         };
         let mut report = CheckpointReport { version: next.version, checkpoint_ts: at_ts, ..Default::default() };
-        // A graph that has no image was perhaps loaded in bulk: that notes no changes.
+        // A graph without images may have been loaded in bulk, which notes no changes.
         let is_first = self.tablets.iter().all(|tablet| tablet.files.is_empty());
         let since = (!is_first).then_some(self.manifest.checkpoint_ts);
         let mut written = Vec::new();
@@ -143,12 +149,16 @@ impl Checkpoints {
         }
         drop(held);
         reach(Point::CheckpointImages);
+        // LOG-25: after the last image.
         let mut names = Vec::new();
         put_names(store, &mut names);
         let has_new_names = names != self.names || next.names.is_none();
         if has_new_names {
-            let mut file =
-                SegmentWriter::create(disk, SegmentName { tablet: None, version: next.version }, next.database)?;
+            let mut file = CheckpointFileWriter::create(
+                disk,
+                CheckpointFileName { tablet: None, version: next.version },
+                next.database,
+            )?;
             file.block(&names)?;
             next.names = Some(manifest_file(file.finish()?, next.version, &mut report));
         }
@@ -158,9 +168,10 @@ impl Checkpoints {
         for (id, files) in &written {
             set_files(&mut next, *id, &files.files);
         }
-        disk.sync_dir(SEGMENT_DIR)?;
+        disk.sync_dir(CHECKPOINT_DIR)?;
         reach(Point::CheckpointFiles);
         self.check_epoch(disk)?;
+        // LOG-22: the files and their names are synced.
         next.put(disk)?;
         for (id, files) in written {
             self.tablets[usize::from(id.0) - 1] = files;
@@ -178,13 +189,13 @@ fn set_files(manifest: &mut Manifest, id: TabletId, files: &[ManifestFile]) {
     }
 }
 
-fn manifest_file(info: FileInfo, version: u64, report: &mut CheckpointReport) -> ManifestFile {
+fn manifest_file(info: WrittenFile, version: u64, report: &mut CheckpointReport) -> ManifestFile {
     report.files += 1;
     report.bytes += info.bytes;
     ManifestFile { path: info.path, version, bytes: info.bytes, crc32c: info.crc }
 }
 
-/// A checkpoint's work on one tablet.
+/// The work of a checkpoint on one tablet.
 struct TabletTurn<'a> {
     disk: &'a dyn Disk,
     store: &'a Store,
@@ -194,7 +205,7 @@ struct TabletTurn<'a> {
 }
 
 impl TabletTurn<'_> {
-    /// Writes what has changed; the tablet's files then. `None` where nothing has.
+    /// Writes the changed pages. Returns the files of the tablet after that; `None` if nothing has changed.
     fn write(
         &self,
         before: &TabletFiles,
@@ -202,24 +213,25 @@ impl TabletTurn<'_> {
         report: &mut CheckpointReport,
         pause: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<(TabletId, TabletFiles)>> {
-        let mut due = self.store.pages_changed_since(self.id, since);
-        if due.is_empty() {
+        let mut changed = self.store.pages_changed_since(self.id, since);
+        if changed.is_empty() {
             return Ok(None);
         }
-        let mut files = TabletFiles { files: before.files.clone(), places: before.places.clone() };
-        if !before.files.is_empty() && before.is_to_be_rewritten(&due) {
-            due = self.store.pages_changed_since(self.id, None);
+        let mut files = TabletFiles { files: before.files.clone(), newest: before.newest.clone() };
+        if !before.files.is_empty() && before.is_to_be_rewritten(&changed) {
+            changed = self.store.pages_changed_since(self.id, None);
             files = TabletFiles::default();
             report.tablets_rewritten += 1;
         }
         let version = self.manifest.version;
-        let name = SegmentName { tablet: Some(self.id), version };
-        let mut file = SegmentWriter::create(self.disk, name, self.manifest.database)?;
-        for page in due {
+        let name = CheckpointFileName { tablet: Some(self.id), version };
+        let mut file = CheckpointFileWriter::create(self.disk, name, self.manifest.database)?;
+        for page in changed {
             pause()?;
+            // LOG-20.
             let Some(image) = self.store.page_image(page, self.at_ts) else { continue };
-            let place = file.image(&image)?;
-            files.places.insert(page, (version, place));
+            let position = file.image(&image)?;
+            files.newest.insert(page, (version, position));
             report.pages += 1;
         }
         files.files.push(manifest_file(file.finish()?, version, report));
@@ -227,15 +239,15 @@ impl TabletTurn<'_> {
     }
 }
 
-/// Removes what neither the newest manifest nor the one before names (invariants 3 and 4). Later ones, which were put
-/// without our knowing for sure (invariant 6), are left alone. The caller has the database to itself, and takes no
-/// checkpoint meanwhile. Returns how many files went.
+/// Removes the files that neither the newest manifest nor the one before names (LOG-23). Later manifests, which this
+/// process may have written without learning of it (LOG-24), are left alone with their files. The caller has the
+/// database to itself, and takes no checkpoint meanwhile. Returns the number of removed files.
 pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
     let mut needed: BTreeSet<String> = newest.files().map(|file| file.path.clone()).collect();
     let (mut old, later): (Vec<u64>, Vec<u64>) =
         Manifest::versions(disk)?.into_iter().partition(|&version| version < newest.version);
     for version in old.pop().into_iter().chain(later) {
-        // One that cannot be read needs nothing: it is not what the graph is opened from.
+        // A manifest that cannot be read needs no files: the graph is not opened from it.
         if let Ok(manifest) = Manifest::read(disk, version) {
             needed.extend(manifest.files().map(|file| file.path.clone()));
         }
@@ -248,8 +260,8 @@ pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
     for name in disk.list(MANIFEST_DIR)?.iter().filter(|name| name.ends_with(".draft")) {
         disk.remove(&format!("{MANIFEST_DIR}/{name}"))?;
     }
-    for name in disk.list(SEGMENT_DIR)? {
-        let path = format!("{SEGMENT_DIR}/{name}");
+    for name in disk.list(CHECKPOINT_DIR)? {
+        let path = format!("{CHECKPOINT_DIR}/{name}");
         if !needed.contains(&path) {
             disk.remove(&path)?;
             removed += 1;

@@ -22,7 +22,7 @@ struct Kept {
 
 fn new_disk() -> SimDisk {
     let disk = SimDisk::new();
-    for directory in [MANIFEST_DIR, SEGMENT_DIR] {
+    for directory in [MANIFEST_DIR, CHECKPOINT_DIR] {
         disk.create_dir(directory).unwrap();
     }
     disk.sync_dir("").unwrap();
@@ -125,7 +125,7 @@ fn the_newest_checkpoint_is_found_again_and_others_go() {
         }
         let manifest = kept.checkpoints.manifest();
         assert!(manifest.tablets.iter().all(|tablet| tablet.files.len() <= FILES_MAX));
-        assert!(kept.disk.list(SEGMENT_DIR).unwrap().len() <= 2 * (3 * FILES_MAX + 1));
+        assert!(kept.disk.list(CHECKPOINT_DIR).unwrap().len() <= 2 * (3 * FILES_MAX + 1));
         assert!(kept.disk.list(MANIFEST_DIR).unwrap().len() <= 2);
     }
     assert!(rewritten > 0 && skipped > 0, "{rewritten} tablets rewritten, {skipped} pages skipped");

@@ -1,7 +1,8 @@
-//! What an index is, as bytes: `id | flags 1: ordered 1, unique 2, of one label 4 | label, if of one | count, keys`.
+//! The definition of an index as bytes: `id | flags 1: ordered 1, unique 2, of one label 4 | label, if of one | count,
+//! keys`.
 //!
-//! The log says so when an index is created, a checkpoint of each that there is. Whether there are such names is for the
-//! reader's caller to say, who has the catalog.
+//! The log has one when an index is created, a checkpoint has one for each index. The caller checks the names against
+//! its catalog.
 
 use mangrove_graph::{IndexId, IndexInfo, KeyId, LabelId};
 
@@ -11,7 +12,7 @@ const ORDERED: u8 = 1;
 const UNIQUE: u8 = 2;
 const OF_ONE_LABEL: u8 = 4;
 
-/// Appends what an index is.
+/// Appends the definition of an index.
 pub fn put_index(info: &IndexInfo, out: &mut Vec<u8>) {
     put_varint(u64::from(info.id.0), out);
     let flag = |is: bool, flag: u8| if is { flag } else { 0 };
@@ -21,8 +22,8 @@ pub fn put_index(info: &IndexInfo, out: &mut Vec<u8>) {
     info.keys.iter().for_each(|key| put_varint(u64::from(key.0), out));
 }
 
-/// Reads what [`put_index`] has written. Flags that this version does not know are refused: an index that is more than it
-/// seems must not be built as if it were not.
+/// Reads what [`put_index`] wrote. Unknown flags are refused: an index with an unknown property must not be built
+/// without it.
 pub fn read_index(reader: &mut Reader<'_>) -> Result<IndexInfo, Malformed> {
     let id = IndexId(reader.varint_u32()?);
     let unknown = reader.malformed("an index of an unknown kind");

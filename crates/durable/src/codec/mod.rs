@@ -1,8 +1,8 @@
-//! Values, ids, indexes and rules as bytes, on the primitives and scalars of [`mangrove_graph::codec`].
+//! Values, ids, indexes and schema rules as bytes, built on the primitives and scalars of [`mangrove_graph::codec`].
 //!
-//! A value is a tag byte and its content. The tags are part of the format: a number that was given to a kind is never
-//! given to another, and what a later version adds gets new ones. Which version wrote a file is in the file's header,
-//! not here. Reading is for bytes that passed a checksum, and trusts them with nothing all the same.
+//! A value is a tag byte and its content. Tags are part of the format: a tag that was given to a kind is never given to
+//! another, and later additions get new tags. The version of the format is in the header of each file. Decoders read
+//! bytes that passed a checksum, and still trust none of them.
 
 mod index;
 mod rule;

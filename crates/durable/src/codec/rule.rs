@@ -1,4 +1,4 @@
-//! The rules of a schema as bytes: `next number | count | rules`; a rule is `number | tag | content`:
+//! The schema rules as bytes: `next number | count | rules`; a rule is `number | tag | content`:
 //!
 //! | tag | rule | content |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | 3, 4 | typed, of vertices, of edges | label, key, type (a byte) |
 //! | 5 | ends of edges | label, count, pairs of labels |
 //!
-//! The log says all rules whenever one changes, a checkpoint those that there are.
+//! The log has all rules whenever one changes, a checkpoint has those in force.
 
 use mangrove_graph::{Catalog, ElementKind, KeyId, LabelId};
 use mangrove_store::schema::{Rule, RuleId, ValueType};
@@ -17,17 +17,17 @@ const REQUIRED: u8 = 1;
 const TYPED: u8 = 3;
 const ENDS: u8 = 5;
 
-/// The rules there are, and the number of the next one.
+/// The rules of a schema, and the number of the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedRules {
     /// The rules with their numbers.
     pub list: Vec<(RuleId, Rule)>,
-    /// The number that the next one gets.
+    /// The number of the next rule.
     pub next: u32,
 }
 
 impl SavedRules {
-    /// Whether the names they are about are in a catalog.
+    /// Returns true if a catalog has all names that the rules use.
     pub fn are_possible(&self, catalog: &Catalog) -> bool {
         let has_label = |label: LabelId| (label.0 as usize) < catalog.label_count();
         self.list.iter().all(|(_, rule)| {
@@ -42,10 +42,10 @@ impl SavedRules {
     }
 }
 
-/// What is wrong with rules that are not [`SavedRules::are_possible`].
+/// The error text for rules that are not [`SavedRules::are_possible`].
 pub const IMPOSSIBLE_RULE: &str = "a rule of the schema about names that there are not";
 
-/// Appends rules.
+/// Appends the rules.
 pub fn put_rules(rules: &SavedRules, out: &mut Vec<u8>) {
     put_varint(u64::from(rules.next), out);
     put_varint(rules.list.len() as u64, out);
@@ -75,8 +75,8 @@ fn put_rule(rule: &Rule, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`put_rules`] has written. A rule of a kind that this version does not know is refused: a graph must not be
-/// opened as if it were freer than it is.
+/// Reads what [`put_rules`] wrote. A rule of an unknown kind is refused: the graph must not be opened without a rule
+/// that it has.
 pub fn read_rules(reader: &mut Reader<'_>) -> Result<SavedRules, Malformed> {
     let next = reader.varint_u32()?;
     let count = reader.count()?;

@@ -1,4 +1,7 @@
-//! Values, ids and what a cell holds.
+//! Values, user ids and the content under a property key as bytes.
+//!
+//! Scalars are those of [`mangrove_graph::codec`]; this module adds lists, sets and maps, absence, and several values
+//! under one key.
 
 use std::sync::Arc;
 
@@ -10,7 +13,7 @@ use uuid::Uuid;
 const LIST: u8 = 17;
 const SET: u8 = 18;
 const MAP: u8 = 19;
-/// In place of a value: a key has none, or several (see [`put_content`]).
+/// In place of the tag of a value: the key has no value, or several ([`put_content`]).
 const ABSENT: u8 = 0;
 const MULTI: u8 = 32;
 const _: () = assert!(
@@ -26,7 +29,7 @@ const ID_NARROW_INT: u8 = 2;
 const ID_STRING: u8 = 3;
 const ID_UUID: u8 = 4;
 
-/// Appends a value. It must be storable ([`Value::is_storable`]), as everything in the store is.
+/// Appends a value. It must be storable ([`Value::is_storable`]), as every value in the store is.
 pub fn put_value(value: &Value, out: &mut Vec<u8>) {
     if put_scalar(value, out) {
         return;
@@ -76,7 +79,7 @@ fn read_values(reader: &mut Reader<'_>) -> Result<Vec<Value>, Malformed> {
     reader.repeat(count, read_value)
 }
 
-/// Appends what an element has under a key: nothing, a value, or several with ordinals and meta-properties.
+/// Appends what an element has under a key: nothing, one value, or several with ordinals and meta-properties.
 pub fn put_content(content: &Content, out: &mut Vec<u8>) {
     match content {
         Content::Absent => out.push(ABSENT),
@@ -97,7 +100,7 @@ pub fn put_content(content: &Content, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`put_content`] has written.
+/// Reads what [`put_content`] wrote.
 pub fn read_content(reader: &mut Reader<'_>) -> Result<Content, Malformed> {
     let mut ahead = reader.clone();
     match ahead.byte()? {
@@ -123,7 +126,7 @@ fn read_multi_value(reader: &mut Reader<'_>) -> Result<MultiValue, Malformed> {
     Ok(MultiValue { ordinal, value, meta: Arc::new(meta.collect::<Result<_, Malformed>>()?) })
 }
 
-/// Appends an id that a user chose.
+/// Appends a user id.
 pub fn put_user_id(id: &UserId, out: &mut Vec<u8>) {
     match id {
         UserId::Int(IntId { number, narrow }) => {
@@ -141,7 +144,7 @@ pub fn put_user_id(id: &UserId, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads an id that a user chose.
+/// Reads what [`put_user_id`] wrote.
 pub fn read_user_id(reader: &mut Reader<'_>) -> Result<UserId, Malformed> {
     let at = reader.malformed("an id of an unknown kind");
     Ok(match reader.byte()? {

@@ -1,10 +1,12 @@
-//! What goes wrong with disks, with the file it went wrong with.
+//! The error of a disk operation, with the operation and the path that failed.
+//!
+//! It is cloneable, because the log keeps its first failure and reports it to every later caller.
 
 use std::{fmt, io};
 
 use mangrove_graph::{Error, ErrorKind};
 
-/// An operation on a file or directory that failed. It can be kept and told to many.
+/// A failed operation on a file or directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiskError {
     operation: &'static str,
@@ -19,17 +21,17 @@ impl DiskError {
         DiskError { operation, path: path.into(), kind: cause.kind(), cause: cause.to_string() }
     }
 
-    /// What kind of failure.
+    /// The kind of the cause.
     pub fn kind(&self) -> io::ErrorKind {
         self.kind
     }
 
-    /// The file or directory.
+    /// The path of the file or directory.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether there is no space left, or no more than this user may take.
+    /// Returns true if the disk, or the quota of this user, has no space left.
     pub fn is_full(&self) -> bool {
         matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
@@ -44,7 +46,7 @@ impl fmt::Display for DiskError {
 
 impl std::error::Error for DiskError {}
 
-/// What somebody can do about a failure of this kind.
+/// What an operator can do about a failure of this kind.
 fn way_out(kind: io::ErrorKind) -> Option<&'static str> {
     use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match kind {

@@ -1,8 +1,8 @@
-//! A directory of the operating system.
+//! [`LocalDisk`]: a directory of the operating system as a disk.
 //!
-//! Files are read and written at offsets, so that a handle may be shared by threads. `sync_data` is `fdatasync`, which
-//! includes the length; a directory is synced by syncing a handle on it. What is made is for its owner only, whatever the
-//! process' umask.
+//! Files are read and written at offsets, so threads may share a handle. `sync_data` is `fdatasync`, which includes the
+//! length. A directory is synced through a handle on it. New files and directories are accessible to their owner only,
+//! whatever the umask.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use super::{Disk, DiskError, DiskFile, DiskResult};
 
-/// Of files that are made: a graph is its owner's. What its owner allows others later, stays.
+/// The mode of new files: only the owner may read a graph. Permissions that the owner adds later stay.
 pub(crate) const FILE_MODE: u32 = 0o600;
 
-/// Of directories that are made.
+/// The mode of new directories.
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// See the module.
+/// The disk whose root is a directory of the operating system.
 #[derive(Clone, Debug)]
 pub struct LocalDisk {
     root: PathBuf,
@@ -27,19 +27,19 @@ pub struct LocalDisk {
 #[derive(Debug)]
 struct LocalFile {
     file: File,
-    /// For messages.
+    /// The path for messages.
     path: String,
 }
 
 impl LocalDisk {
-    /// The disk whose root is this directory, which is made where it is missing.
+    /// The disk with this root. The directory is created if it is missing.
     pub fn new(root: impl Into<PathBuf>) -> DiskResult<Self> {
         let disk = LocalDisk { root: root.into() };
         disk.create_dir("")?;
         Ok(disk)
     }
 
-    /// The root.
+    /// The root directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -99,7 +99,7 @@ impl Disk for LocalDisk {
         };
         let mut names = Vec::new();
         for entry in entries {
-            // A name that is no text is none of ours.
+            // A name that is not UTF-8 is none of this program's.
             if let Ok(name) = self.failed("list", path, entry)?.file_name().into_string() {
                 names.push(name);
             }

@@ -1,12 +1,12 @@
-//! A disk in memory that behaves as badly as a real one may, the same way for the same seed.
+//! [`SimDisk`]: a disk in memory that behaves as badly as a real one may, and repeatably by seed.
 //!
-//! It keeps what was synced apart from what was only written. [`SimDisk::power_cut`] gives the disk that is found when
-//! the power comes back: everything synced, and of the rest what the seed says, sector by sector and name by name:
-//! there, not there, or, for a sector, torn. A cut chooses how much survives at all, so that "nothing", "nearly
-//! everything" and the mixtures between all occur.
+//! It keeps synced data apart from data that was only written. [`SimDisk::power_cut`] returns the disk that a program
+//! finds after a power cut: everything synced and, of the rest, what the seed decides. Each unsynced sector and name is
+//! there or not; a sector may also be torn. Each cut draws how much survives at all, so that "nothing", "nearly
+//! everything" and mixtures all occur.
 //!
-//! Troubles are ordered beforehand: the power going off at a certain operation, one operation that fails or panics, a sync
-//! that fails, a full or read-only disk, bits that flip while nobody looks.
+//! Faults are set beforehand: the power going off at an operation, one operation that fails or panics, a sync that
+//! fails, a full or read-only disk, bits that flip.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,27 +16,29 @@ use parking_lot::Mutex;
 
 use super::{Disk, DiskError, DiskFile, DiskResult, SECTOR, parent};
 
-/// See the module. Cloning gives another handle to the same disk.
+/// A simulated disk. A clone is another handle to the same disk.
 #[derive(Clone, Debug, Default)]
 pub struct SimDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SimState>>,
 }
 
+/// The content of the disk. The durable parts change only by a sync.
 #[derive(Debug, Default)]
-struct State {
-    files: Vec<Content>,
+struct SimState {
+    files: Vec<SimContent>,
     /// What a program sees: directories, and files by their number.
-    names: BTreeMap<String, Node>,
-    durable_names: BTreeMap<String, Node>,
+    names: BTreeMap<String, SimNode>,
+    durable_names: BTreeMap<String, SimNode>,
     name_changes: Vec<NameChange>,
-    trouble: Trouble,
-    /// Operations that changed something or synced, so far.
+    faults: Faults,
+    /// Operations so far that changed or synced something.
     operations: u64,
     syncs: u64,
 }
 
+/// The faults that a test has set. Operations and syncs are counted from 1.
 #[derive(Debug, Default)]
-struct Trouble {
+struct Faults {
     power_off_at: Option<u64>,
     failing_sync: Option<u64>,
     failing_operation: Option<u64>,
@@ -46,17 +48,17 @@ struct Trouble {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Node {
+enum SimNode {
     Directory,
     File(usize),
 }
 
 #[derive(Clone, Debug)]
 enum NameChange {
-    Add(String, Node),
+    Add(String, SimNode),
     Remove(String),
-    /// At once.
-    Rename(String, String, Node),
+    /// One atomic change of both names.
+    Rename(String, String, SimNode),
 }
 
 impl NameChange {
@@ -67,7 +69,7 @@ impl NameChange {
         }
     }
 
-    fn apply(&self, names: &mut BTreeMap<String, Node>) {
+    fn apply(&self, names: &mut BTreeMap<String, SimNode>) {
         match self {
             NameChange::Add(path, node) => {
                 names.insert(path.clone(), *node);
@@ -83,49 +85,49 @@ impl NameChange {
     }
 }
 
-/// The bytes of a file.
+/// The bytes of one file.
 #[derive(Debug, Default)]
-struct Content {
+struct SimContent {
     /// What a program reads.
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// What leads from the durable bytes to the current ones.
-    unsynced: Vec<Change>,
+    /// The changes that lead from the durable bytes to the current ones.
+    unsynced: Vec<ContentChange>,
 }
 
 #[derive(Clone, Debug)]
-enum Change {
+enum ContentChange {
     Write(u64, Vec<u8>),
     SetLen(u64),
 }
 
-impl Change {
+impl ContentChange {
     fn apply(&self, bytes: &mut Vec<u8>) {
         match self {
-            Change::Write(offset, written) => overlay(bytes, *offset as usize, written),
-            Change::SetLen(len) => bytes.resize(*len as usize, 0),
+            ContentChange::Write(offset, written) => overlay(bytes, *offset as usize, written),
+            ContentChange::SetLen(len) => bytes.resize(*len as usize, 0),
         }
     }
 
-    /// As far as the luck goes.
-    fn apply_by_luck(&self, bytes: &mut Vec<u8>, luck: &mut Luck) {
+    /// Applies the part of the change that survives a power cut.
+    fn apply_by_chance(&self, bytes: &mut Vec<u8>, survival: &mut Survival) {
         let (offset, written) = match self {
-            Change::SetLen(_) if luck.keeps() => return self.apply(bytes),
-            Change::SetLen(_) => return,
-            Change::Write(offset, written) => (*offset, written),
+            ContentChange::SetLen(_) if survival.keeps() => return self.apply(bytes),
+            ContentChange::SetLen(_) => return,
+            ContentChange::Write(offset, written) => (*offset, written),
         };
         let end = offset + written.len() as u64;
         let mut at = offset;
         while at < end {
             let next = (at / SECTOR * SECTOR + SECTOR).min(end);
             let part = &written[(at - offset) as usize..(next - offset) as usize];
-            luck.write_sector(bytes, at as usize, part);
+            survival.write_sector(bytes, at as usize, part);
             at = next;
         }
     }
 }
 
-/// Writes into bytes that grow where needed.
+/// Writes into bytes, and grows them if needed.
 fn overlay(bytes: &mut Vec<u8>, at: usize, written: &[u8]) {
     if bytes.len() < at + written.len() {
         bytes.resize(at + written.len(), 0);
@@ -133,18 +135,18 @@ fn overlay(bytes: &mut Vec<u8>, at: usize, written: &[u8]) {
     bytes[at..at + written.len()].copy_from_slice(written);
 }
 
-/// What a power cut spares, drawn from a seed (SplitMix64).
+/// Draws from a seed (SplitMix64) what survives a power cut.
 #[derive(Debug)]
-struct Luck {
+struct Survival {
     state: u64,
     keep_percent: u64,
 }
 
-impl Luck {
+impl Survival {
     fn of(seed: u64) -> Self {
-        let mut luck = Luck { state: seed, keep_percent: 0 };
-        luck.keep_percent = [0, 5, 50, 95, 100][luck.draw(5) as usize];
-        luck
+        let mut survival = Survival { state: seed, keep_percent: 0 };
+        survival.keep_percent = [0, 5, 50, 95, 100][survival.draw(5) as usize];
+        survival
     }
 
     fn draw(&mut self, below: u64) -> u64 {
@@ -159,7 +161,7 @@ impl Luck {
         self.draw(100) < self.keep_percent
     }
 
-    /// A sector, or the part of it that was written: whole, not at all, half, or as anything.
+    /// Writes a sector, or the written part of it: wholly, not at all, half, or as noise.
     fn write_sector(&mut self, bytes: &mut Vec<u8>, at: usize, part: &[u8]) {
         match self.draw(20) {
             0 if self.keep_percent < 100 => {
@@ -167,7 +169,8 @@ impl Luck {
                 overlay(bytes, at, &part[..cut]);
             }
             1 if self.keep_percent < 100 => {
-                // What else is in the sector goes with it: whoever needs that must not write here.
+                // The rest of the sector is lost with it. So a program must not write to a sector whose content it
+                // still needs.
                 let sector = at / SECTOR as usize * SECTOR as usize;
                 let end = (sector + SECTOR as usize).min(bytes.len().max(at + part.len()));
                 let noise: Vec<u8> = (sector..end).map(|_| self.draw(256) as u8).collect();
@@ -179,23 +182,23 @@ impl Luck {
     }
 }
 
-impl State {
-    /// Counts an operation, unless there is trouble.
+impl SimState {
+    /// Counts an operation, and fails if a fault is set for it.
     fn begin(&mut self) -> io::Result<()> {
         self.operations += 1;
         self.check_power()?;
-        assert!(self.trouble.panicking_operation != Some(self.operations), "the disk panics, as it was told to");
-        if self.trouble.failing_operation == Some(self.operations) {
+        assert!(self.faults.panicking_operation != Some(self.operations), "the disk panics, as it was told to");
+        if self.faults.failing_operation == Some(self.operations) {
             return Err(io::Error::other("input/output error"));
         }
-        match self.trouble.read_only {
+        match self.faults.read_only {
             true => Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "read-only file system")),
             false => Ok(()),
         }
     }
 
     fn check_power(&self) -> io::Result<()> {
-        match self.trouble.power_off_at {
+        match self.faults.power_off_at {
             Some(at) if self.operations >= at => Err(io::Error::other("the power is off")),
             _ => Ok(()),
         }
@@ -203,8 +206,8 @@ impl State {
 
     fn used(&self) -> u64 {
         let files = self.names.values().filter_map(|node| match node {
-            Node::File(number) => Some(*number),
-            Node::Directory => None,
+            SimNode::File(number) => Some(*number),
+            SimNode::Directory => None,
         });
         let mut files: Vec<usize> = files.collect();
         files.sort_unstable();
@@ -219,8 +222,8 @@ impl State {
 
     fn file(&self, path: &str) -> io::Result<usize> {
         match self.names.get(path) {
-            Some(Node::File(number)) => Ok(*number),
-            Some(Node::Directory) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(SimNode::File(number)) => Ok(*number),
+            Some(SimNode::Directory) => Err(io::ErrorKind::IsADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -230,19 +233,19 @@ impl State {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let directory = parent(path);
-        match directory.is_empty() || self.names.get(directory) == Some(&Node::Directory) {
+        match directory.is_empty() || self.names.get(directory) == Some(&SimNode::Directory) {
             true => Ok(()),
             false => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
-    fn change_content(&mut self, number: usize, change: Change) -> io::Result<()> {
+    fn change_content(&mut self, number: usize, change: ContentChange) -> io::Result<()> {
         let len = self.files[number].current.len() as u64;
         let grown = match &change {
-            Change::Write(offset, written) => (offset + written.len() as u64).saturating_sub(len),
-            Change::SetLen(_) => 0,
+            ContentChange::Write(offset, written) => (offset + written.len() as u64).saturating_sub(len),
+            ContentChange::SetLen(_) => 0,
         };
-        if grown > 0 && self.trouble.capacity.is_some_and(|capacity| self.used() + grown > capacity) {
+        if grown > 0 && self.faults.capacity.is_some_and(|capacity| self.used() + grown > capacity) {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
         }
         let file = &mut self.files[number];
@@ -255,10 +258,10 @@ impl State {
         self.syncs += 1;
         let file = &mut self.files[number];
         let unsynced = std::mem::take(&mut file.unsynced);
-        if self.trouble.failing_sync == Some(self.syncs) {
-            // What was to be written is forgotten, the current content is not: later syncs do not help.
-            let mut luck = Luck::of(self.operations);
-            unsynced.iter().for_each(|change| change.apply_by_luck(&mut file.durable, &mut luck));
+        if self.faults.failing_sync == Some(self.syncs) {
+            // The unsynced data is lost but the current content stays, so later syncs do not help.
+            let mut survival = Survival::of(self.operations);
+            unsynced.iter().for_each(|change| change.apply_by_chance(&mut file.durable, &mut survival));
             return Err(io::Error::other("input/output error"));
         }
         unsynced.iter().for_each(|change| change.apply(&mut file.durable));
@@ -267,83 +270,83 @@ impl State {
 }
 
 impl SimDisk {
-    /// An empty disk without trouble.
+    /// An empty disk without faults.
     pub fn new() -> Self {
         SimDisk::default()
     }
 
-    /// The disk as it is found after the power went off now. This one goes on as it is.
+    /// Returns the disk as a program finds it after a power cut now. This disk is not changed.
     #[must_use]
     pub fn power_cut(&self, seed: u64) -> SimDisk {
         let state = self.state.lock();
-        let mut luck = Luck::of(seed);
+        let mut survival = Survival::of(seed);
         let files = state.files.iter().map(|file| {
             let mut bytes = file.durable.clone();
-            file.unsynced.iter().for_each(|change| change.apply_by_luck(&mut bytes, &mut luck));
-            Content { current: bytes.clone(), durable: bytes, unsynced: Vec::new() }
+            file.unsynced.iter().for_each(|change| change.apply_by_chance(&mut bytes, &mut survival));
+            SimContent { current: bytes.clone(), durable: bytes, unsynced: Vec::new() }
         });
         let files = files.collect();
         let mut names = state.durable_names.clone();
         for change in &state.name_changes {
-            if luck.keeps() {
+            if survival.keeps() {
                 change.apply(&mut names);
             }
         }
-        // What lies in a directory that did not survive is gone with it.
-        let is_there = |path: &str| parent(path).is_empty() || names.get(parent(path)) == Some(&Node::Directory);
-        let names: BTreeMap<String, Node> =
+        // The content of a directory that did not survive is gone with it.
+        let is_there = |path: &str| parent(path).is_empty() || names.get(parent(path)) == Some(&SimNode::Directory);
+        let names: BTreeMap<String, SimNode> =
             names.iter().filter(|(path, _)| is_there(path)).map(|(path, node)| (path.clone(), *node)).collect();
-        let state = State { files, durable_names: names.clone(), names, ..State::default() };
+        let state = SimState { files, durable_names: names.clone(), names, ..SimState::default() };
         SimDisk { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// How many operations there were that change or sync something.
+    /// The number of operations so far that changed or synced something.
     pub fn operations(&self) -> u64 {
         self.state.lock().operations
     }
 
-    /// How many syncs of files there were.
+    /// The number of syncs of files so far.
     pub fn syncs(&self) -> u64 {
         self.state.lock().syncs
     }
 
-    /// Has the operation with this number, and all after it, fail for want of power: nothing is acknowledged after
-    /// the cut, and what the operation wrote is like everything unsynced.
+    /// Makes the operation with this number, and all after it, fail as after a power cut. What the operation itself
+    /// wrote may survive, as everything unsynced may.
     pub fn power_off_at(&self, operation: u64) {
-        self.state.lock().trouble.power_off_at = Some(operation);
+        self.state.lock().faults.power_off_at = Some(operation);
     }
 
-    /// Has the sync of a file with this number fail, counted from the first as 1.
+    /// Makes the sync of a file with this number fail.
     pub fn fail_sync(&self, sync: u64) {
-        self.state.lock().trouble.failing_sync = Some(sync);
+        self.state.lock().faults.failing_sync = Some(sync);
     }
 
-    /// Has the operation with this number fail without an effect; those after it succeed.
+    /// Makes the operation with this number fail without an effect. Later ones succeed.
     pub fn fail_at(&self, operation: u64) {
-        self.state.lock().trouble.failing_operation = Some(operation);
+        self.state.lock().faults.failing_operation = Some(operation);
     }
 
-    /// Has the operation with this number panic without an effect; those after it succeed.
+    /// Makes the operation with this number panic without an effect. Later ones succeed.
     pub fn panic_at(&self, operation: u64) {
-        self.state.lock().trouble.panicking_operation = Some(operation);
+        self.state.lock().faults.panicking_operation = Some(operation);
     }
 
-    /// So many bytes fit on the disk; `None`: any number.
+    /// Sets the capacity of the disk in bytes; `None`: unlimited.
     pub fn set_capacity(&self, bytes: Option<u64>) {
-        self.state.lock().trouble.capacity = bytes;
+        self.state.lock().faults.capacity = bytes;
     }
 
-    /// The bytes of the files there are.
+    /// Bytes of all files.
     pub fn used(&self) -> u64 {
         self.state.lock().used()
     }
 
-    /// Refuses changes from now on, or takes them again.
+    /// Makes the disk refuse changes, or accept them again.
     pub fn set_read_only(&self, read_only: bool) {
-        self.state.lock().trouble.read_only = read_only;
+        self.state.lock().faults.read_only = read_only;
     }
 
-    /// Flips a bit of a file, on the medium and in what is read.
+    /// Flips a bit of a file, on the medium and in what a program reads.
     pub fn flip_bit(&self, path: &str, offset: u64, bit: u8) -> DiskResult<()> {
         self.run("damage", path, |state| {
             let number = state.file(path)?;
@@ -361,8 +364,8 @@ impl SimDisk {
     pub fn files(&self) -> Vec<(String, u64)> {
         let state = self.state.lock();
         let files = state.names.iter().filter_map(|(path, node)| match node {
-            Node::File(number) => Some((path.clone(), state.files[*number].current.len() as u64)),
-            Node::Directory => None,
+            SimNode::File(number) => Some((path.clone(), state.files[*number].current.len() as u64)),
+            SimNode::Directory => None,
         });
         files.collect()
     }
@@ -371,7 +374,7 @@ impl SimDisk {
         &self,
         operation: &'static str,
         path: &str,
-        change: impl FnOnce(&mut State) -> io::Result<T>,
+        change: impl FnOnce(&mut SimState) -> io::Result<T>,
     ) -> DiskResult<T> {
         change(&mut self.state.lock()).map_err(|error| DiskError::new(operation, path, &error))
     }
@@ -386,9 +389,9 @@ impl Disk for SimDisk {
         let number = self.run("create", path, |state| {
             state.begin()?;
             state.check_new(path)?;
-            state.files.push(Content::default());
+            state.files.push(SimContent::default());
             let number = state.files.len() - 1;
-            state.change_names(NameChange::Add(path.to_owned(), Node::File(number)));
+            state.change_names(NameChange::Add(path.to_owned(), SimNode::File(number)));
             Ok(number)
         })?;
         Ok(self.handle(path, number, false))
@@ -397,7 +400,7 @@ impl Disk for SimDisk {
     fn open(&self, path: &str) -> DiskResult<Arc<dyn DiskFile>> {
         let number = self.run("open", path, |state| {
             state.check_power()?;
-            match state.trouble.read_only {
+            match state.faults.read_only {
                 true => Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "read-only file system")),
                 false => state.file(path),
             }
@@ -416,7 +419,7 @@ impl Disk for SimDisk {
             let missing: Vec<&str> = ends.map(|end| &path[..end]).filter(|p| !state.names.contains_key(*p)).collect();
             for directory in missing {
                 state.begin()?;
-                state.change_names(NameChange::Add(directory.to_owned(), Node::Directory));
+                state.change_names(NameChange::Add(directory.to_owned(), SimNode::Directory));
             }
             Ok(())
         })
@@ -437,7 +440,7 @@ impl Disk for SimDisk {
         self.run("rename", from, |state| {
             state.begin()?;
             let number = state.file(from)?;
-            state.change_names(NameChange::Rename(from.to_owned(), to.to_owned(), Node::File(number)));
+            state.change_names(NameChange::Rename(from.to_owned(), to.to_owned(), SimNode::File(number)));
             Ok(())
         })
     }
@@ -447,7 +450,7 @@ impl Disk for SimDisk {
             state.begin()?;
             let number = state.file(from)?;
             state.check_new(to)?;
-            state.change_names(NameChange::Add(to.to_owned(), Node::File(number)));
+            state.change_names(NameChange::Add(to.to_owned(), SimNode::File(number)));
             Ok(())
         })
     }
@@ -471,7 +474,7 @@ impl Disk for SimDisk {
 
     fn free_space(&self) -> DiskResult<Option<u64>> {
         let state = self.state.lock();
-        Ok(state.trouble.capacity.map(|capacity| capacity.saturating_sub(state.used())))
+        Ok(state.faults.capacity.map(|capacity| capacity.saturating_sub(state.used())))
     }
 
     fn describe(&self, path: &str) -> String {
@@ -488,14 +491,14 @@ struct SimFile {
 }
 
 impl SimFile {
-    fn change(&self, operation: &'static str, change: Change) -> DiskResult<()> {
+    fn change(&self, operation: &'static str, change: ContentChange) -> DiskResult<()> {
         self.disk.run(operation, &self.path, |state| {
             if self.read_only {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file was opened to be read only"));
             }
             let begun = state.begin();
-            // Part of it may reach the medium before the power is gone.
-            if begun.is_ok() || (state.check_power().is_err() && Some(state.operations) == state.trouble.power_off_at) {
+            // Part of the last operation may reach the medium before the power is gone.
+            if begun.is_ok() || (state.check_power().is_err() && Some(state.operations) == state.faults.power_off_at) {
                 state.change_content(self.number, change)?;
             }
             begun
@@ -516,7 +519,7 @@ impl DiskFile for SimFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> DiskResult<()> {
-        self.change("write to", Change::Write(offset, bytes.to_vec()))
+        self.change("write to", ContentChange::Write(offset, bytes.to_vec()))
     }
 
     fn len(&self) -> DiskResult<u64> {
@@ -524,7 +527,7 @@ impl DiskFile for SimFile {
     }
 
     fn set_len(&self, len: u64) -> DiskResult<()> {
-        self.change("set the length of", Change::SetLen(len))
+        self.change("set the length of", ContentChange::SetLen(len))
     }
 
     fn sync_data(&self) -> DiskResult<()> {

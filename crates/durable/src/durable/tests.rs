@@ -405,12 +405,12 @@ fn a_new_database_is_made_in_spite_of_power_cuts() {
 #[test]
 fn checkpoints_are_due_by_the_length_of_the_log_or_by_time() {
     let seconds = Duration::from_secs;
-    let both = Due { log_bytes: 100, after: Some(seconds(9)) };
+    let both = CheckpointPolicy { log_bytes: 100, after: Some(seconds(9)) };
     assert!(both.is_now(100, seconds(0)) && both.is_now(1, seconds(9)));
     assert!(!both.is_now(99, seconds(8)) && !both.is_now(0, seconds(60)), "nothing has been written");
-    let by_time = Due { log_bytes: 0, ..both };
+    let by_time = CheckpointPolicy { log_bytes: 0, ..both };
     assert!(by_time.is_ever() && !by_time.is_now(1 << 40, seconds(1)));
-    assert!(!Due { log_bytes: 0, after: None }.is_ever());
+    assert!(!CheckpointPolicy { log_bytes: 0, after: None }.is_ever());
 }
 
 #[test]

@@ -1,11 +1,18 @@
-//! Where a checkpoint and the log meet.
+//! The floor of the log: where a checkpoint and the log meet.
 //!
-//! A checkpoint makes a part of the log superfluous. It notes the first segment that is still needed, and how far the log
-//! went when that was decided, so that recovery can tell that no commit is missing between the two:
+//! A checkpoint makes a part of the log superfluous. The manifest notes the first segment that is still needed, and how
+//! far the log went when that was decided, so that recovery can check that no commit is missing between checkpoint and
+//! log.
 //!
-//! 1. the checkpoint has every commit of the batches before [`LogBefore::next_batch`]: `last_ts` is at or below its
-//!    timestamp;
-//! 2. the first batch in the needed segments has at most the number `next_batch`, and batches are numbered without a gap.
+//! ```text
+//!  commits    …──────────────────────┤ last_ts        checkpoint_ts
+//!  log        …── covered segments ──┤ next_batch ──▶ … needed segments …
+//!  checkpoint …──────────────────────────────────────┤
+//! ```
+//!
+//! - **LOG-7.** A checkpoint and the log that it needs meet without a gap. The checkpoint has every commit of the
+//!   batches before [`LogBefore::next_batch`]: `last_ts` is at or below its timestamp. The first batch in the needed
+//!   segments has at most the number `next_batch`.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +21,11 @@ use serde::{Deserialize, Serialize};
 pub struct LogFloor {
     /// The first segment that is needed.
     pub segment: u64,
-    /// What is known to be before the needed part; `None` in manifests that do not say so.
+    /// What is known of the part before it; `None` in manifests of versions that did not note it.
     pub before: Option<LogBefore>,
 }
 
-/// How far a log went at a moment. All of it was durable.
+/// How far a log went at some time. All of it was durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogBefore {
     /// The number of the next batch.
@@ -28,12 +35,12 @@ pub struct LogBefore {
 }
 
 impl LogFloor {
-    /// The floor that is all of a log from this segment on, of which nothing more is known.
+    /// The floor that needs all of a log from this segment on.
     pub fn of_segment(segment: u64) -> Self {
         LogFloor { segment, before: None }
     }
 
-    /// Returns true if a checkpoint at this timestamp has every commit before the floor.
+    /// Returns true if a checkpoint at this timestamp has every commit before the floor (LOG-7).
     pub fn is_covered_by(&self, checkpoint_ts: u64) -> bool {
         self.before.is_none_or(|before| before.last_ts <= checkpoint_ts)
     }

@@ -1,35 +1,36 @@
 //! The bytes around records: headers of segments and batches.
 //!
 //! ```text
-//! segment   header block │ batch, padded to whole blocks │ batch │ … │ zeros, or what an earlier use left
+//! segment   header block │ batch, padded to whole blocks │ batch │ … │ zeros, or the content of an earlier use
 //! batch     header (64 bytes) │ payload │ zeros up to the block's end
 //! ```
 //!
-//! A batch begins at a block, so no write touches a block (nor a sector) that holds anything acknowledged. Its checksum
-//! covers header and payload; salt, segment and number say that it belongs here and is next: neither a batch of an
-//! earlier use of the file nor one of another database is ever taken for one of this place. All integers are
-//! little-endian.
+//! - **LOG-12.** A batch begins at a block, so no write touches a block (nor a sector) with acknowledged content.
+//!
+//! The checksum of a batch covers header and payload. Salt, segment and number say that the batch belongs here and is
+//! next: neither a batch of an earlier use of the file nor one of another database is ever taken for one of this
+//! position. All integers are little-endian.
 
 use std::fmt;
 
 use uuid::Uuid;
 
-/// Segments are written in blocks of this many bytes.
+/// Bytes of a block. Segments are written in blocks.
 pub(crate) const BLOCK: u64 = 4096;
-/// The bytes of a batch header.
+/// Bytes of a batch header.
 pub(crate) const BATCH_HEADER: usize = 64;
-/// The version of the format that this program writes. Others are refused.
+/// The version of the format. Others are refused.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 /// The directory of the segments.
 pub(crate) const DIRECTORY: &str = "wal";
-/// What the names of segments end with that are being made.
+/// The ending of the names of segments that are being made.
 pub(crate) const UNFINISHED: &str = ".new";
-/// In place of an offset in the payload: no record begins there.
+/// In place of the offset of the first record: no record begins in the batch.
 pub(crate) const NO_RECORD: u32 = u32::MAX;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"MGRVWAL\n";
 const BATCH_MAGIC: [u8; 4] = *b"MGvB";
-/// The bytes of a segment header that are used.
+/// Bytes of a segment header that are used.
 const SEGMENT_HEADER: usize = 72;
 /// Where the part of a segment header begins that its checksum covers.
 const SEGMENT_SUMMED: usize = 16;
@@ -41,7 +42,7 @@ pub(crate) fn segment_path(seq: u64) -> String {
     format!("{DIRECTORY}/{seq:016x}")
 }
 
-/// The number in a segment's name; `None` for the name of something else.
+/// The number in the name of a segment; `None` for any other name.
 pub(crate) fn segment_seq(name: &str) -> Option<u64> {
     let is_hex = name.len() == 16 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     is_hex.then(|| u64::from_str_radix(name, 16).ok()).flatten()
@@ -68,27 +69,27 @@ impl Mismatch {
 /// The first block of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
-    /// Whose segment it is.
+    /// The database that it belongs to.
     pub(crate) database: Uuid,
-    /// Which opening of the database made it; later ones have larger numbers.
+    /// The fencing epoch in which it was made.
     pub(crate) epoch: u64,
-    /// Its place among the segments.
+    /// The number of the segment.
     pub(crate) seq: u64,
-    /// How many bytes it was made with, header block included.
+    /// Its size in bytes when it was made, header block included.
     pub(crate) size: u64,
-    /// Whether its file was a segment before: what is behind its last batch may be of that use.
+    /// True if its file was a segment before: bytes after its last batch may be of that use.
     pub(crate) is_reused: bool,
 }
 
 impl SegmentHeader {
-    /// What its batches carry.
+    /// A number that all its batches carry.
     pub(crate) fn salt(&self) -> u64 {
         let (high, low) = self.database.as_u64_pair();
         let mixed = high ^ low.rotate_left(32) ^ self.epoch.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed ^ self.seq).wrapping_mul(0xD6E8_FEB8_6659_FD93)
     }
 
-    /// The block.
+    /// Encodes the header block.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut block = Vec::with_capacity(BLOCK as usize);
         block.extend_from_slice(&SEGMENT_MAGIC);
@@ -105,7 +106,7 @@ impl SegmentHeader {
         block
     }
 
-    /// Reads a block. A version that this program does not know is refused by name, whatever else is in the block.
+    /// Decodes a header block. An unknown version is refused by its number, whatever else is in the block.
     pub(crate) fn decode(block: &[u8]) -> Result<Self, Mismatch> {
         if block.len() < SEGMENT_HEADER {
             return Err(Mismatch::of("the length of a segment", format_args!("at least {BLOCK}"), block.len()));
@@ -128,31 +129,31 @@ impl SegmentHeader {
     }
 }
 
-/// What is in front of a batch.
+/// The header of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BatchHeader {
     /// [`SegmentHeader::salt`].
     pub(crate) salt: u64,
     /// The segment.
     pub(crate) seq: u64,
-    /// Its place among all batches of the database, from 1.
+    /// The number of the batch, from 1, over the life of the database.
     pub(crate) number: u64,
-    /// The bytes of its payload.
+    /// Bytes of the payload.
     pub(crate) payload_len: u32,
-    /// Where the first record begins in the payload; what is before belongs to a record of the batch before.
+    /// Where the first record begins in the payload. The bytes before it belong to a record of the batch before.
     pub(crate) first_record: u32,
-    /// The smallest and the largest timestamp of the commits that end here; 0 and 0 where none does.
+    /// The smallest timestamp of the commits that end here; 0 if none does.
     pub(crate) first_ts: u64,
-    /// See `first_ts`.
+    /// The largest timestamp of the commits that end here; 0 if none does.
     pub(crate) last_ts: u64,
-    /// How many commits end here.
+    /// The number of commits that end here.
     pub(crate) commit_count: u32,
 }
 
-/// What lies where a batch may begin.
+/// What lies at a position where a batch may begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
-    /// A batch of this segment, wherever it belongs in it.
+pub(crate) enum BatchFound {
+    /// A batch of this segment, perhaps at another position than its own.
     Batch(BatchHeader),
     /// Zeros.
     Nothing,
@@ -177,21 +178,21 @@ impl BatchHeader {
         batch[4..8].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The blocks of the batch.
+    /// The number of blocks that the batch takes.
     pub(crate) fn blocks(&self) -> u64 {
         blocks_of(u64::from(self.payload_len))
     }
 
-    /// Looks at a place where a batch may begin; `bytes` go on to the end of the segment.
-    pub(crate) fn find(bytes: &[u8], segment: &SegmentHeader) -> Found {
+    /// Looks for a batch at the first of `bytes`, which go on to the end of the segment.
+    pub(crate) fn find(bytes: &[u8], segment: &SegmentHeader) -> BatchFound {
         let Some(header) = bytes.get(..BATCH_HEADER) else {
-            return Found::Other(Mismatch::of("bytes of a batch header", BATCH_HEADER, bytes.len()));
+            return BatchFound::Other(Mismatch::of("bytes of a batch header", BATCH_HEADER, bytes.len()));
         };
         if header.iter().all(|byte| *byte == 0) {
-            return Found::Nothing;
+            return BatchFound::Nothing;
         }
         if header[..4] != BATCH_MAGIC {
-            return Found::Other(Mismatch("a batch was expected, and something else found".into()));
+            return BatchFound::Other(Mismatch("a batch was expected, and something else found".into()));
         }
         let found = BatchHeader {
             salt: get_u64(header, 8),
@@ -207,11 +208,11 @@ impl BatchHeader {
         if found.salt != salt || found.seq != segment.seq {
             let described = |salt, seq| format!("salt {salt:016x} and segment {seq:x}");
             let (expected, found) = (described(salt, segment.seq), described(found.salt, found.seq));
-            return Found::Other(Mismatch::of("the place that a batch belongs to", expected, found));
+            return BatchFound::Other(Mismatch::of("the place that a batch belongs to", expected, found));
         }
         let Some(summed) = bytes.get(BATCH_SUMMED..BATCH_HEADER + found.payload_len as usize) else {
             let left = bytes.len() - BATCH_HEADER;
-            return Found::Broken(Mismatch::of(
+            return BatchFound::Broken(Mismatch::of(
                 "the length of a batch's payload",
                 format_args!("at most {left}"),
                 found.payload_len,
@@ -220,13 +221,13 @@ impl BatchHeader {
         let (expected, sum) = (get_u32(header, 4), crc32c::crc32c(summed));
         if expected != sum {
             let hex = |sum| format!("{sum:08x}");
-            return Found::Broken(Mismatch::of("the checksum of a batch", hex(expected), hex(sum)));
+            return BatchFound::Broken(Mismatch::of("the checksum of a batch", hex(expected), hex(sum)));
         }
-        Found::Batch(found)
+        BatchFound::Batch(found)
     }
 }
 
-/// The blocks that a batch with so many bytes of payload takes.
+/// The number of blocks that a batch with this many bytes of payload takes.
 pub(crate) fn blocks_of(payload: u64) -> u64 {
     (payload + BATCH_HEADER as u64).div_ceil(BLOCK)
 }
@@ -269,18 +270,18 @@ mod tests {
         };
         let mut bytes = vec![7; BATCH_HEADER + 100];
         header.seal(&mut bytes);
-        assert_eq!(BatchHeader::find(&bytes, &segment()), Found::Batch(header));
+        assert_eq!(BatchHeader::find(&bytes, &segment()), BatchFound::Batch(header));
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             let found = BatchHeader::find(&flipped, &segment());
-            assert!(matches!(found, Found::Other(_) | Found::Broken(_)), "bit {bit}: {found:?}");
+            assert!(matches!(found, BatchFound::Other(_) | BatchFound::Broken(_)), "bit {bit}: {found:?}");
         }
         for other in [SegmentHeader { epoch: 4, ..segment() }, SegmentHeader { seq: 0xabd, ..segment() }] {
-            assert!(matches!(BatchHeader::find(&bytes, &other), Found::Other(_)));
+            assert!(matches!(BatchHeader::find(&bytes, &other), BatchFound::Other(_)));
         }
-        assert_eq!(BatchHeader::find(&[0; 64], &segment()), Found::Nothing);
-        assert!(matches!(BatchHeader::find(&bytes[..160], &segment()), Found::Broken(_)));
+        assert_eq!(BatchHeader::find(&[0; 64], &segment()), BatchFound::Nothing);
+        assert!(matches!(BatchHeader::find(&bytes[..160], &segment()), BatchFound::Broken(_)));
     }
 
     #[test]

@@ -1,38 +1,45 @@
-//! The log: every commit that was acknowledged, in the order of commit timestamps.
+//! The log: every acknowledged commit, in the order of commit timestamps.
 //!
 //! ```text
 //! reserve ──▶ (timestamp drawn, decided) ──▶ hand over ──▶ (watermark W passes the timestamp) ──▶ wait
 //!    │                                                                                             │
 //!    └─ refused: nothing is decided           flush: all handed over ≤ W, in order, one write, one sync;
-//!                                             then `durable` = W, and whoever waits for it is woken
+//!                                             then `durable` = W, and the waiting committers are woken
+//!
+//!  Running ──no space for a segment──▶ Refusing ──space again──▶ Running        states of an open log
+//!     └──a write, sync or flush failed──▶ Failed ──the database is opened again──▶ Running
 //! ```
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `format`, [`record`] | headers of segments and batches; what is in them |
-//! | `founding` | the first segment of a new database |
+//! | `format`, [`record`] | headers of segments and batches; the records in them |
+//! | `first_segment` | the first segment of a new database |
 //! | `supply` | segments made ahead of need, and reservations in them |
 //! | `writer` | records into batches, batches into segments |
-//! | `group` | who flushes for whom |
+//! | `group` | group commit: which committer flushes for the others |
 //! | `floor` | from where on a checkpoint needs the log |
-//! | [`read`](mod@read) | the log from disk: what is whole, what is torn, what is damaged |
-//! | `status` | what there is to know about a running log |
+//! | [`read`](mod@read) | reading the log after a crash: whole, torn or damaged |
+//! | `status` | the state and counters of an open log |
 //!
 //! Invariants (the argument is in `docs/design/durability.md`):
 //!
-//! 1. A commit is handed over before the watermark can pass its timestamp. So at any watermark W, all commits up to W
-//!    are handed over, and a flush leaves no hole behind it.
-//! 2. `durable` grows only after a sync that covers everything up to it has succeeded.
-//! 3. After a write or a sync failed, or a flush panicked, nothing is written any more: nobody knows what of it is on the
-//!    disk, and what the flush took from the queue is gone from there.
-//! 4. What is reserved fits. So after the decision only a failing disk stands in the way of a commit.
-//! 5. The segment that a manifest names is there: a log without it has lost something.
-//! 6. The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it. So a snapshot
-//!    that begins after a look at the floor has every commit before it.
+//! - **LOG-1.** A flush at watermark `W` writes every commit up to `W` that is not durable, in the order of timestamps.
+//!   All of them have been handed over (TXN-14).
+//! - **LOG-2.** `durable` grows only after a sync that covers everything up to it has succeeded.
+//! - **LOG-3.** After a write or sync failed, or a flush panicked, nothing is written any more: it is unknown what of
+//!   it is on the disk, and what the flush took from the queue is lost.
+//! - **LOG-4.** What is reserved fits. So after the decision only a failing disk can prevent a commit from becoming
+//!   durable.
+//! - **LOG-5.** The segment that a manifest names exists: a log without it has lost something.
+//! - **LOG-6.** The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it.
+//!   So a snapshot that begins after a look at the floor has every commit before it.
+//!
+//! Lock order: `writer` (held through the I/O of a flush) before `names` and the supply's state. `queue` and `floor` are held
+//! for a few instructions, with no other lock.
 
+mod first_segment;
 mod floor;
 mod format;
-mod founding;
 mod group;
 #[cfg(feature = "model")]
 #[doc(hidden)]
@@ -64,133 +71,137 @@ use crate::codec::SavedRules;
 use crate::damage::panic_text;
 use crate::disk::{Disk, DiskError};
 use crate::sync::{AtomicU64, Mutex, Ordering};
+pub(crate) use first_segment::{create_first_segment, remains};
 pub(crate) use format::DIRECTORY;
 use format::blocks_of;
-pub(crate) use founding::{found, remains};
-use group::{Flush, Goal, Group, Reached};
+use group::{Flush, FlushGoal, FlushProgress, GroupCommit};
 use record::{
     COMMIT_OVERHEAD, NameCounts, Names, commit_body, put_commit_head, put_index_created, put_index_dropped, put_names,
     put_rules_record,
 };
-use status::Meters;
-use supply::Supply;
-use writer::Writer;
+use status::LogMeters;
+use supply::SegmentSupply;
+use writer::BatchWriter;
 
-/// Where a log goes on: what is known when the one before has been read, and cut.
+/// Where a new log continues. It is known when the old log has been read and cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogStart {
-    /// Whose log it is.
+    /// The database that the log belongs to.
     pub database: Uuid,
-    /// Which opening of the database this is; larger than that of every segment there is.
+    /// The fencing epoch: the number of this opening of the database. Larger than that of every existing segment.
     pub epoch: u64,
-    /// The number of the first segment to be made.
+    /// The number of the first new segment.
     pub next_segment: u64,
-    /// The number of the first batch to be written, from 1.
+    /// The number of the first new batch, from 1.
     pub next_batch: u64,
-    /// Everything up to this timestamp is durable: in the log or in a checkpoint.
+    /// Everything up to this timestamp is durable, in the log or in a checkpoint.
     pub durable_ts: u64,
     /// The names that are durable.
     pub names: NameCounts,
 }
 
-/// A commit on its way into the log.
+/// A commit that was handed over and is not flushed.
 #[derive(Debug)]
-struct Commit {
+struct PendingCommit {
     ts: u64,
     body: Vec<u8>,
-    needs: Needs,
+    reservation: Reservation,
 }
 
-/// What a record needs besides its own bytes.
+/// The space that a record was promised, and the names it relies on.
 #[derive(Clone, Copy, Debug)]
-struct Needs {
-    /// Blocks that were reserved for it.
+struct Reservation {
+    /// Blocks reserved in the segments.
     blocks: u64,
-    /// Names that must be in the log before it.
+    /// Names that must be in the log before the record (LOG-11).
     names: NameCounts,
 }
 
-/// What was handed over and is not flushed.
+/// The records that were handed over and are not flushed.
 #[derive(Debug, Default)]
-struct Pending {
-    commits: Vec<Commit>,
-    /// Other records, framed.
-    orders: Vec<(Vec<u8>, Needs)>,
-    /// How many of those were handed over since the log was opened.
-    order_count: u64,
+struct FlushQueue {
+    commits: Vec<PendingCommit>,
+    /// Framed records of indexes and schema rules, which belong to no commit.
+    schema_records: Vec<(Vec<u8>, Reservation)>,
+    /// How many schema records were handed over since the log was opened.
+    schema_record_count: u64,
 }
 
-/// What a flush has written.
+/// Where the log ends after a flush.
 #[derive(Clone, Copy, Debug)]
-struct Written {
-    /// How many blocks that took.
+struct FlushEnd {
+    /// Blocks that the flush used.
     used_blocks: u64,
-    /// The segment in which the log ends then.
+    /// The segment in which the log ends.
     segment: u64,
-    /// The number of the batch that comes next.
+    /// The number of the next batch.
     next_batch: u64,
 }
 
+/// The state of an open log, shared by the log and the commits that hold reservations.
 #[derive(Debug)]
-struct Inner {
+struct LogCore {
     store: Arc<Store>,
-    supply: Arc<Supply>,
-    meters: Arc<Meters>,
-    group: Group,
-    pending: Mutex<Pending>,
-    /// Locked by whoever leads a flush, so never contended.
-    writer: Mutex<Writer>,
+    supply: Arc<SegmentSupply>,
+    meters: Arc<LogMeters>,
+    group: GroupCommit,
+    queue: Mutex<FlushQueue>,
+    /// Locked by the leader of a flush only, so never contended.
+    writer: Mutex<BatchWriter>,
+    /// Every commit up to this timestamp is durable (LOG-2).
     durable: AtomicU64,
-    /// Orders up to this number are durable.
-    ordered: AtomicU64,
+    /// Schema records up to this number are durable.
+    durable_schema_record: AtomicU64,
+    /// The first failure (LOG-3).
     failed: OnceLock<DiskError>,
-    /// Set when the log takes nothing any more.
+    /// Set when the log accepts nothing any more.
     is_closed: AtomicBool,
-    /// The names that are in the log, or reserved bytes for.
+    /// The names that are in the log.
     names: Mutex<NameCounts>,
-    /// From where on a checkpoint needs the log: the segment in which what is durable ends, and how far that goes.
+    /// From where on a checkpoint needs the log: the segment in which the durable part ends, and how far that part
+    /// goes.
     floor: Mutex<LogFloor>,
 }
 
-/// An open log. See the module.
+/// An open log. Dropping it closes it.
 #[derive(Debug)]
 pub struct Log {
-    inner: Arc<Inner>,
-    maker: Mutex<Option<Maker>>,
+    inner: Arc<LogCore>,
+    maker: Mutex<Option<SegmentMaker>>,
 }
 
 /// The thread that makes segments ahead of need.
 #[derive(Debug)]
-struct Maker {
-    supply: Arc<Supply>,
+struct SegmentMaker {
+    supply: Arc<SegmentSupply>,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Log {
-    /// Opens a log for a store, after everything there was before has been read and cut ([`read::LogEnd::cut`]). Where
-    /// no segment can be made it opens all the same, and refuses commits until one can.
+    /// Opens a log for a store, after the old log has been read and cut ([`read::LogEnd::cut`]). If no segment can be
+    /// made, the log opens all the same, and refuses commits until one can be made.
     pub fn open(disk: Arc<dyn Disk>, store: Arc<Store>, start: LogStart, options: LogOptions) -> Result<Self> {
         disk.create_dir(DIRECTORY)?;
         disk.sync_dir(crate::disk::parent(DIRECTORY))?;
         let prepare_ahead = options.prepare_ahead;
         let LogStart { database, epoch, next_segment, .. } = start;
-        let supply = Arc::new(Supply::new(disk, database, epoch, next_segment, options));
-        let meters = Arc::new(Meters::default());
-        let writer = Writer::new(supply.clone(), meters.clone(), start.next_batch);
-        // The supply keeps the error, and whoever commits first meets it.
+        let supply = Arc::new(SegmentSupply::new(disk, database, epoch, next_segment, options));
+        let meters = Arc::new(LogMeters::default());
+        let writer = BatchWriter::new(supply.clone(), meters.clone(), start.next_batch);
+        // The supply keeps the error, and the first committer gets it.
         let _ = supply.make_one(1);
-        let maker = if prepare_ahead { Some(Maker::start(supply.clone())?) } else { None };
+        let maker = if prepare_ahead { Some(SegmentMaker::start(supply.clone())?) } else { None };
         let before = LogBefore { next_batch: start.next_batch, last_ts: start.durable_ts };
-        let inner = Inner {
+        let inner = LogCore {
             store,
             supply,
             meters,
-            group: Group::default(),
-            pending: Mutex::default(),
+            group: GroupCommit::default(),
+            queue: Mutex::default(),
             writer: Mutex::new(writer),
             durable: AtomicU64::new(start.durable_ts),
-            ordered: AtomicU64::new(0),
+            durable_schema_record: AtomicU64::new(0),
             failed: OnceLock::new(),
             is_closed: AtomicBool::new(false),
             names: Mutex::new(start.names),
@@ -199,15 +210,15 @@ impl Log {
         Ok(Log { inner: Arc::new(inner), maker: Mutex::new(maker) })
     }
 
-    /// Closes it: from here on it takes nothing, and makes, renames and removes no file. Whoever holds it still does no harm
-    /// to the directory, which another process may open next.
+    /// Closes the log: it accepts nothing more, and makes, renames and removes no file. A handle that lives on does no
+    /// harm to the directory, which another process may open next.
     pub fn close(&self) {
         self.inner.is_closed.store(true, std::sync::atomic::Ordering::SeqCst);
-        // Waits for the segment that is being made.
+        // Waits for a segment that is being made.
         self.maker.lock().take();
     }
 
-    /// A look at it.
+    /// The state and counters of the log.
     pub fn status(&self) -> DurabilityStatus {
         let inner = &self.inner;
         let cause = |error: DiskError| error.to_string();
@@ -220,10 +231,10 @@ impl Log {
         inner.meters.status(state, inner.durable.load(Ordering::Acquire), Some(segment))
     }
 
-    /// From where on a checkpoint needs the log, if it takes its snapshot, and then looks at names and indexes, after
-    /// this call: all that is before is durable and therefore in the snapshot (invariant 6). Fails where the first
-    /// segment that is needed is still to be made and cannot be: a manifest must not name what is not there (invariant
-    /// 5).
+    /// Returns from where on a checkpoint needs the log. The checkpoint must take its snapshot, and then read names and
+    /// indexes, after this call: everything before the floor is durable and therefore in the snapshot (LOG-6). If the
+    /// first needed segment does not exist yet and cannot be made, this fails: a manifest must not name a missing
+    /// segment (LOG-5).
     pub fn checkpoint_floor(&self) -> Result<LogFloor> {
         let floor = *self.inner.floor.lock();
         if self.inner.supply.next_seq() <= floor.segment {
@@ -232,22 +243,22 @@ impl Log {
         Ok(floor)
     }
 
-    /// Takes away the segments before one: those that a checkpoint covers. Says how many.
+    /// Removes the segments before one, because a checkpoint covers them. Returns how many.
     pub fn release_before(&self, segment: u64) -> Result<usize> {
         let inner = &self.inner;
         let segment = segment.min(inner.floor.lock().segment);
         Ok(inner.supply.retire_before(segment)?)
     }
 
-    /// Takes the bytes of a commit that may be decided later, and space for them.
-    fn reserve(&self, body: Vec<u8>) -> Result<(Vec<u8>, Needs)> {
-        let needs = self.inner.reserve((COMMIT_OVERHEAD + body.len()) as u64)?;
-        Ok((body, needs))
+    /// Reserves space for a commit that may be decided later.
+    fn reserve(&self, body: Vec<u8>) -> Result<(Vec<u8>, Reservation)> {
+        let reservation = self.inner.reserve((COMMIT_OVERHEAD + body.len()) as u64)?;
+        Ok((body, reservation))
     }
 }
 
-impl Inner {
-    fn reserve(&self, bytes: u64) -> Result<Needs> {
+impl LogCore {
+    fn reserve(&self, bytes: u64) -> Result<Reservation> {
         if self.is_closed.load(std::sync::atomic::Ordering::SeqCst) {
             return Err(Error::new(ErrorKind::Closed, "the database is closed, so nothing is committed to it"));
         }
@@ -264,15 +275,23 @@ impl Inner {
             bytes += record.len() as u64;
         }
         let blocks = blocks_of(bytes);
+        // LOG-4: refused before anything is decided.
         self.supply.reserve(blocks).map_err(|error| refused_error(&error))?;
-        Ok(Needs { blocks, names })
+        Ok(Reservation { blocks, names })
     }
 
-    /// Writes and syncs; where the log ends then.
-    fn write(&self, commits: &[Commit], orders: &[(Vec<u8>, Needs)]) -> Result<Written, DiskError> {
+    /// Writes and syncs records. Returns where the log ends then.
+    fn write(
+        &self,
+        commits: &[PendingCommit],
+        schema_records: &[(Vec<u8>, Reservation)],
+    ) -> Result<FlushEnd, DiskError> {
         let mut writer = self.writer.lock();
-        self.write_names(&mut writer, commits.iter().map(|commit| commit.needs).chain(orders.iter().map(|(_, n)| *n)))?;
-        for (record, _) in orders {
+        self.write_names(
+            &mut writer,
+            commits.iter().map(|commit| commit.reservation).chain(schema_records.iter().map(|(_, n)| *n)),
+        )?;
+        for (record, _) in schema_records {
             writer.push([record, &[]])?;
         }
         let mut head = Vec::new();
@@ -283,28 +302,37 @@ impl Inner {
             writer.count_commit(commit.ts);
         }
         let used_blocks = writer.finish()?;
-        let segment = writer.seq().expect("whoever flushes has something to write, and that goes to a segment");
-        Ok(Written { used_blocks, segment, next_batch: writer.next_number() })
+        let segment = writer.seq().expect("a flush writes something, and that is in a segment");
+        Ok(FlushEnd { used_blocks, segment, next_batch: writer.next_number() })
     }
 
-    /// Says that a flush is durable: everything up to a watermark and an order.
-    fn announce(&self, reached: Goal, written: Option<Written>, watermarks: &dyn Watermarks) {
+    /// Publishes that a flush is durable, up to a watermark and a schema record.
+    fn announce(&self, reached: FlushGoal, written: Option<FlushEnd>, watermarks: &dyn Watermarks) {
+        // LOG-2: only the leader of a flush stores here, after the sync.
+        let before = self.so_far();
+        assert!(before.is_within(reached), "what is durable fell from {before:?} to {reached:?}");
         // Release, both: their partner is in `so_far`.
         self.durable.store(reached.ts, Ordering::Release);
-        self.ordered.store(reached.order, Ordering::Release);
+        self.durable_schema_record.store(reached.schema_record, Ordering::Release);
         watermarks.set_durable(reached.ts);
-        if let Some(Written { segment, next_batch, .. }) = written {
-            // Last (invariant 6). The lock orders it after what is above, and before the snapshot of a checkpoint that
+        if let Some(FlushEnd { segment, next_batch, .. }) = written {
+            // LOG-6: last. The lock orders it after the stores above, and before the snapshot of a checkpoint that
             // finds it.
             let before = LogBefore { next_batch, last_ts: reached.ts };
-            *self.floor.lock() = LogFloor { segment, before: Some(before) };
+            let mut floor = self.floor.lock();
+            assert!(floor.segment <= segment, "the log goes on in an earlier segment");
+            *floor = LogFloor { segment, before: Some(before) };
         }
     }
 
-    /// The names that these records need and the log has not.
-    fn write_names(&self, writer: &mut Writer, needs: impl Iterator<Item = Needs>) -> Result<(), DiskError> {
+    /// Writes the names that these records need and the log does not have (LOG-11).
+    fn write_names(
+        &self,
+        writer: &mut BatchWriter,
+        reservation: impl Iterator<Item = Reservation>,
+    ) -> Result<(), DiskError> {
         let known = *self.names.lock();
-        let needed = needs.fold(known, |names, needs| names.max(needs.names));
+        let needed = reservation.fold(known, |names, reservation| names.max(reservation.names));
         if needed == known {
             return Ok(());
         }
@@ -315,7 +343,7 @@ impl Inner {
         Ok(())
     }
 
-    fn wait(&self, goal: Goal, watermarks: &dyn Watermarks) -> Result<()> {
+    fn wait(&self, goal: FlushGoal, watermarks: &dyn Watermarks) -> Result<()> {
         self.group.wait(goal, &Flushing { log: self, watermarks });
         match (goal.is_within(self.so_far()), self.failed.get()) {
             (false, Some(error)) => Err(failed_error(error)),
@@ -323,23 +351,26 @@ impl Inner {
         }
     }
 
-    fn so_far(&self) -> Goal {
-        // Acquire: everything that the flush did before it said so.
-        Goal { ts: self.durable.load(Ordering::Acquire), order: self.ordered.load(Ordering::Acquire) }
+    fn so_far(&self) -> FlushGoal {
+        // Acquire: everything that the flush did before it stored them.
+        FlushGoal {
+            ts: self.durable.load(Ordering::Acquire),
+            schema_record: self.durable_schema_record.load(Ordering::Acquire),
+        }
     }
 }
 
-/// A flush for those who wait at one graph.
+/// A flush on behalf of the committers of one graph.
 struct Flushing<'a> {
-    log: &'a Inner,
+    log: &'a LogCore,
     watermarks: &'a dyn Watermarks,
 }
 
 impl Flush for Flushing<'_> {
-    fn reached(&self) -> Reached {
+    fn reached(&self) -> FlushProgress {
         match self.log.failed.get() {
-            None => Reached::Now(self.log.so_far()),
-            Some(_) => Reached::Failed,
+            None => FlushProgress::Now(self.log.so_far()),
+            Some(_) => FlushProgress::Failed,
         }
     }
 
@@ -352,76 +383,85 @@ impl Flush for Flushing<'_> {
             Err(DiskError::new("flush", "the log", &cause))
         });
         if let Err(error) = flushed {
-            // Only the leader gets here, so it is the first.
+            // LOG-3. Only the leader comes here, so it is the first failure.
             let _ = self.log.failed.set(error);
         }
     }
 }
 
 impl Flushing<'_> {
-    /// Writes what was handed over up to the watermark, and says that it is durable.
+    /// Writes everything that was handed over up to the watermark, and publishes that it is durable.
     fn flush_handed_over(&self) -> Result<(), DiskError> {
         let log = self.log;
-        // Before the queue is looked at: all commits up to here are in it (invariant 1).
+        // LOG-1: before the queue is read. All commits up to here are in it (TXN-14).
         let stable = self.watermarks.stable();
-        let (mut commits, orders, order_count) = {
-            let mut pending = log.pending.lock();
-            let (now, later) = std::mem::take(&mut pending.commits).into_iter().partition(|commit| commit.ts <= stable);
-            pending.commits = later;
-            let now: Vec<Commit> = now;
-            (now, std::mem::take(&mut pending.orders), pending.order_count)
+        let (mut commits, schema_records, schema_record_count) = {
+            let mut queue = log.queue.lock();
+            let (now, later) = std::mem::take(&mut queue.commits).into_iter().partition(|commit| commit.ts <= stable);
+            queue.commits = later;
+            let now: Vec<PendingCommit> = now;
+            (now, std::mem::take(&mut queue.schema_records), queue.schema_record_count)
         };
         commits.sort_unstable_by_key(|commit| commit.ts);
+        // LOG-1: a commit that comes now was not in an earlier flush.
+        let durable = log.so_far().ts;
+        assert!(stable >= durable, "the watermark {stable} is below what is durable, {durable}");
+        assert!(commits.first().is_none_or(|first| first.ts > durable), "a commit is flushed after it was durable");
         let mut written = None;
-        if !(commits.is_empty() && orders.is_empty()) {
-            let needs = commits.iter().map(|commit| commit.needs).chain(orders.iter().map(|(_, needs)| *needs));
-            let reserved: u64 = needs.map(|needs| needs.blocks).sum();
+        if !(commits.is_empty() && schema_records.is_empty()) {
+            let reservation = commits
+                .iter()
+                .map(|commit| commit.reservation)
+                .chain(schema_records.iter().map(|(_, reservation)| *reservation));
+            let reserved: u64 = reservation.map(|reservation| reservation.blocks).sum();
             reach(Point::FlushTaken);
-            let done = log.write(&commits, &orders)?;
+            let done = log.write(&commits, &schema_records)?;
             reach(Point::FlushWritten);
             let used = done.used_blocks;
+            // LOG-4.
             debug_assert!(used <= reserved, "{used} blocks were used of {reserved} reserved ones");
             log.supply.give_back(reserved.saturating_sub(used));
             written = Some(done);
         }
-        log.announce(Goal { ts: stable, order: order_count }, written, self.watermarks);
+        log.announce(FlushGoal { ts: stable, schema_record: schema_record_count }, written, self.watermarks);
         Ok(())
     }
 }
 
-/// A commit with space in the log.
+/// A commit with reserved space in the log. Dropping it gives the space back.
 #[derive(Debug)]
-struct Prepared {
-    log: Arc<Inner>,
-    /// Taken when it is handed over.
+struct PreparedRecord {
+    log: Arc<LogCore>,
+    /// `None` after it was handed over.
     body: Option<Vec<u8>>,
-    needs: Needs,
+    reservation: Reservation,
 }
 
-impl PreparedCommit for Prepared {
+impl PreparedCommit for PreparedRecord {
     fn hand_over(mut self: Box<Self>, ts: u64) {
         if let Some(body) = self.body.take() {
-            self.log.pending.lock().commits.push(Commit { ts, body, needs: self.needs });
+            self.log.queue.lock().commits.push(PendingCommit { ts, body, reservation: self.reservation });
         }
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedRecord {
     fn drop(&mut self) {
         if self.body.is_some() {
-            self.log.supply.give_back(self.needs.blocks);
+            self.log.supply.give_back(self.reservation.blocks);
         }
     }
 }
 
 impl CommitLog for Log {
     fn prepare(&self, writes: &[Write], txn: u64) -> Result<Box<dyn PreparedCommit>> {
-        let (body, needs) = self.reserve(commit_body(&self.inner.store, writes, txn))?;
-        Ok(Box::new(Prepared { log: self.inner.clone(), body: Some(body), needs }))
+        let (body, reservation) = self.reserve(commit_body(&self.inner.store, writes, txn))?;
+        Ok(Box::new(PreparedRecord { log: self.inner.clone(), body: Some(body), reservation }))
     }
 
     fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> Result<()> {
-        self.inner.wait(Goal { ts, order: 0 }, watermarks)
+        // LOG-10: the watermark has passed `ts`, so every commit up to it was handed over.
+        self.inner.wait(FlushGoal { ts, schema_record: 0 }, watermarks)
     }
 
     fn change_index(&self, change: &IndexChange, watermarks: &dyn Watermarks) -> Result<()> {
@@ -430,28 +470,28 @@ impl CommitLog for Log {
             IndexChange::Created(info) => put_index_created(info, &mut record),
             IndexChange::Dropped(id) => put_index_dropped(*id, &mut record),
         }
-        self.order(record, watermarks)
+        self.write_record(record, watermarks)
     }
 
     fn change_rules(&self, rules: &[RuleEntry], next: u32, watermarks: &dyn Watermarks) -> Result<()> {
         let list = rules.iter().map(|entry| (entry.id, entry.rule.clone())).collect();
         let mut record = Vec::new();
         put_rules_record(&SavedRules { list, next }, &mut record);
-        self.order(record, watermarks)
+        self.write_record(record, watermarks)
     }
 }
 
 impl Log {
-    /// Returns when a record that belongs to no commit is durable.
-    fn order(&self, record: Vec<u8>, watermarks: &dyn Watermarks) -> Result<()> {
-        let needs = self.inner.reserve(record.len() as u64)?;
-        let order = {
-            let mut pending = self.inner.pending.lock();
-            pending.orders.push((record, needs));
-            pending.order_count += 1;
-            pending.order_count
+    /// Returns when a schema record is durable.
+    fn write_record(&self, record: Vec<u8>, watermarks: &dyn Watermarks) -> Result<()> {
+        let reservation = self.inner.reserve(record.len() as u64)?;
+        let schema_record = {
+            let mut queue = self.inner.queue.lock();
+            queue.schema_records.push((record, reservation));
+            queue.schema_record_count += 1;
+            queue.schema_record_count
         };
-        self.inner.wait(Goal { ts: 0, order }, watermarks)
+        self.inner.wait(FlushGoal { ts: 0, schema_record }, watermarks)
     }
 }
 
@@ -474,27 +514,27 @@ fn failed_error(error: &DiskError) -> Error {
     )
 }
 
-impl Maker {
-    fn start(supply: Arc<Supply>) -> Result<Self> {
+impl SegmentMaker {
+    fn start(supply: Arc<SegmentSupply>) -> Result<Self> {
         let closing = Arc::new(AtomicBool::new(false));
         let (segments, is_closing) = (supply.clone(), closing.clone());
         let thread = std::thread::Builder::new().name("mangrove-log".into()).spawn(move || {
             let is_over = || is_closing.load(std::sync::atomic::Ordering::SeqCst);
             while segments.wait_until_low(is_over) {
-                // The supply keeps the error, and waits a while.
+                // The supply keeps the error, and waits before it tries again.
                 let _ = segments.make_ahead();
             }
         })?;
-        Ok(Maker { supply, closing, thread: Some(thread) })
+        Ok(SegmentMaker { supply, closing, thread: Some(thread) })
     }
 }
 
-impl Drop for Maker {
+impl Drop for SegmentMaker {
     fn drop(&mut self) {
         self.closing.store(true, std::sync::atomic::Ordering::SeqCst);
         self.supply.wake();
         if let Some(thread) = self.thread.take() {
-            // A panic has said so itself.
+            // A panic was reported already.
             let _ = thread.join();
         }
     }

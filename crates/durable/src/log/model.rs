@@ -1,4 +1,4 @@
-//! What a model checker tries with the log: see `tests/model_check.rs`.
+//! What the model checker runs against the log: committing threads and a checkpoint (`tests/model_check.rs`).
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,11 @@ use super::*;
 use crate::disk::SimDisk;
 
 const DATABASE: Uuid = Uuid::from_u128(7);
-/// A commit of this size takes four blocks, and a segment has three for batches: every flush crosses into the next one.
+/// A commit of this size takes four blocks, and a segment has three for batches: every flush crosses into the next
+/// segment.
 const BODY_BYTES: usize = 13_000;
 
-/// How far the commits are, as transactions see it.
+/// The watermarks, as transactions keep them.
 #[derive(Debug, Default)]
 struct Marks {
     stable: AtomicU64,
@@ -35,7 +36,7 @@ impl Watermarks for Marks {
 }
 
 impl Marks {
-    /// Where a read-only transaction begins.
+    /// The timestamp at which a read-only transaction begins.
     fn readable(&self) -> u64 {
         self.durable.load(Ordering::SeqCst).min(self.stable())
     }
@@ -50,7 +51,7 @@ struct Graph {
 impl Graph {
     fn new() -> Self {
         let disk = SimDisk::new();
-        found(&disk, DATABASE).expect("the disk has no trouble");
+        create_first_segment(&disk, DATABASE).expect("the disk has no trouble");
         let store = Arc::new(Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() }));
         let start = LogStart {
             database: DATABASE,
@@ -67,10 +68,10 @@ impl Graph {
         Graph { disk, log, marks: Marks::default() }
     }
 
-    /// Commits, and returns when that is durable.
+    /// Commits, and returns when the commit is durable.
     fn commit(&self) {
-        let (body, needs) = self.log.reserve(vec![0; BODY_BYTES]).expect("the disk has no trouble");
-        let prepared = Box::new(Prepared { log: self.log.inner.clone(), body: Some(body), needs });
+        let (body, reservation) = self.log.reserve(vec![0; BODY_BYTES]).expect("the disk has no trouble");
+        let prepared = Box::new(PreparedRecord { log: self.log.inner.clone(), body: Some(body), reservation });
         let ts = {
             let _turn = self.marks.order.lock();
             let ts = self.marks.stable() + 1;
@@ -81,7 +82,8 @@ impl Graph {
         self.log.wait(ts, &self.marks).expect("the disk has no trouble");
     }
 
-    /// Takes the steps of a checkpoint: whatever is durable is in its snapshot, or in what it leaves of the log.
+    /// Takes the steps of a checkpoint. Every durable commit is in its snapshot, or in the part of the log that it
+    /// leaves.
     fn checkpoint(&self) {
         let floor = self.log.checkpoint_floor().expect("the disk has no trouble");
         let snapshot = self.marks.readable();
@@ -101,7 +103,7 @@ impl Graph {
     }
 }
 
-/// Threads that commit, each some times, and one that takes checkpoints.
+/// Threads that each commit some times, and one that takes checkpoints.
 pub fn checkpoints_have_what_is_before_their_floor(threads: usize, rounds: usize) {
     let graph = Arc::new(Graph::new());
     let mut actors: Vec<_> = (0..threads)

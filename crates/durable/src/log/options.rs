@@ -1,15 +1,15 @@
-//! How a log is to be.
+//! The options of a log: sizes and number of segments.
 
-/// See the fields.
+/// How a log makes its segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOptions {
-    /// The size of the first segment that an opened log makes; each after it is twice as large as the one before.
+    /// Bytes of the first segment that an opened log makes. Each later one is twice as large as the one before.
     pub segment_bytes_min: u64,
-    /// The largest size of a segment; 16 KiB at least, and 1 GiB at most, are what is made of less or more.
+    /// The largest size of a segment in bytes. Less than 16 KiB counts as 16 KiB, more than 1 GiB as 1 GiB.
     pub segment_bytes_max: u64,
-    /// How many files of old segments are kept to be used again.
+    /// How many files of retired segments are kept for reuse.
     pub spare_segments: usize,
-    /// Whether a thread makes segments ahead of need. Without, a commit that needs a new one makes it.
+    /// A thread makes segments ahead of need. Without it, a commit that needs a new one makes it.
     pub prepare_ahead: bool,
 }
 

@@ -1,16 +1,19 @@
-//! The log from disk: what is whole, what is torn, and what is damaged.
+//! Reading the log from disk: what is whole, what is torn, and what is damaged.
 //!
-//! Segments are read in order, and of each the batches, until there is none where one may begin. Then it depends on what
-//! follows. If a batch that belongs behind it is found anywhere later, in this segment or another, then what is missing
-//! was once durable: that is *damage*, an error that names file and offset. If none is, the last write did not
-//! survive, and nobody was ever told that it would: a *torn tail*, which is cut. (One batch at most can be so:
-//! `writer`.)
+//! Segments are read in order, and in each the batches, until no batch is where one may begin. What follows decides:
 //!
-//! [`LogEnd::cut`] makes the cut durable before anything is written after it: each segment is shortened to what is whole
-//! in it, if that is only its header. So a segment may be shorter than it was made, and the next one goes on; that no
-//! batch was lost with the rest is seen from the numbers of the batches, which have no gaps, nor have those of the
-//! segments. A record whose beginning is whole and whose end was cut is dropped where a later opening of the database
-//! goes on without it.
+//! | a later batch of this log is found, in this segment or another | then |
+//! |---|---|
+//! | yes | the missing batch was durable (LOG-13): *damage*, an error that names file and offset |
+//! | no | the last write did not survive, and was never acknowledged: a *torn tail*, which is cut |
+//!
+//! - **LOG-17.** Nothing that was ever durable is cut. One batch at most can be torn, and a batch that the newest
+//!   manifest counts as durable is none.
+//!
+//! [`LogEnd::cut`] makes the cut durable before anything is written after it: it shortens each segment to its whole
+//! batches, or to its header. So a segment may be shorter than it was made. Lost batches would show as gaps in the
+//! numbers of batches or segments (LOG-14). If the cut goes through a record, a later opening of the database continues
+//! without it, and the reader drops the part before the cut.
 
 use uuid::Uuid;
 
@@ -18,8 +21,8 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 use super::floor::LogFloor;
 use super::format::{
-    BATCH_HEADER, BLOCK, BatchHeader, DIRECTORY, Found, Mismatch, NO_RECORD, SegmentHeader, UNFINISHED, segment_path,
-    segment_seq,
+    BATCH_HEADER, BLOCK, BatchFound, BatchHeader, DIRECTORY, Mismatch, NO_RECORD, SegmentHeader, UNFINISHED,
+    segment_path, segment_seq,
 };
 use super::record::{NameCounts, Record, read_record};
 use crate::codec::{Malformed, Reader};
@@ -27,34 +30,34 @@ use crate::disk::{Disk, read_file};
 
 /// Where a record was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place<'a> {
-    /// The segment's file.
+pub struct RecordPosition<'a> {
+    /// The path of the segment.
     pub path: &'a str,
-    /// The batch in which the record ends: its first byte in the file.
+    /// The offset, in that file, of the batch in which the record ends.
     pub offset: u64,
 }
 
-impl Place<'_> {
-    /// The error for something in the log that contradicts itself or what was before.
+impl RecordPosition<'_> {
+    /// The error for a record that contradicts itself or the log before it.
     pub fn damage(&self, what: impl std::fmt::Display) -> Error {
         damage(self.path, self.offset, what)
     }
 }
 
-/// What was cut off, or will be.
+/// The end of the log that did not survive whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TornTail {
-    /// The segment's file.
+    /// The path of the segment.
     pub path: String,
-    /// From where on.
+    /// Where the cut is, in bytes.
     pub offset: u64,
-    /// How many bytes something was written in.
+    /// Bytes after the cut that hold something other than zeros.
     pub bytes: u64,
     /// What was expected there and what was found.
     pub reason: String,
 }
 
-/// What a log is like that has been read to its end.
+/// What is known of a log that was read to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogEnd {
     /// Segments read.
@@ -65,28 +68,28 @@ pub struct LogEnd {
     pub commits: u64,
     /// Bytes read, headers and padding included.
     pub bytes: u64,
-    /// The timestamp of the last commit; 0 where there is none.
+    /// The timestamp of the last commit; 0 if there is none.
     pub last_ts: u64,
-    /// The largest epoch of a segment; 0 where there is none.
+    /// The largest fencing epoch of a segment; 0 if there is none.
     pub epoch: u64,
     /// The number of the next segment to be made.
     pub next_segment: u64,
-    /// The number of the next batch; 1 where there is none yet.
+    /// The number of the next batch; 1 if there is none yet.
     pub next_batch: u64,
-    /// The names that the log has brought; those of before count only where the log has some after them.
+    /// The names that the log has added. Names of a checkpoint count only if the log has some after them.
     pub names: NameCounts,
-    /// What the last write left, if it did not survive whole.
+    /// The torn tail, if there is one.
     pub torn: Option<TornTail>,
-    /// Bytes of a commit that is not there to its end.
+    /// Bytes of a record whose end is missing.
     pub unfinished_bytes: u64,
-    /// Segments that are longer than what is whole in them, and how long that is.
+    /// Segments that are longer than their whole batches, with the length of these.
     longer: Vec<(String, u64)>,
-    /// Segments that were never finished.
+    /// Files of segments that were never finished.
     unfinished: Vec<String>,
 }
 
 impl LogEnd {
-    /// Cuts what is not whole, durably. A log that was cut, or half cut, reads the same again.
+    /// Cuts off, durably, everything that is not whole. A log that was cut, or half cut, reads the same again.
     pub fn cut(&self, disk: &dyn Disk) -> Result<()> {
         for (path, len) in &self.longer {
             let file = disk.open(path)?;
@@ -108,16 +111,16 @@ fn damage(path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Damaged, message)
 }
 
-/// Reads a log from the floor on that the newest manifest names, and shows `each` its records in order. The first segment
-/// is always there (`founding`). `database` is whose log it must be.
+/// Reads a log from the floor on that the newest manifest names, and calls `each` with its records in order. The first
+/// segment always exists (LOG-5). `database` is the database that the log must belong to.
 ///
-/// Nothing is changed on the disk. Fails where the log is damaged, and with what `each` fails with; what was shown until
-/// then is to be forgotten.
+/// Changes nothing on the disk. Fails if the log is damaged, or with the error of `each`; the records until then must
+/// be discarded.
 pub fn read(
     disk: &dyn Disk,
     database: Uuid,
     floor: LogFloor,
-    each: &mut dyn FnMut(Record<'_>, Place<'_>) -> Result<()>,
+    each: &mut dyn FnMut(Record<'_>, RecordPosition<'_>) -> Result<()>,
 ) -> Result<LogEnd> {
     let LogFloor { segment: first_segment, before } = floor;
     let next_batch = before.map_or(1, |before| before.next_batch);
@@ -126,7 +129,7 @@ pub fn read(
     for name in disk.list(DIRECTORY)? {
         match segment_seq(&name) {
             Some(seq) if seq >= first_segment => seqs.push(seq),
-            // What a checkpoint covers is not looked at.
+            // Segments that a checkpoint covers are not read.
             Some(_) => {}
             None if name.ends_with(UNFINISHED) => end.unfinished.push(format!("{DIRECTORY}/{name}")),
             None => {}
@@ -142,8 +145,8 @@ pub fn read(
         let path = disk.describe(&segment_path(first_segment));
         return Err(damage(&path, 0, "its number leaves none for the segments after it"));
     }
-    let (carried, covered) = (Carried::default(), before.map(|before| before.next_batch));
-    let mut reading = Reading { disk, database, each, end, carried, covered, is_first: true, stopped: None };
+    let (partial, floor_batch) = (PartialRecord::default(), before.map(|before| before.next_batch));
+    let mut reading = LogReading { disk, database, each, end, partial, floor_batch, is_first: true, stopped: None };
     for (seq, expected) in seqs.into_iter().zip(first_segment..) {
         if seq != expected {
             let path = disk.describe(&segment_path(expected));
@@ -161,38 +164,40 @@ pub fn read(
 
 /// The beginning of a record whose end is in a later batch.
 #[derive(Debug, Default)]
-struct Carried {
+struct PartialRecord {
     bytes: Vec<u8>,
-    /// The epoch in which it began.
+    /// The fencing epoch in which it began.
     epoch: u64,
-    /// It began before what is read: it is passed over to its end.
-    is_foreign: bool,
+    /// True if it began before the first batch that is read: its end is skipped.
+    began_before: bool,
 }
 
-/// Where no batch was found, and why, in case one follows.
+/// The position at which no batch was found, and why, in case a later batch is found.
 #[derive(Debug)]
-struct Stopped {
+struct LogStop {
     path: String,
     offset: u64,
     reason: Mismatch,
-    /// Up to where something is written that a last write may have left; 0 if that is not known.
+    /// Up to where the last write may have left something, in bytes; 0 if that is unknown.
     written: u64,
 }
 
-struct Reading<'a> {
+/// The state of reading one log.
+struct LogReading<'a> {
     disk: &'a dyn Disk,
     database: Uuid,
-    each: &'a mut dyn FnMut(Record<'_>, Place<'_>) -> Result<()>,
+    each: &'a mut dyn FnMut(Record<'_>, RecordPosition<'_>) -> Result<()>,
     end: LogEnd,
-    carried: Carried,
-    /// All batches before this one were durable when the manifest was put, if it says so.
-    covered: Option<u64>,
-    /// No batch was read yet.
+    partial: PartialRecord,
+    /// All batches before this one were durable when the manifest was written; `None` if it does not say so.
+    floor_batch: Option<u64>,
+    /// True until a batch was read.
     is_first: bool,
-    stopped: Option<Stopped>,
+    stopped: Option<LogStop>,
 }
 
-impl Reading<'_> {
+impl LogReading<'_> {
+    /// Reads a segment.
     fn segment(&mut self, seq: u64) -> Result<()> {
         let relative = segment_path(seq);
         let path = self.disk.describe(&relative);
@@ -202,23 +207,23 @@ impl Reading<'_> {
         self.end.epoch = self.end.epoch.max(header.epoch);
         self.end.next_segment = seq + 1;
         let mut at = BLOCK;
-        // After a place without a batch, batches are only looked for.
+        // After the log has stopped, later batches are only looked for.
         while self.stopped.is_none() && at < bytes.len() as u64 {
             match BatchHeader::find(&bytes[at as usize..], &header) {
-                Found::Batch(batch) => {
+                BatchFound::Batch(batch) => {
                     let from = at as usize + BATCH_HEADER;
                     let payload = &bytes[from..from + batch.payload_len as usize];
-                    self.batch(&batch, payload, &header, Place { path: &path, offset: at })?;
+                    self.batch(&batch, payload, &header, RecordPosition { path: &path, offset: at })?;
                     at += batch.blocks() * BLOCK;
                     self.end.bytes += batch.blocks() * BLOCK;
                 }
-                Found::Nothing => {
+                BatchFound::Nothing => {
                     let reason = Mismatch("a batch was expected, and zeros found".into());
                     self.stop(&path, at, reason, !header.is_reused, &bytes);
                 }
-                Found::Broken(reason) => self.stop(&path, at, reason, true, &bytes),
-                // In a file that was used before this may be anything.
-                Found::Other(reason) => self.stop(&path, at, reason, !header.is_reused, &bytes),
+                BatchFound::Broken(reason) => self.stop(&path, at, reason, true, &bytes),
+                // A reused file may contain anything after its last batch.
+                BatchFound::Other(reason) => self.stop(&path, at, reason, !header.is_reused, &bytes),
             }
         }
         if at < bytes.len() as u64 {
@@ -251,14 +256,14 @@ impl Reading<'_> {
     fn stop(&mut self, path: &str, offset: u64, reason: Mismatch, is_torn: bool, bytes: &[u8]) {
         let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
         let written = if is_torn { (bytes.len() - zeros) as u64 } else { 0 };
-        self.stopped = Some(Stopped { path: path.to_owned(), offset, reason, written });
+        self.stopped = Some(LogStop { path: path.to_owned(), offset, reason, written });
     }
 
-    /// Once there is a place without a batch: none may follow in what is left of a segment.
+    /// Once the log has stopped: fails if a later batch follows in the rest of a segment (LOG-17).
     fn look_for_later(&self, header: &SegmentHeader, path: &str, bytes: &[u8], from: u64) -> Result<()> {
         let Some(stopped) = &self.stopped else { return Ok(()) };
         for at in (from..bytes.len() as u64).step_by(BLOCK as usize) {
-            if let Found::Batch(later) = BatchHeader::find(&bytes[at as usize..], header)
+            if let BatchFound::Batch(later) = BatchHeader::find(&bytes[at as usize..], header)
                 && (self.is_first || later.number >= self.end.next_batch)
             {
                 let what = format!(
@@ -271,51 +276,60 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn batch(&mut self, batch: &BatchHeader, payload: &[u8], segment: &SegmentHeader, place: Place<'_>) -> Result<()> {
-        self.check_number(batch.number, place)?;
+    /// Reads the records of a batch.
+    fn batch(
+        &mut self,
+        batch: &BatchHeader,
+        payload: &[u8],
+        segment: &SegmentHeader,
+        position: RecordPosition<'_>,
+    ) -> Result<()> {
+        self.check_number(batch.number, position)?;
         let first_record = match batch.first_record {
             NO_RECORD => payload.len(),
             at => at as usize,
         };
         if first_record > payload.len() {
-            return Err(place.damage(format_args!("a first record at {first_record} of {} bytes", payload.len())));
+            return Err(position.damage(format_args!("a first record at {first_record} of {} bytes", payload.len())));
         }
         let (rest, fresh) = payload.split_at(first_record);
         let mut commits = 0;
-        let is_foreign = if self.is_first { !rest.is_empty() } else { self.carried.is_foreign };
-        if is_foreign {
-            // Only its end is read, and that says nothing.
-            self.carried.is_foreign = batch.first_record == NO_RECORD;
-        } else if !rest.is_empty() || !self.carried.bytes.is_empty() {
-            commits += self.carry_on(rest, batch, segment, place)?;
+        let began_before = if self.is_first { !rest.is_empty() } else { self.partial.began_before };
+        if began_before {
+            // Only the end of that record is here, which says nothing.
+            self.partial.began_before = batch.first_record == NO_RECORD;
+        } else if !rest.is_empty() || !self.partial.bytes.is_empty() {
+            commits += self.carry_on(rest, batch, segment, position)?;
         }
-        commits += self.records(fresh, segment, place)?;
-        if !is_foreign && commits != u64::from(batch.commit_count) {
-            return Err(place.damage(format_args!("expected {} commits, found {commits}", batch.commit_count)));
+        commits += self.records(fresh, segment, position)?;
+        if !began_before && commits != u64::from(batch.commit_count) {
+            return Err(position.damage(format_args!("expected {} commits, found {commits}", batch.commit_count)));
         }
         self.is_first = false;
         self.end.batches += 1;
         self.end.commits += commits;
-        // A number that has none after it is followed by no batch.
+        // The largest number has none after it: no batch follows.
         self.end.next_batch = batch.number.saturating_add(1);
         Ok(())
     }
 
-    /// Batches have no gap, and none is missing between the checkpoint and the first one.
-    fn check_number(&self, found: u64, place: Place<'_>) -> Result<()> {
+    /// Fails if a batch is missing before this one (LOG-14), or between the checkpoint and the first batch (LOG-7).
+    fn check_number(&self, found: u64, position: RecordPosition<'_>) -> Result<()> {
         let expected = self.end.next_batch;
         match self.is_first {
-            false if found != expected => Err(place.damage(format_args!("expected batch {expected}, found batch {found}"))),
-            true if self.covered.is_some_and(|covered| found > covered) => Err(place.damage(format_args!(
+            false if found != expected => Err(position.damage(format_args!("expected batch {expected}, found batch {found}"))),
+            true if self.floor_batch.is_some_and(|floor_batch| found > floor_batch) => Err(position.damage(format_args!(
                 "expected batch {expected} or one before it, because the checkpoint has none later, and found batch {found}"
             ))),
             _ => Ok(()),
         }
     }
 
-    /// What was durable when the manifest was put is no torn end.
+    /// Fails if the log ends before a batch that was durable when the manifest was written (LOG-17).
     fn check_covered(&self) -> Result<()> {
-        let Some(covered) = self.covered.filter(|&covered| !self.is_first && self.end.next_batch < covered) else {
+        let Some(floor_batch) =
+            self.floor_batch.filter(|&floor_batch| !self.is_first && self.end.next_batch < floor_batch)
+        else {
             return Ok(());
         };
         let (path, offset, reason) = match &self.stopped {
@@ -323,60 +337,66 @@ impl Reading<'_> {
             None => (DIRECTORY, 0, "the log ends"),
         };
         let what = format!(
-            "{reason}; it is no torn end of the log, because all batches before batch {covered} were durable when the \
+            "{reason}; it is no torn end of the log, because all batches before batch {floor_batch} were durable when the \
              newest manifest was written, and batch {} is missing",
             self.end.next_batch
         );
         Err(damage(path, offset, what))
     }
 
-    /// The rest of a record that began earlier; how many commits ended with it.
-    fn carry_on(&mut self, rest: &[u8], batch: &BatchHeader, segment: &SegmentHeader, place: Place<'_>) -> Result<u64> {
+    /// Adds the rest of a record that began earlier. Returns how many commits ended with it.
+    fn carry_on(
+        &mut self,
+        rest: &[u8],
+        batch: &BatchHeader,
+        segment: &SegmentHeader,
+        position: RecordPosition<'_>,
+    ) -> Result<u64> {
         if rest.is_empty() {
-            // The log was cut inside the record, and another opening went on without it.
-            if segment.epoch > self.carried.epoch {
-                self.carried.bytes.clear();
+            // The log was cut inside the record, and a later opening of the database continued without it.
+            if segment.epoch > self.partial.epoch {
+                self.partial.bytes.clear();
                 return Ok(0);
             }
-            return Err(place.damage("expected the rest of a record, found none"));
+            return Err(position.damage("expected the rest of a record, found none"));
         }
-        if self.carried.bytes.is_empty() {
-            return Err(place.damage("expected a record, found the rest of one"));
+        if self.partial.bytes.is_empty() {
+            return Err(position.damage("expected a record, found the rest of one"));
         }
-        self.carried.bytes.extend_from_slice(rest);
-        let is_whole = frame(&self.carried.bytes).is_some();
-        if is_whole != (batch.first_record != NO_RECORD || frame_is_all(&self.carried.bytes)) {
-            return Err(place.damage("a record that ends elsewhere than the next one begins"));
+        self.partial.bytes.extend_from_slice(rest);
+        let is_whole = frame(&self.partial.bytes).is_some();
+        if is_whole != (batch.first_record != NO_RECORD || frame_is_all(&self.partial.bytes)) {
+            return Err(position.damage("a record that ends elsewhere than the next one begins"));
         }
         match is_whole {
             false => Ok(0),
             true => {
-                let bytes = std::mem::take(&mut self.carried.bytes);
-                self.records(&bytes, segment, place)
+                let bytes = std::mem::take(&mut self.partial.bytes);
+                self.records(&bytes, segment, position)
             }
         }
     }
 
-    /// Shows whole records, and keeps the beginning of one that is not; how many commits there were.
-    fn records(&mut self, bytes: &[u8], segment: &SegmentHeader, place: Place<'_>) -> Result<u64> {
+    /// Shows whole records to `each`, and keeps the beginning of one that is not. Returns the number of commits.
+    fn records(&mut self, bytes: &[u8], segment: &SegmentHeader, position: RecordPosition<'_>) -> Result<u64> {
         let (mut commits, mut at) = (0, 0);
         while at < bytes.len() {
             let Some((from, len)) = frame(&bytes[at..]) else {
-                self.carried = Carried { bytes: bytes[at..].to_vec(), epoch: segment.epoch, is_foreign: false };
+                self.partial = PartialRecord { bytes: bytes[at..].to_vec(), epoch: segment.epoch, began_before: false };
                 return Ok(commits);
             };
             let record = &bytes[at + from..at + from + len];
-            commits += self.record(record, place).map_err(|error| error_in(error, place))?;
+            commits += self.record(record, position).map_err(|error| error_in(error, position))?;
             at += from + len;
         }
         Ok(commits)
     }
 
-    fn record(&mut self, bytes: &[u8], place: Place<'_>) -> Result<u64, RecordError> {
+    fn record(&mut self, bytes: &[u8], position: RecordPosition<'_>) -> Result<u64, RecordError> {
         let record = read_record(bytes)?;
         let commits = match &record {
             Record::Commit(commit) if commit.timestamp <= self.end.last_ts => {
-                return Err(RecordError::Other(place.damage(format_args!(
+                return Err(RecordError::Other(position.damage(format_args!(
                     "expected a commit after timestamp {}, found one at {}",
                     self.end.last_ts, commit.timestamp
                 ))));
@@ -391,16 +411,16 @@ impl Reading<'_> {
             }
             Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) => 0,
         };
-        (self.each)(record, place).map_err(RecordError::Other)?;
+        (self.each)(record, position).map_err(RecordError::Other)?;
         Ok(commits)
     }
 
     fn finish(mut self) -> LogEnd {
-        self.end.unfinished_bytes = self.carried.bytes.len() as u64;
+        self.end.unfinished_bytes = self.partial.bytes.len() as u64;
         if let Some(stopped) = self.stopped
             && stopped.written > stopped.offset
         {
-            let Stopped { path, offset, reason, written } = stopped;
+            let LogStop { path, offset, reason, written } = stopped;
             self.end.torn = Some(TornTail { path, offset, bytes: written - offset, reason: reason.0 });
         }
         self.end
@@ -418,22 +438,22 @@ impl From<Malformed> for RecordError {
     }
 }
 
-fn error_in(error: RecordError, place: Place<'_>) -> Error {
+fn error_in(error: RecordError, position: RecordPosition<'_>) -> Error {
     match error {
-        RecordError::Malformed(malformed) => place.damage(format_args!("a record with {malformed}")),
+        RecordError::Malformed(malformed) => position.damage(format_args!("a record with {malformed}")),
         RecordError::Other(error) => error,
     }
 }
 
-/// Whether bytes are one whole record and nothing else.
+/// Returns true if the bytes are one whole record and nothing else.
 fn frame_is_all(bytes: &[u8]) -> bool {
     frame(bytes).is_some_and(|(from, len)| from + len == bytes.len())
 }
 
-/// Where the content of the record begins whose frame is in front, and its length; `None` where it is not all there.
+/// Returns where the content of the first record begins, and its length; `None` if the record is not whole.
 fn frame(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut reader = Reader::new(bytes);
-    // A frame cut in two is not all there either.
+    // A length that is cut in two is not whole either.
     let len = usize::try_from(reader.varint().ok()?).ok()?;
     let from = reader.position() as usize;
     (reader.left() >= len).then_some((from, len))

@@ -1,27 +1,27 @@
-//! What the log says: commits, names, indexes, rules.
+//! The records of the log: commits, names, indexes, schema rules.
 //!
-//! A record is its length (a varint, of what follows), a byte that says what it is, and its content:
+//! A record is its length (a varint, counting what follows), a kind, and its content:
 //!
-//! | byte | record | content |
+//! | kind | record | content |
 //! |---|---|---|
 //! | 1 | commit | timestamp (8 bytes), then redo entries to the end |
 //! | 2 | names | first label, count, names; first key, count, names; first label set, count, each a count and labels |
 //! | 3 | index created | the index (`codec::put_index`) |
 //! | 4 | index dropped | id |
-//! | 5 | rules | all rules of the schema from now on (`codec::put_rules`) |
+//! | 5 | rules | all schema rules from now on (`codec::put_rules`) |
 //!
-//! A redo entry is a byte and its content; element ids are the 64 bits of the id as a varint of their *rotation* (tablet
-//! last), so that those of small graphs are short:
+//! A redo entry is a byte and its content. An element id is written as the varint of its 64 bits, *rotated* so that the
+//! tablet is last: the ids of small graphs are then short.
 //!
 //! | byte | entry | content |
 //! |---|---|---|
-//! | 1, 2 | vertex inserted; with an id of its own | id, label set; user id |
-//! | 3, 4 | edge inserted; with an id of its own | id, label set, source, target; user id |
+//! | 1, 2 | vertex inserted; with a chosen id | id, label set; user id |
+//! | 3, 4 | edge inserted; with a chosen id | id, label set, source, target; user id |
 //! | 5, 6 | vertex, edge deleted | id |
 //! | 7, 8 | property of a vertex, of an edge | id, key, content |
 //!
-//! Names are in the log before whatever uses them: a batch begins with those that its commits need and that no earlier
-//! batch has.
+//! - **LOG-11.** Names are in the log before the records that use them. A batch begins with the names that its records
+//!   need and no earlier batch has.
 
 use mangrove_graph::{Catalog, EdgeId, ElementId, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, VertexId};
 use mangrove_store::{Redo, Store, Write};
@@ -47,12 +47,12 @@ const DELETE_EDGE: u8 = 6;
 const VERTEX_PROPERTY: u8 = 7;
 const EDGE_PROPERTY: u8 = 8;
 
-/// The bits of an id that say its tablet.
+/// Bits of an id that hold the tablet.
 const TABLET_BITS: u32 = 16;
-/// The most bytes that frame, kind and timestamp of a commit take.
+/// The most bytes that length, kind and timestamp of a commit take.
 pub(crate) const COMMIT_OVERHEAD: usize = 10 + 1 + 8;
 
-/// How many names of each kind there are, or are known.
+/// Numbers of names by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NameCounts {
     /// Labels.
@@ -64,14 +64,14 @@ pub struct NameCounts {
 }
 
 impl NameCounts {
-    /// Those of a catalog now. What the sets are made of is among the labels.
+    /// The counts of a catalog. The labels of every counted set are counted.
     pub fn of(catalog: &Catalog) -> Self {
-        // Sets first: a label that is made in between is one too many, which does no harm.
+        // Sets first: a label that is added in between is one too many, which does no harm.
         let label_sets = catalog.label_set_count() as u32;
         NameCounts { labels: catalog.label_count() as u32, keys: catalog.key_count() as u32, label_sets }
     }
 
-    /// The larger of each.
+    /// The larger count of each kind.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         NameCounts {
@@ -82,16 +82,16 @@ impl NameCounts {
     }
 }
 
-/// Names that came to a catalog, with the number of the first of each kind.
+/// Names that were added to a catalog, with the number of the first of each kind.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
-    /// How many names there were before.
+    /// The counts before these names.
     pub first: NameCounts,
     /// Labels.
     pub labels: Vec<SmolStr>,
     /// Keys.
     pub keys: Vec<SmolStr>,
-    /// Label sets: their labels.
+    /// Label sets, each as its labels.
     pub label_sets: Vec<Vec<LabelId>>,
 }
 
@@ -106,12 +106,12 @@ impl Names {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.keys.is_empty() && self.label_sets.is_empty()
     }
 
-    /// How many names there are with these.
+    /// The counts with these names.
     pub fn end(&self) -> NameCounts {
         NameCounts {
             labels: self.first.labels + self.labels.len() as u32,
@@ -120,8 +120,8 @@ impl Names {
         }
     }
 
-    /// Puts them into a catalog, which may have some of them; false if that has other names in their places, or not all
-    /// those before them.
+    /// Adds the names to a catalog, which may have some of them. Returns false if the catalog has other names under
+    /// their numbers, or lacks names before them.
     #[must_use]
     pub fn put_into(&self, catalog: &Catalog) -> bool {
         let numbered = |first: u32, i: usize| first + i as u32;
@@ -182,19 +182,19 @@ impl Names {
 /// A record of the log.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Record<'a> {
-    /// A transaction that committed.
+    /// A committed transaction.
     Commit(CommitRecord<'a>),
-    /// Names that came to the catalog.
+    /// Names that were added to the catalog.
     Names(Names),
-    /// An index that is there from now on.
+    /// An index that exists from now on.
     IndexCreated(IndexInfo),
-    /// An index that is gone.
+    /// An index that no longer exists.
     IndexDropped(IndexId),
-    /// The rules of the schema, all of them.
+    /// All rules of the schema.
     Rules(SavedRules),
 }
 
-/// A commit: when, and what it left.
+/// A commit: its timestamp and its redo entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommitRecord<'a> {
     /// The commit timestamp.
@@ -203,8 +203,8 @@ pub struct CommitRecord<'a> {
 }
 
 impl CommitRecord<'_> {
-    /// Shows what the commit left, in the order in which it is to be done again. Stops at the first error, of `each` or
-    /// of the bytes.
+    /// Calls `each` with the redo entries in the order in which they must be applied. Stops at the first error, of
+    /// `each` or of the bytes.
     pub fn each_redo<E: From<Malformed>>(&self, mut each: impl FnMut(Redo) -> Result<(), E>) -> Result<(), E> {
         let mut reader = Reader::new(self.body);
         while !reader.is_at_end() {
@@ -213,25 +213,25 @@ impl CommitRecord<'_> {
         Ok(())
     }
 
-    /// How many bytes say it.
+    /// Bytes of the redo entries.
     pub fn len(&self) -> usize {
         self.body.len()
     }
 
-    /// Whether it left nothing.
+    /// Returns true if there are no redo entries.
     pub fn is_empty(&self) -> bool {
         self.body.is_empty()
     }
 }
 
-/// What the commit of a transaction's log would leave, as the body of a commit record.
+/// The redo entries of a transaction's writes, as the body of a commit record.
 pub(crate) fn commit_body(store: &Store, log: &[Write], txn: u64) -> Vec<u8> {
     let mut body = Vec::with_capacity(log.len() * 16);
     store.each_redo(log, txn, &mut |redo| put_redo(&redo, &mut body));
     body
 }
 
-/// Appends what stands in front of a commit's body, framed.
+/// Appends length, kind and timestamp of a commit record; its body follows.
 pub(crate) fn put_commit_head(timestamp: u64, body_len: usize, out: &mut Vec<u8>) {
     put_varint(1 + 8 + body_len as u64, out);
     out.push(COMMIT);
@@ -255,12 +255,12 @@ pub(crate) fn put_index_created(info: &IndexInfo, out: &mut Vec<u8>) {
     put_framed(INDEX_CREATED, out, |content| put_index(info, content));
 }
 
-/// Appends the end of an index, framed.
+/// Appends the drop of an index, framed.
 pub(crate) fn put_index_dropped(id: IndexId, out: &mut Vec<u8>) {
     put_framed(INDEX_DROPPED, out, |content| put_varint(u64::from(id.0), content));
 }
 
-/// Appends the rules of the schema, framed.
+/// Appends the schema rules, framed.
 pub(crate) fn put_rules_record(rules: &SavedRules, out: &mut Vec<u8>) {
     put_framed(RULES, out, |content| put_rules(rules, content));
 }

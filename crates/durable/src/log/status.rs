@@ -1,27 +1,29 @@
-//! What there is to know about a running log.
+//! The state and counters of an open log, as metrics and `/health` show them.
+//!
+//! The counters are relaxed atomics; nothing depends on them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::disk::DiskResult;
 
-/// The upper bounds of the classes of [`DurabilityStatus::sync_times`], in microseconds; one more class is above them.
+/// The upper bounds of the classes of [`DurabilityStatus::sync_times`], in microseconds. One more class is above them.
 pub const SYNC_TIME_BOUNDS_US: [u64; 12] =
     [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 100_000, 500_000, 2_000_000];
 
-/// Whether the log takes commits.
+/// Whether the log accepts commits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LogState {
-    /// It does.
+    /// It accepts commits.
     Running,
-    /// No space can be had for more; commits are refused before they are decided. It goes on by itself when the cause is
-    /// gone.
+    /// No space can be reserved: commits are refused before they are decided. The log goes on by itself when the cause
+    /// is gone.
     Refusing {
         /// What failed.
         cause: String,
     },
-    /// A write or a sync has failed. What is durable is what was before, and nothing is added until the database is
-    /// opened again.
+    /// A write or a sync has failed (LOG-3). What was durable stays; nothing is added until the database is opened
+    /// again.
     Failed {
         /// What failed.
         cause: String,
@@ -29,7 +31,7 @@ pub enum LogState {
 }
 
 impl LogState {
-    /// A word for metrics and `/health`.
+    /// The name in metrics and `/health`.
     pub fn name(&self) -> &'static str {
         match self {
             LogState::Running => "running",
@@ -39,32 +41,32 @@ impl LogState {
     }
 }
 
-/// A look at a running log. Counts are since it was opened.
+/// The state and counters of an open log. Counts are since it was opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DurabilityStatus {
-    /// Whether it takes commits.
+    /// Whether it accepts commits.
     pub state: LogState,
     /// Every commit up to this timestamp is durable.
     pub durable_ts: u64,
-    /// Bytes written, with headers and padding.
+    /// Bytes written, headers and padding included.
     pub bytes: u64,
-    /// Batches written: one sync each.
+    /// Batches written; each is one sync.
     pub batches: u64,
     /// Commits in them.
     pub commits: u64,
     /// Segments begun.
     pub segments: u64,
-    /// The segment that is written to; `None` before the first batch.
+    /// The current segment; `None` before the first batch.
     pub segment: Option<u64>,
-    /// How many syncs took how long: by [`SYNC_TIME_BOUNDS_US`], and one class for those beyond.
+    /// The number of syncs in each class of [`SYNC_TIME_BOUNDS_US`], and one class above.
     pub sync_times: [u64; SYNC_TIME_BOUNDS_US.len() + 1],
-    /// The time of all syncs together, in microseconds.
+    /// The total time of all syncs, in microseconds.
     pub sync_us: u64,
 }
 
-/// The counters behind it.
+/// The live counters of a log.
 #[derive(Debug, Default)]
-pub(crate) struct Meters {
+pub(crate) struct LogMeters {
     bytes: AtomicU64,
     batches: AtomicU64,
     commits: AtomicU64,
@@ -73,7 +75,7 @@ pub(crate) struct Meters {
     sync_us: AtomicU64,
 }
 
-impl Meters {
+impl LogMeters {
     pub(crate) fn count_batch(&self, bytes: u64, commits: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.batches.fetch_add(1, Ordering::Relaxed);

@@ -1,12 +1,16 @@
-//! Segments before they are written to, and the space there is in them.
+//! The supply of log segments: made ahead of need, and the free space in them.
 //!
-//! A segment is made whole before its turn comes: filled with zeros, its header written and synced, and only then given
-//! its name. So a segment that has a name is complete, and writing to it allocates nothing and changes no file-system
-//! metadata. Sizes double from segment to segment up to the limit, so that small graphs stay small on disk.
+//! - **LOG-16.** A segment that has its name is complete: it was filled with zeros, its header was written and synced,
+//!   and only then was it named. So writing to it allocates nothing and changes no file-system metadata.
 //!
-//! Who wants to write *reserves* blocks first, and is refused while nothing has been decided yet. What is reserved always
-//! fits: a segment offers two blocks less than it has, one for its header and one because a batch that crosses into the
-//! next segment needs a header more.
+//! Sizes double from segment to segment up to a limit, so that small graphs stay small on disk.
+//!
+//! A committer *reserves* blocks before anything is decided, and is refused then if there is no space. Reserved blocks
+//! always fit (LOG-4): a segment of `n` blocks offers `n - 2`, one for its header and one because a batch that crosses
+//! into the next segment needs one header more.
+//!
+//! `making` is locked while a segment is made or removed, through its I/O. `state` is locked for a few instructions,
+//! because every commit takes it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,74 +24,76 @@ use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path, s
 use super::options::LogOptions;
 use crate::disk::{Disk, DiskError, DiskFile, DiskResult};
 
-/// How long after a failure it is tried again to make a segment ahead of need.
+/// How long after a failure the supply tries again to make a segment ahead of need.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// No segment is larger: lengths in it are numbers of 32 bits.
+/// The largest size of a segment in bytes: lengths in it are 32-bit numbers.
 const SEGMENT_MAX: u64 = 1 << 30;
 
-/// A segment that can be written to.
+/// A complete segment that can be written to.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) header: SegmentHeader,
     pub(crate) file: Arc<dyn DiskFile>,
 }
 
+/// The segments that are ready, and the free space in them.
 #[derive(Debug)]
-struct Space {
-    /// Blocks that nobody has reserved.
+struct SupplyState {
+    /// Blocks in ready and current segments that are not reserved.
     free: u64,
     ready: VecDeque<Segment>,
-    /// The number of the next segment to be made, and its size.
+    /// The number of the next segment to be made.
     next_seq: u64,
+    /// The size of the next segment, in bytes.
     next_bytes: u64,
-    /// Why the last attempt to make one failed.
-    trouble: Option<DiskError>,
-    /// Whether somebody has been refused since then.
+    /// Why the last attempt to make a segment failed, if it did.
+    last_failure: Option<DiskError>,
+    /// True if a reservation was refused since then.
     is_refusing: bool,
-    /// Files that are segments no more, to be used again.
+    /// Files of retired segments, to be reused.
     spare: Vec<String>,
-    /// The number of a segment that got its name by an attempt that failed afterwards.
+    /// The number of a segment that was named by an attempt that failed afterwards.
     half_made: Option<u64>,
 }
 
-/// See the module.
+/// The segments of one log before they are written to.
 #[derive(Debug)]
-pub(crate) struct Supply {
+pub(crate) struct SegmentSupply {
     disk: Arc<dyn Disk>,
     database: Uuid,
     epoch: u64,
     options: LogOptions,
-    space: Mutex<Space>,
-    /// Held while a segment is made.
+    state: Mutex<SupplyState>,
+    /// Locked while a segment is made or retired.
     making: Mutex<()>,
-    /// For whoever makes segments ahead of need.
+    /// Wakes the thread that makes segments ahead of need.
     low: Condvar,
 }
 
-impl Supply {
-    /// A supply without segments. The first will have this number.
+impl SegmentSupply {
+    /// A supply without segments, whose first segment will have this number.
     pub(crate) fn new(disk: Arc<dyn Disk>, database: Uuid, epoch: u64, next_seq: u64, options: LogOptions) -> Self {
         let first = options.segment_bytes_min.min(options.segment_bytes_max);
         let next_bytes = round_up(first.clamp(4 * BLOCK, SEGMENT_MAX));
-        let space = Space {
+        let space = SupplyState {
             free: 0,
             ready: VecDeque::new(),
             next_seq,
             next_bytes,
-            trouble: None,
+            last_failure: None,
             is_refusing: false,
             spare: Vec::new(),
             half_made: None,
         };
-        let (space, making, low) = (Mutex::new(space), Mutex::new(()), Condvar::new());
-        Supply { disk, database, epoch, options, space, making, low }
+        let (state, making, low) = (Mutex::new(space), Mutex::new(()), Condvar::new());
+        SegmentSupply { disk, database, epoch, options, state, making, low }
     }
 
-    /// Takes so many blocks, if need be of new segments. After an error nothing is taken.
+    /// Reserves blocks, in new segments if need be. After an error nothing is reserved.
     pub(crate) fn reserve(&self, blocks: u64) -> DiskResult<()> {
         loop {
             {
-                let mut space = self.space.lock();
+                let mut space = self.state.lock();
                 if space.free >= blocks {
                     space.free -= blocks;
                     if Self::is_low(&space) {
@@ -97,80 +103,80 @@ impl Supply {
                 }
             }
             if let Err(error) = self.make_one(blocks) {
-                self.space.lock().is_refusing = true;
+                self.state.lock().is_refusing = true;
                 return Err(error);
             }
         }
     }
 
-    /// Gives back what was reserved and not used.
+    /// Gives back reserved blocks that were not used.
     pub(crate) fn give_back(&self, blocks: u64) {
-        self.space.lock().free += blocks;
+        self.state.lock().free += blocks;
     }
 
-    /// The next segment to be written to.
+    /// Takes the next segment to be written to.
     pub(crate) fn next(&self) -> Option<Segment> {
-        self.space.lock().ready.pop_front()
+        self.state.lock().ready.pop_front()
     }
 
-    /// Why nobody gets blocks at the moment. Where a segment could not be made *ahead* of need, and there is space left in
-    /// the ones there are, commits go on.
+    /// Why reservations are refused at present. If a segment could not be made *ahead* of need and there is space left,
+    /// reservations succeed.
     pub(crate) fn refusal(&self) -> Option<DiskError> {
-        let space = self.space.lock();
-        space.trouble.clone().filter(|_| space.is_refusing || space.free == 0)
+        let space = self.state.lock();
+        space.last_failure.clone().filter(|_| space.is_refusing || space.free == 0)
     }
 
-    /// The number of the next segment to be made: all before it exist, or existed.
+    /// The number of the next segment to be made. All segments before it exist, or existed.
     pub(crate) fn next_seq(&self) -> u64 {
-        self.space.lock().next_seq
+        self.state.lock().next_seq
     }
 
-    /// Whether the next segment should be made: there is less left than a quarter of it.
-    fn is_low(space: &Space) -> bool {
-        space.trouble.is_none() && space.free < Self::low_mark(space)
+    /// Returns true if the next segment should be made: less space is left than a quarter of it.
+    fn is_low(space: &SupplyState) -> bool {
+        space.last_failure.is_none() && space.free < Self::low_mark(space)
     }
 
-    fn low_mark(space: &Space) -> u64 {
+    fn low_mark(space: &SupplyState) -> u64 {
         (space.next_bytes / BLOCK / 4).max(1)
     }
 
-    /// Makes a segment if there is little space left, or to find out whether one can be made again.
+    /// Makes a segment if little space is left, or to find out whether one can be made again after a failure.
     pub(crate) fn make_ahead(&self) -> DiskResult<()> {
-        let space = self.space.lock();
-        let blocks = if space.trouble.is_some() { u64::MAX } else { Self::low_mark(&space) };
+        let space = self.state.lock();
+        let blocks = if space.last_failure.is_some() { u64::MAX } else { Self::low_mark(&space) };
         drop(space);
         self.make_one(blocks)
     }
 
-    /// Waits until a segment should be made ahead of need; false when `is_over` says so. After a failure it should be
-    /// tried again, now and then: space that is there again is found without anybody being refused once more.
+    /// Waits until a segment should be made ahead of need. Returns false when `is_over` returns true. After a failure
+    /// it also returns now and then, so that free space is noticed before another commit is refused.
     pub(crate) fn wait_until_low(&self, is_over: impl Fn() -> bool) -> bool {
-        let mut space = self.space.lock();
+        let mut space = self.state.lock();
         while !is_over() {
             if Self::is_low(&space) {
                 return true;
             }
-            if space.trouble.is_none() {
+            if space.last_failure.is_none() {
                 self.low.wait(&mut space);
-            } else if self.low.wait_for(&mut space, RETRY_AFTER).timed_out() && space.trouble.is_some() {
+            } else if self.low.wait_for(&mut space, RETRY_AFTER).timed_out() && space.last_failure.is_some() {
                 return !is_over();
             }
         }
         false
     }
 
-    /// Has whoever waits look around.
+    /// Makes the waiting thread look again.
     pub(crate) fn wake(&self) {
-        // Under the lock: not between another's look and its wait.
-        let _space = self.space.lock();
+        // Under the lock, so that this does not fall between the thread's look and its wait.
+        let _space = self.state.lock();
         self.low.notify_all();
     }
 
-    /// Makes a segment, unless another thread has made one meanwhile that leaves so many blocks free.
+    /// Makes a segment, unless this many blocks are free because another thread has made one.
     pub(crate) fn make_one(&self, blocks: u64) -> DiskResult<()> {
         let _turn = self.making.lock();
         let (seq, size, spare, half_made) = {
-            let mut space = self.space.lock();
+            let mut space = self.state.lock();
             if space.free >= blocks {
                 return Ok(());
             }
@@ -178,19 +184,21 @@ impl Supply {
         };
         let removed = if half_made == Some(seq) { self.remove_half_made(seq) } else { Ok(()) };
         let made = removed.and_then(|()| self.make(seq, size, spare));
-        let mut space = self.space.lock();
+        let mut space = self.state.lock();
         match made {
             Ok(segment) => {
+                // LOG-14.
+                assert_eq!(segment.header.seq, space.next_seq, "segments are made in order");
                 space.free += segment.header.size / BLOCK - 2;
                 space.ready.push_back(segment);
                 space.next_seq = seq + 1;
                 space.next_bytes = (size * 2).min(round_up(self.options.segment_bytes_max)).clamp(size, SEGMENT_MAX);
-                (space.trouble, space.is_refusing) = (None, false);
+                (space.last_failure, space.is_refusing) = (None, false);
                 Ok(())
             }
             Err(error) => {
-                space.trouble = Some(error.clone());
-                // Who makes segments ahead of need may be waiting without a limit.
+                space.last_failure = Some(error.clone());
+                // The thread that makes segments ahead of need may be waiting without a time limit.
                 self.low.notify_all();
                 Err(error)
             }
@@ -208,33 +216,34 @@ impl Supply {
             let header = SegmentHeader { database: self.database, epoch: self.epoch, seq, size, is_reused };
             file.write_at(0, &header.encode())?;
             file.sync_data()?;
+            // LOG-16: named after the header is synced.
             self.disk.link_new(&unfinished, &path)?;
-            // From here on a failure leaves the name, which then stands in the way of the next attempt.
-            self.space.lock().half_made = Some(seq);
+            // A failure after this leaves the name, which stands in the way of the next attempt.
+            self.state.lock().half_made = Some(seq);
             Ok(Segment { header, file })
         });
-        // With its name it needs the other no more; without, it is of no use.
+        // A named segment does not need the other name; one that failed is of no use.
         let removed = self.disk.remove(&unfinished);
         let segment = made?;
         removed?;
         reach(Point::SegmentNamed);
         self.disk.sync_dir(DIRECTORY)?;
-        self.space.lock().half_made = None;
+        self.state.lock().half_made = None;
         Ok(segment)
     }
 
-    /// Removes a segment of ours that got its name and that nothing was written to. (A name that another process gave, which
-    /// has opened the database since, stays, and stands in our way.)
+    /// Removes a segment of this process that was named and never written to. (A name that another process gave, which
+    /// has opened the database since, stays, and stands in the way.)
     fn remove_half_made(&self, seq: u64) -> DiskResult<()> {
         match self.disk.remove(&segment_path(seq)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        self.space.lock().half_made = None;
+        self.state.lock().half_made = None;
         Ok(())
     }
 
-    /// A file full of zeros.
+    /// Creates a file full of zeros.
     fn fill(&self, path: &str, size: u64) -> DiskResult<Arc<dyn DiskFile>> {
         if let Some(free) = self.disk.free_space()?
             && free < size
@@ -244,7 +253,7 @@ impl Supply {
             return Err(DiskError::new("create", self.disk.describe(path), &full));
         }
         let file = match self.disk.create(path) {
-            // Left by an attempt that could not clean up.
+            // A failed attempt left it.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 self.disk.remove(path)?;
                 self.disk.create(path)?
@@ -255,21 +264,22 @@ impl Supply {
         Ok(file)
     }
 
-    /// A file that was a segment: what is in it belongs to another number, and is not taken for anything.
+    /// Turns the file of a retired segment into a new one. Its old batches carry another number, so they are never
+    /// taken for new ones.
     fn reuse(&self, spare: &str, path: &str) -> DiskResult<(Arc<dyn DiskFile>, u64)> {
         self.disk.rename(spare, path)?;
-        // Before its header changes: the old name never leads to the new header.
+        // Before the header changes, so that the old name never leads to the new header.
         self.disk.sync_dir(DIRECTORY)?;
         let file = self.disk.open(path)?;
         let size = file.len()?;
         Ok((file, size))
     }
 
-    /// Takes the segments before one, which are needed no more: keeps some to be used again, and removes the others. Says
-    /// how many.
+    /// Retires the segments before one, which are needed no more: keeps some files for reuse, and removes the others.
+    /// Returns how many.
     pub(crate) fn retire_before(&self, segment: u64) -> DiskResult<usize> {
-        // Held from the look at the directory on: a spare that is listed would else be renamed, to be the next segment,
-        // before its turn to be removed comes.
+        // Locked from the listing of the directory on. Otherwise a listed spare could be renamed, to become the next
+        // segment, before it is removed here.
         let _turn = self.making.lock();
         let mut count = 0;
         for name in self.disk.list(DIRECTORY)? {
@@ -278,7 +288,7 @@ impl Supply {
             }
             let path = format!("{DIRECTORY}/{name}");
             let (is_spare, has_room, wanted_bytes) = {
-                let space = self.space.lock();
+                let space = self.state.lock();
                 let has_room = space.spare.len() < self.options.spare_segments;
                 (space.spare.contains(&path), has_room, space.next_bytes)
             };
@@ -286,10 +296,10 @@ impl Supply {
                 continue;
             }
             count += 1;
-            // Only whole ones of the size that is made now, and not more than will be needed soon. Nothing on the disk is
-            // looked at under the lock that every commit takes; the list of spares is changed by whoever has the turn.
+            // Only whole files of the present segment size are kept, and no more than will be needed soon. The disk is
+            // not read under the lock that every commit takes; only the owner of `making` changes the list of spares.
             match has_room && self.is_whole(&path, wanted_bytes) {
-                true => self.space.lock().spare.push(path),
+                true => self.state.lock().spare.push(path),
                 false => self.disk.remove(&path)?,
             }
         }

@@ -23,7 +23,7 @@ const DATABASE: Uuid = Uuid::from_u128(7);
 /// A disk with the log of a new database.
 fn new_disk() -> SimDisk {
     let disk = SimDisk::new();
-    found(&disk, DATABASE).unwrap();
+    create_first_segment(&disk, DATABASE).unwrap();
     disk
 }
 
@@ -44,7 +44,7 @@ struct Graph {
     end: LogEnd,
 }
 
-fn mark_of(commit: &record::CommitRecord<'_>, place: &read::Place<'_>) -> String {
+fn mark_of(commit: &record::CommitRecord<'_>, position: &read::RecordPosition<'_>) -> String {
     let mut marks = Vec::new();
     let mut vertices = 0;
     commit
@@ -52,7 +52,7 @@ fn mark_of(commit: &record::CommitRecord<'_>, place: &read::Place<'_>) -> String
             match redo {
                 Redo::Insert { .. } => vertices += 1,
                 Redo::Property { content: Content::One(Value::String(mark)), .. } => marks.push(mark),
-                other => panic!("nobody wrote {other:?} at {place:?}"),
+                other => panic!("nobody wrote {other:?} at {position:?}"),
             }
             Ok(())
         })
@@ -70,10 +70,10 @@ fn read_marks(disk: &SimDisk, catalog: &mangrove_graph::Catalog) -> Result<(Mark
 
 fn read_marks_from(first: u64, disk: &SimDisk, catalog: &mangrove_graph::Catalog) -> Result<(Marks, LogEnd)> {
     let mut marks = Marks::new();
-    let end = read(disk, DATABASE, LogFloor::of_segment(first), &mut |record, place| {
+    let end = read(disk, DATABASE, LogFloor::of_segment(first), &mut |record, position| {
         match record {
             Record::Commit(commit) => {
-                marks.insert(commit.timestamp, mark_of(&commit, &place));
+                marks.insert(commit.timestamp, mark_of(&commit, &position));
             }
             Record::Names(names) => assert!(names.put_into(catalog), "{names:?}"),
             Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) => {}
@@ -329,8 +329,8 @@ fn damage_is_named_with_file_and_offset() {
             disk.flip_bit(path, block * 4096 + bit / 8, (bit % 8) as u8).unwrap();
             let error = read(&disk).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Damaged);
-            let place = format!("{path}, offset {}", block * 4096);
-            assert!(error.message().contains(&place), "{block} of {batches}: {error}");
+            let position = format!("{path}, offset {}", block * 4096);
+            assert!(error.message().contains(&position), "{block} of {batches}: {error}");
         }
     }
     for (path, what) in [(&paths[0], "segment"), (&paths[1], "segment")] {
@@ -482,8 +482,8 @@ fn the_floor_of_a_checkpoint_never_passes_what_its_snapshot_has() {
 impl Log {
     /// Hands over a commit of these bytes, as no transaction would.
     pub(crate) fn forge(&self, ts: u64, body: Vec<u8>) {
-        let (body, needs) = self.reserve(body).unwrap();
-        Box::new(Prepared { log: self.inner.clone(), body: Some(body), needs }).hand_over(ts);
+        let (body, reservation) = self.reserve(body).unwrap();
+        Box::new(PreparedRecord { log: self.inner.clone(), body: Some(body), reservation }).hand_over(ts);
     }
 }
 

@@ -1,24 +1,32 @@
-//! From records to synced batches, on one thread at a time.
+//! The writer of the log: from records to synced batches, on one thread at a time.
 //!
-//! Records are pushed one after the other and flow into a batch. Where the segment is full the batch is written and
-//! synced as it is, and the record goes on in the first batch of the next segment: a segment is always filled to its
-//! last block, and a batch is never written before the one before it is durable. So of everything in the log only the
-//! last batch can be torn.
+//! Records are pushed one after the other into a batch. If the segment is full, the batch is written and synced as it
+//! is, and the record continues in the first batch of the next segment.
+//!
+//! - **LOG-13.** A batch is written only after the batch before it is durable. So of everything in the log at most one
+//!   batch, the last, can be torn.
+//! - **LOG-14.** Batches are numbered without a gap, from the first of the database on, and so are segments.
+//! - **LOG-15.** A segment is filled to its last block before the next one is begun.
+//!
+//! ```text
+//!  batch:    empty ──push──▶ filling ──segment full, or finish──▶ written ──sync──▶ durable, next batch empty
+//!  segment:  made ──▶ named ──▶ ready ──first batch──▶ current ──full──▶ left ──checkpoint──▶ spare or removed
+//! ```
 
 use std::sync::Arc;
 
 use super::format::{BATCH_HEADER, BLOCK, BatchHeader, NO_RECORD, blocks_of, segment_path};
-use super::status::Meters;
-use super::supply::{Segment, Supply};
+use super::status::LogMeters;
+use super::supply::{Segment, SegmentSupply};
 use crate::disk::{DiskError, DiskResult};
 
 /// The end of the log.
 #[derive(Debug)]
-pub(crate) struct Writer {
-    supply: Arc<Supply>,
-    meters: Arc<Meters>,
+pub(crate) struct BatchWriter {
+    supply: Arc<SegmentSupply>,
+    meters: Arc<LogMeters>,
     segment: Option<Segment>,
-    /// Where the next batch goes in the segment.
+    /// Where the next batch begins in the segment, in bytes.
     at: u64,
     /// The number of the next batch.
     number: u64,
@@ -28,14 +36,14 @@ pub(crate) struct Writer {
     first_ts: u64,
     last_ts: u64,
     commit_count: u32,
-    /// Blocks that were used since the last [`Writer::finish`], without what crossing into segments cost.
+    /// Blocks used since the last [`BatchWriter::finish`], without the extra headers for crossing into segments.
     used_blocks: u64,
 }
 
-impl Writer {
-    /// A writer whose first batch will have this number.
-    pub(crate) fn new(supply: Arc<Supply>, meters: Arc<Meters>, number: u64) -> Self {
-        let mut writer = Writer {
+impl BatchWriter {
+    /// A writer whose first batch has this number.
+    pub(crate) fn new(supply: Arc<SegmentSupply>, meters: Arc<LogMeters>, number: u64) -> Self {
+        let mut writer = BatchWriter {
             supply,
             meters,
             segment: None,
@@ -52,7 +60,7 @@ impl Writer {
         writer
     }
 
-    /// The number of the segment that the next batch goes to; `None` where none was begun.
+    /// The number of the current segment; `None` if none was begun.
     pub(crate) fn seq(&self) -> Option<u64> {
         self.segment.as_ref().map(|segment| segment.header.seq)
     }
@@ -69,7 +77,7 @@ impl Writer {
         (self.first_ts, self.last_ts, self.commit_count) = (0, 0, 0);
     }
 
-    /// Appends a framed record, given in parts.
+    /// Appends a framed record, given in two parts.
     pub(crate) fn push(&mut self, parts: [&[u8]; 2]) -> DiskResult<()> {
         self.make_room()?;
         if self.first_record == NO_RECORD {
@@ -86,7 +94,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Says that the record just pushed was a commit.
+    /// Notes that the record just pushed was a commit.
     pub(crate) fn count_commit(&mut self, ts: u64) {
         if self.commit_count == 0 {
             self.first_ts = ts;
@@ -95,7 +103,8 @@ impl Writer {
         self.commit_count += 1;
     }
 
-    /// How many more bytes fit into the batch, at least one: a full segment is left for the next.
+    /// Returns how many more bytes fit into the batch, at least one. If the segment is full, it goes on to the next
+    /// (LOG-15).
     fn make_room(&mut self) -> DiskResult<usize> {
         loop {
             if let Some(segment) = &self.segment {
@@ -105,7 +114,8 @@ impl Writer {
                 }
                 if self.batch.len() > BATCH_HEADER {
                     self.write_batch()?;
-                    // The header that the rest needs was not reserved by anybody; the segment's spare block is for it.
+                    // The header for the rest of the record was not reserved. The spare block of the segment is for it
+                    // (LOG-4).
                     self.used_blocks -= 1;
                 }
             }
@@ -113,6 +123,8 @@ impl Writer {
                 let cause = std::io::Error::other("no log segment is ready although space was reserved in one");
                 DiskError::new("write to", segment_path(self.supply.next_seq()), &cause)
             })?;
+            // LOG-14.
+            assert!(self.seq().is_none_or(|seq| seq + 1 == segment.header.seq), "a segment is left out");
             self.meters.count_segment();
             self.segment = Some(segment);
             self.at = BLOCK;
@@ -136,7 +148,11 @@ impl Writer {
         header.seal(&mut self.batch);
         let blocks = blocks_of(u64::from(payload_len));
         self.batch.resize((blocks * BLOCK) as usize, 0);
+        // LOG-12.
+        assert_eq!((self.at % BLOCK, self.batch.len() as u64 % BLOCK), (0, 0), "a batch is whole blocks");
+        assert!(self.at + self.batch.len() as u64 <= segment.header.size, "a batch ends in its segment");
         segment.file.write_at(self.at, &self.batch)?;
+        // LOG-13: the next batch is begun after this.
         self.meters.time_sync(|| segment.file.sync_data())?;
         self.meters.count_batch(self.batch.len() as u64, u64::from(self.commit_count));
         self.at += blocks * BLOCK;
@@ -146,12 +162,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes everything that was pushed durable; how many of the reserved blocks that took.
+    /// Makes everything that was pushed durable. Returns how many of the reserved blocks that used.
     pub(crate) fn finish(&mut self) -> DiskResult<u64> {
         if self.batch.len() > BATCH_HEADER {
             self.write_batch()?;
         }
-        // A batch may have been large.
+        // The batch may have been large.
         self.batch.shrink_to(1 << 20);
         Ok(std::mem::take(&mut self.used_blocks))
     }

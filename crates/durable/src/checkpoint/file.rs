@@ -1,16 +1,16 @@
-//! Segment files: blocks that each have a checksum, and a directory of them.
+//! Checkpoint files: blocks with a checksum each, and a table of the blocks.
 //!
 //! ```text
 //! header 64   magic 8 | format 4 | what 4: 0 names, n tablet n | version 8 | database 16 | zeros 20 | CRC 4
 //! blocks      length 4 | CRC 4 of length and body | body …
-//! directory   length 4 | CRC 4 | count, then (kind 1 | number | offset | length) for each block
-//! trailer 24  offset of the directory 8 | its length 4 | zeros 4 | magic 4 | CRC 4 of the trailer before it
+//! table       length 4 | CRC 4 | count, then (kind 1 | number | offset | length) for each block
+//! trailer 24  offset of the table 8 | its length 4 | zeros 4 | magic 4 | CRC 4 of the trailer before it
 //! ```
 //!
-//! Fixed numbers are little-endian; in the directory they are varints. A block's offset is that of its length word, its
-//! length that of its body. CRCs are CRC32C. The file's length and the CRC of all of it are in the manifest.
+//! Fixed numbers are little-endian; the table has varints. A block's offset is that of its length word, its length that
+//! of its body. CRCs are CRC32C. The manifest has the length of the file and the CRC of all of it.
 //!
-//! A file is written once, front to back, and synced before anything names it.
+//! A file is written once, front to back, and synced before a manifest names it (LOG-22).
 
 use std::sync::Arc;
 
@@ -26,32 +26,32 @@ use crate::manifest::ManifestFile;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG\0";
 const TRAILER_MAGIC: [u8; 4] = *b"GEND";
-/// The version of this layout and of what is in the blocks.
+/// The version of this layout and of the content of the blocks.
 pub(super) const FORMAT: u32 = 1;
 const HEADER_BYTES: u64 = 64;
 const TRAILER_BYTES: u64 = 24;
 const FRAME_BYTES: u64 = 8;
-/// How much is written at a time.
+/// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
-/// The directory of the files of checkpoints.
-pub const SEGMENT_DIR: &str = "segment";
+/// The directory of checkpoint files.
+pub const CHECKPOINT_DIR: &str = "segment";
 
-/// Which file: what it is about, and the version of the manifest that first names it.
+/// The name of a checkpoint file: its content, and the version of the manifest that first names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct SegmentName {
+pub(super) struct CheckpointFileName {
     /// The tablet; `None` for the names of the graph.
     pub(super) tablet: Option<TabletId>,
     pub(super) version: u64,
 }
 
-impl SegmentName {
+impl CheckpointFileName {
     /// The path. It begins with a hash, so that object stores spread the files.
     pub(super) fn path(self) -> String {
         let rest = match self.tablet {
             Some(TabletId(tablet)) => format!("{tablet:05}-{:016x}", self.version),
             None => format!("names-{:016x}", self.version),
         };
-        format!("{SEGMENT_DIR}/{:08x}-{rest}", crc32c::crc32c(rest.as_bytes()))
+        format!("{CHECKPOINT_DIR}/{:08x}-{rest}", crc32c::crc32c(rest.as_bytes()))
     }
 
     fn word(self) -> u32 {
@@ -61,22 +61,22 @@ impl SegmentName {
 
 /// Where a block lies in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct BlockPlace {
+pub(super) struct BlockPosition {
     pub(super) offset: u64,
-    /// Of the body.
+    /// Bytes of the body.
     pub(super) length: u32,
 }
 
-impl BlockPlace {
-    /// The bytes of the file that it takes.
+impl BlockPosition {
+    /// Bytes of the file that the block takes.
     pub(super) fn bytes(self) -> u64 {
         FRAME_BYTES + u64::from(self.length)
     }
 }
 
-/// What a manifest says of a file.
+/// What a manifest notes of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct FileInfo {
+pub(super) struct WrittenFile {
     pub(super) path: String,
     pub(super) bytes: u64,
     pub(super) crc: u32,
@@ -91,21 +91,21 @@ fn frame(body: &[u8]) -> [u8; FRAME_BYTES as usize] {
     frame
 }
 
-/// A file being written.
-pub(super) struct SegmentWriter {
+/// A file being written. No manifest names it before [`CheckpointFileWriter::finish`].
+pub(super) struct CheckpointFileWriter {
     file: Arc<dyn DiskFile>,
     path: String,
     buffer: Vec<u8>,
-    /// What is in the file already.
+    /// Bytes that are in the file.
     flushed: u64,
     crc: u32,
-    blocks: Vec<(ElementKind, u32, BlockPlace)>,
+    blocks: Vec<(ElementKind, u32, BlockPosition)>,
     scratch: Vec<u8>,
 }
 
-impl SegmentWriter {
-    /// Begins a file. One of the same name that was left by a checkpoint that did not come to its end is removed.
-    pub(super) fn create(disk: &dyn Disk, name: SegmentName, database: Uuid) -> Result<Self> {
+impl CheckpointFileWriter {
+    /// Begins a file. A file of the same name that a failed checkpoint left is removed.
+    pub(super) fn create(disk: &dyn Disk, name: CheckpointFileName, database: Uuid) -> Result<Self> {
         let path = name.path();
         let file = match disk.create(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -122,21 +122,29 @@ impl SegmentWriter {
         header.extend_from_slice(database.as_bytes());
         header.resize(HEADER_BYTES as usize - 4, 0);
         header.extend_from_slice(&crc32c::crc32c(&header).to_le_bytes());
-        Ok(SegmentWriter { file, path, buffer: header, flushed: 0, crc: 0, blocks: Vec::new(), scratch: Vec::new() })
+        Ok(CheckpointFileWriter {
+            file,
+            path,
+            buffer: header,
+            flushed: 0,
+            crc: 0,
+            blocks: Vec::new(),
+            scratch: Vec::new(),
+        })
     }
 
-    fn position(&self) -> u64 {
+    fn end(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
-    fn append(&mut self, body: &[u8]) -> Result<BlockPlace> {
-        let place = BlockPlace { offset: self.position(), length: body.len() as u32 };
+    fn append(&mut self, body: &[u8]) -> Result<BlockPosition> {
+        let position = BlockPosition { offset: self.end(), length: body.len() as u32 };
         self.buffer.extend_from_slice(&frame(body));
         self.buffer.extend_from_slice(body);
         if self.buffer.len() >= BUFFER_BYTES {
             self.flush()?;
         }
-        Ok(place)
+        Ok(position)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -147,60 +155,60 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Adds the image of a page.
-    pub(super) fn image(&mut self, image: &PageImage) -> Result<BlockPlace> {
+    /// Adds a page image.
+    pub(super) fn image(&mut self, image: &PageImage) -> Result<BlockPosition> {
         let mut body = std::mem::take(&mut self.scratch);
         body.clear();
         put_image(image, &mut body);
-        let place = self.append(&body)?;
+        let position = self.append(&body)?;
         self.scratch = body;
-        self.blocks.push((image.name.kind, image.name.number, place));
-        Ok(place)
+        self.blocks.push((image.name.kind, image.name.number, position));
+        Ok(position)
     }
 
-    /// Adds a block that is no page; a file has one at most.
+    /// Adds a block that is no page; a file has at most one.
     pub(super) fn block(&mut self, body: &[u8]) -> Result<()> {
-        let place = self.append(body)?;
-        self.blocks.push((ElementKind::Vertex, 0, place));
+        let position = self.append(body)?;
+        self.blocks.push((ElementKind::Vertex, 0, position));
         Ok(())
     }
 
     /// Ends the file and syncs it. Its name is durable when the directory has been synced.
-    pub(super) fn finish(mut self) -> Result<FileInfo> {
-        let mut directory = Vec::new();
-        put_varint(self.blocks.len() as u64, &mut directory);
-        for (kind, number, place) in std::mem::take(&mut self.blocks) {
-            directory.push(kind_byte(kind));
-            put_varint(u64::from(number), &mut directory);
-            put_varint(place.offset, &mut directory);
-            put_varint(u64::from(place.length), &mut directory);
+    pub(super) fn finish(mut self) -> Result<WrittenFile> {
+        let mut table = Vec::new();
+        put_varint(self.blocks.len() as u64, &mut table);
+        for (kind, number, position) in std::mem::take(&mut self.blocks) {
+            table.push(kind_byte(kind));
+            put_varint(u64::from(number), &mut table);
+            put_varint(position.offset, &mut table);
+            put_varint(u64::from(position.length), &mut table);
         }
-        let place = self.append(&directory)?;
+        let position = self.append(&table)?;
         let mut trailer = Vec::with_capacity(TRAILER_BYTES as usize);
-        trailer.extend_from_slice(&place.offset.to_le_bytes());
-        trailer.extend_from_slice(&place.length.to_le_bytes());
+        trailer.extend_from_slice(&position.offset.to_le_bytes());
+        trailer.extend_from_slice(&position.length.to_le_bytes());
         trailer.extend_from_slice(&[0; 4]);
         trailer.extend_from_slice(&TRAILER_MAGIC);
         trailer.extend_from_slice(&crc32c::crc32c(&trailer).to_le_bytes());
         self.buffer.extend_from_slice(&trailer);
         self.flush()?;
         self.file.sync_data()?;
-        Ok(FileInfo { path: self.path, bytes: self.flushed, crc: self.crc })
+        Ok(WrittenFile { path: self.path, bytes: self.flushed, crc: self.crc })
     }
 }
 
-/// A file being read.
-pub(super) struct SegmentReader<'a> {
+/// A file being read. Its header, trailer and block table have been checked.
+pub(super) struct CheckpointFileReader<'a> {
     disk: &'a dyn Disk,
     file: Arc<dyn DiskFile>,
     path: String,
     /// The blocks in the order of the file.
-    pub(super) blocks: Vec<(PageName, BlockPlace)>,
+    pub(super) blocks: Vec<(PageName, BlockPosition)>,
 }
 
-impl<'a> SegmentReader<'a> {
-    /// Opens a file that a manifest names, and reads its directory.
-    pub(super) fn open(disk: &'a dyn Disk, name: SegmentName, bytes: u64, database: Uuid) -> Result<Self> {
+impl<'a> CheckpointFileReader<'a> {
+    /// Opens a file that a manifest names, and reads its block table.
+    pub(super) fn open(disk: &'a dyn Disk, name: CheckpointFileName, bytes: u64, database: Uuid) -> Result<Self> {
         let path = name.path();
         let file = match disk.open_read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -208,22 +216,23 @@ impl<'a> SegmentReader<'a> {
             }
             opened => opened?,
         };
-        let mut reader = SegmentReader { disk, file, path, blocks: Vec::new() };
+        let mut reader = CheckpointFileReader { disk, file, path, blocks: Vec::new() };
         let found = reader.file.len()?;
         if found != bytes || bytes < HEADER_BYTES + FRAME_BYTES + TRAILER_BYTES {
             let what = format!("the file ends there, and the manifest says that it has {bytes} bytes");
             return Err(reader.damaged(found, what));
         }
         reader.check_header(name, database)?;
-        let place = reader.directory_place(bytes)?;
-        let directory = reader.body(place)?;
-        let malformed = |m: Malformed| reader.damaged(place.offset + FRAME_BYTES + m.at, m.what);
-        let blocks = read_directory(&directory, name.tablet.unwrap_or(TabletId(0)), place.offset).map_err(malformed)?;
+        let position = reader.block_table_position(bytes)?;
+        let table = reader.body(position)?;
+        let malformed = |m: Malformed| reader.damaged(position.offset + FRAME_BYTES + m.at, m.what);
+        let blocks =
+            read_block_table(&table, name.tablet.unwrap_or(TabletId(0)), position.offset).map_err(malformed)?;
         reader.blocks = blocks;
         Ok(reader)
     }
 
-    /// The error for what is at an offset.
+    /// The error for the content at an offset.
     pub(super) fn damaged(&self, offset: u64, what: impl std::fmt::Display) -> mangrove_graph::Error {
         damaged(self.disk, &self.path, offset, what)
     }
@@ -236,7 +245,7 @@ impl<'a> SegmentReader<'a> {
         }
     }
 
-    fn check_header(&self, name: SegmentName, database: Uuid) -> Result<()> {
+    fn check_header(&self, name: CheckpointFileName, database: Uuid) -> Result<()> {
         let header = self.exactly(0, HEADER_BYTES as usize)?;
         if header[..8] != MAGIC {
             return Err(self.damaged(0, "this is not how a segment file begins"));
@@ -258,7 +267,7 @@ impl<'a> SegmentReader<'a> {
         Ok(())
     }
 
-    fn directory_place(&self, bytes: u64) -> Result<BlockPlace> {
+    fn block_table_position(&self, bytes: u64) -> Result<BlockPosition> {
         let at = bytes - TRAILER_BYTES;
         let trailer = self.exactly(at, TRAILER_BYTES as usize)?;
         let crc = u32::from_le_bytes(trailer[20..].try_into().expect("four bytes"));
@@ -267,54 +276,56 @@ impl<'a> SegmentReader<'a> {
         }
         let offset = u64::from_le_bytes(trailer[..8].try_into().expect("eight bytes"));
         let length = u32::from_le_bytes(trailer[8..12].try_into().expect("four bytes"));
-        let place = BlockPlace { offset, length };
-        if offset < HEADER_BYTES || offset.checked_add(place.bytes()) != Some(at) {
+        let position = BlockPosition { offset, length };
+        if offset < HEADER_BYTES || offset.checked_add(position.bytes()) != Some(at) {
             return Err(self.damaged(at, "the directory does not lie before the trailer"));
         }
-        Ok(place)
+        Ok(position)
     }
 
-    /// The body of a block.
-    pub(super) fn body(&self, place: BlockPlace) -> Result<Vec<u8>> {
-        let mut bytes = self.exactly(place.offset, place.bytes() as usize)?;
+    /// Reads the body of a block.
+    pub(super) fn body(&self, position: BlockPosition) -> Result<Vec<u8>> {
+        let mut bytes = self.exactly(position.offset, position.bytes() as usize)?;
         let body = bytes.split_off(FRAME_BYTES as usize);
         if bytes != frame(&body) {
-            return Err(self.damaged(place.offset, "the checksum of the block is wrong"));
+            return Err(self.damaged(position.offset, "the checksum of the block is wrong"));
         }
         Ok(body)
     }
 
-    /// The image of a page.
-    pub(super) fn image(&self, name: PageName, place: BlockPlace) -> Result<PageImage> {
-        let body = self.body(place)?;
+    /// Reads a page image.
+    pub(super) fn image(&self, name: PageName, position: BlockPosition) -> Result<PageImage> {
+        let body = self.body(position)?;
         let mut reader = Reader::new(&body);
         let read = read_image(&mut reader).and_then(|image| reader.expect_end().map(|()| image));
-        let image = read.map_err(|m| self.damaged(place.offset + FRAME_BYTES + m.at, m.what))?;
+        let image = read.map_err(|m| self.damaged(position.offset + FRAME_BYTES + m.at, m.what))?;
         match image.name == name {
             true => Ok(image),
-            false => Err(self.damaged(place.offset, format!("here is {}, and not {name}", image.name))),
+            false => Err(self.damaged(position.offset, format!("here is {}, and not {name}", image.name))),
         }
     }
 }
 
-/// Reads every block of a file that a manifest names, those that no longer count included; how many there are.
+/// Reads every block of a file that a manifest names, including blocks that a newer image replaces. Returns the number
+/// of blocks.
 pub(crate) fn check_file(
     disk: &dyn Disk,
     tablet: Option<TabletId>,
     file: &ManifestFile,
     database: Uuid,
 ) -> Result<u64> {
-    let reader = SegmentReader::open(disk, SegmentName { tablet, version: file.version }, file.bytes, database)?;
-    for &(page, place) in &reader.blocks {
+    let reader =
+        CheckpointFileReader::open(disk, CheckpointFileName { tablet, version: file.version }, file.bytes, database)?;
+    for &(page, position) in &reader.blocks {
         match tablet {
-            Some(_) => drop(reader.image(page, place)?),
-            None => drop(reader.body(place)?),
+            Some(_) => drop(reader.image(page, position)?),
+            None => drop(reader.body(position)?),
         }
     }
     Ok(reader.blocks.len() as u64)
 }
 
-fn read_directory(bytes: &[u8], tablet: TabletId, end: u64) -> Result<Vec<(PageName, BlockPlace)>, Malformed> {
+fn read_block_table(bytes: &[u8], tablet: TabletId, end: u64) -> Result<Vec<(PageName, BlockPosition)>, Malformed> {
     let mut reader = Reader::new(bytes);
     let count = reader.count()?;
     let mut blocks = Vec::with_capacity(count);
@@ -322,13 +333,13 @@ fn read_directory(bytes: &[u8], tablet: TabletId, end: u64) -> Result<Vec<(PageN
         let kind = read_kind(&mut reader)?;
         let name = PageName { tablet, kind, number: reader.varint_u32()? };
         let outside = reader.malformed("a block outside of the file");
-        let place = BlockPlace { offset: reader.varint()?, length: reader.varint_u32()? };
-        let is_inside = place.offset >= HEADER_BYTES
-            && place.offset.checked_add(place.bytes()).is_some_and(|block_end| block_end <= end);
+        let position = BlockPosition { offset: reader.varint()?, length: reader.varint_u32()? };
+        let is_inside = position.offset >= HEADER_BYTES
+            && position.offset.checked_add(position.bytes()).is_some_and(|block_end| block_end <= end);
         if !is_inside {
             return Err(outside);
         }
-        blocks.push((name, place));
+        blocks.push((name, position));
     }
     reader.expect_end()?;
     Ok(blocks)

@@ -1,7 +1,8 @@
-//! The first segment of a new database: a header and no more, made before the first manifest.
+//! The first segment of a new database: a header and nothing else, made before the first manifest (LOG-5).
 //!
-//! So there is a segment under the number that a manifest names from the first manifest on, and a log that is missing is
-//! told from one that has nothing yet. It is of epoch 0; every opening writes to segments of its own epoch, from 1 on.
+//! So the segment that a manifest names exists from the first manifest on, and a missing log is distinguished from an
+//! empty one. The first segment is of epoch 0. Every opening of the database writes to segments of its own fencing
+//! epoch, from 1 on.
 
 use std::io;
 
@@ -13,12 +14,12 @@ use crate::disk::{Disk, DiskResult, read_file};
 
 /// The number of the first segment.
 const FIRST: u64 = 1;
-/// The epoch before the first opening.
+/// The fencing epoch before the first opening.
 const BEFORE: u64 = 0;
 
-/// Makes the directory of the log, and in it the first segment: durable when this returns. What an attempt before has
-/// left is replaced.
-pub(crate) fn found(disk: &dyn Disk, database: Uuid) -> Result<()> {
+/// Creates the directory of the log and the first segment, both durable when this returns. Replaces what an earlier,
+/// interrupted attempt left.
+pub(crate) fn create_first_segment(disk: &dyn Disk, database: Uuid) -> Result<()> {
     disk.create_dir(DIRECTORY)?;
     disk.sync_dir(crate::disk::parent(DIRECTORY))?;
     let path = segment_path(FIRST);
@@ -42,7 +43,8 @@ fn remove_if_there(disk: &dyn Disk, path: &str) -> DiskResult<()> {
     }
 }
 
-/// Something in the directory of the log that is more than the remains of a founding that was interrupted: its path.
+/// Returns the path of something in the log directory that is more than the remains of an interrupted creation of a
+/// database.
 pub(crate) fn remains(disk: &dyn Disk) -> Result<Option<String>> {
     for name in disk.list(DIRECTORY)? {
         let path = format!("{DIRECTORY}/{name}");
@@ -55,7 +57,7 @@ pub(crate) fn remains(disk: &dyn Disk) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Whether a segment has no room for a batch, and none of an opened database.
+/// Returns true if a segment has no room for a batch and belongs to no opened database.
 fn is_empty(disk: &dyn Disk, path: &str) -> Result<bool> {
     let bytes = read_file(disk, path)?;
     Ok(bytes.len() as u64 <= BLOCK && SegmentHeader::decode(&bytes).is_ok_and(|header| header.epoch == BEFORE))
