@@ -457,7 +457,7 @@ impl Transaction {
             return Ok(());
         }
         let finished = self.finished.load(Ordering::Relaxed) + 1;
-        assert!(finished + 1 <= STATEMENT_MAX);
+        assert!(finished < STATEMENT_MAX);
         if finished + 1 == STATEMENT_MAX {
             // The numbers are used up. All statements so far are finished, so their claims may share number 0, which
             // every later statement sees.
