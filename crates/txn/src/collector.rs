@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
-use mangrove_store::{Backlog, Effort, Horizon, Write};
+use mangrove_store::{Backlog, Effort, RunningTransactions, Write};
 
 use crate::shared::Shared;
 use crate::workers::{Rounds, Workers};

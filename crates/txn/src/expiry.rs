@@ -24,7 +24,7 @@
 #[cfg(not(feature = "model"))]
 use std::time::Instant;
 
-use mangrove_store::epoch::Grace;
+use mangrove_reclaim::epoch::Grace;
 
 use crate::status::{ExpiredEntries, StatusTable};
 use crate::sync::Mutex;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{Error, ErrorKind, IndexId, Purpose, Result};
-use mangrove_store::{BulkLoader, GarbageReport, Horizon, IndexOptions, Store};
+use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, RunningTransactions, Store};
 
 use crate::bulk::BulkLoad;
 use crate::counters::{Counters, TransactionCounters};

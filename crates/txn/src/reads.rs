@@ -252,8 +252,8 @@ impl ReadSet {
     }
 
     /// The items with the timestamp each was read at, frozen.
-    pub(crate) fn read_timestamps(&self, begin_ts: u64) -> ReadMoments {
-        let mut read_timestamps = ReadMoments::default();
+    pub(crate) fn read_timestamps(&self, begin_ts: u64) -> ReadTimestamps {
+        let mut read_timestamps = ReadTimestamps::default();
         read_timestamps.add_all(&self.base, begin_ts);
         self.later.iter().for_each(|(item, later)| read_timestamps.add(*item, later.read_ts));
         self.batches.iter().for_each(|(later, items)| read_timestamps.add_all(items, later.read_ts));
@@ -265,7 +265,7 @@ impl ReadSet {
     pub(crate) fn meets_merged(
         &self,
         writes: &MergedWrites,
-        read_timestamps: &ReadMoments,
+        read_timestamps: &ReadTimestamps,
         begin_ts: u64,
         known: KnownNames,
     ) -> bool {

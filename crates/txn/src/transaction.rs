@@ -461,7 +461,7 @@ impl Transaction {
         if finished + 1 == STATEMENT_MAX {
             // The numbers are used up. All statements so far are finished, so their claims may share number 0, which
             // every later statement sees.
-            self.shared.store.stamp(&writes.log[writes.renumbered..], claim(self.number(), 0));
+            self.shared.store.replace_claims(&writes.log[writes.renumbered..], claim(self.number(), 0));
             writes.renumbered = writes.log.len();
             self.finished.store(0, Ordering::Release);
         } else {

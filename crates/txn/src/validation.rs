@@ -35,7 +35,7 @@ use crate::sync::Ordering;
 pub(crate) struct Validation {
     reads: ReadSet,
     /// The reads in the form in which the history is searched; made at the first search.
-    read_timestamps: Option<ReadMoments>,
+    read_timestamps: Option<ReadTimestamps>,
     begin_ts: u64,
     /// The names of the catalog when the transaction began.
     known: KnownNames,
