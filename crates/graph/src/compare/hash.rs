@@ -1,7 +1,7 @@
 //! Hashes that agree with equality or with equivalence (GRAPH-8).
 //!
-//! After its query has ended, a collection is hashed by its address in memory. Such a hash agrees with nothing, but it is
-//! well spread. A table that grows at that time hashes all its keys again, which would take minutes if many keys had one
+//! After its query has ended, a collection or a long text is hashed by its address in memory. Such a hash agrees with nothing,
+//! but it is well spread. A table that grows at that time hashes all its keys again, which would take minutes if many keys had one
 //! hash.
 
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -38,7 +38,9 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
         // Decimals of one value may have different scales; they have one normal form.
         Value::Decimal(v) => v.normalized().hash(state),
         Value::Char(v) => v.hash(state),
+        Value::String(v) if !P::has_time_for_bytes(v.len()) => place(v.as_str()).hash(state),
         Value::String(v) => v.hash(state),
+        Value::Bytes(v) if !P::has_time_for_bytes(v.len()) => place(&**v).hash(state),
         Value::Bytes(v) => v.hash(state),
         Value::Uuid(v) => v.hash(state),
         Value::DateTime(v) => v.instant().hash(state),
@@ -61,6 +63,7 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
             feed::<P, H>(by, value, state);
             count.hash(state);
         }),
+        Value::F32Array(v) if !P::has_time_for_bytes(size_of_val(&**v)) => place(&**v).hash(state),
         Value::F32Array(v) => v.iter().for_each(|f| float_bits(f64::from(*f)).hash(state)),
         Value::Vertex(v) => v.hash(state),
         Value::Edge(v) => v.hash(state),
@@ -95,7 +98,7 @@ fn in_order<P: Pace, H: Hasher, T>(members: &[T], state: &mut H, mut feed: impl 
 
 /// The address of something in memory.
 fn place<T: ?Sized>(part: &T) -> usize {
-    std::ptr::from_ref(part).addr()
+    std::ptr::from_ref(part).cast::<()>().addr()
 }
 
 /// The hash of one member of a set or map. It has a state of its own, since the state of the whole depends on the order.

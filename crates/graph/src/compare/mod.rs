@@ -277,7 +277,11 @@ mod tests {
             let branches = [0, 1].map(|m| (Value::list(vec![v.clone(), (n + m).into()]), Tree::default()));
             Value::Tree(Tree { branches: branches.into() }.into())
         };
-        let shapes: [&dyn Fn() -> Value; 8] = [
+        // A gigabyte to go through, a megabyte to hold.
+        let long = |text: Value| Value::list(vec![text; 1_000]);
+        let shapes: [&dyn Fn() -> Value; 10] = [
+            &|| long("x".repeat(1 << 20).into()),
+            &|| long(Value::Bytes(vec![1; 1 << 20].into())),
             &|| deep(|v, _| Value::list(vec![v.clone(), v])),
             &|| deep(set),
             &|| deep(wide),

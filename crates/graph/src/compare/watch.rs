@@ -15,6 +15,9 @@ use std::cell::Cell;
 /// The values that are compared before the query is asked again whether it has ended: milliseconds at most.
 pub const VALUES_AT_ONCE: usize = 1 << 16;
 
+/// A text of this many bytes counts as one more value.
+const BYTES_PER_VALUE: usize = 64;
+
 /// The members of one collection that are compared before the time that is left is looked at.
 pub(super) const MEMBERS_AT_ONCE: usize = 1 << 12;
 
@@ -58,6 +61,13 @@ pub fn is_interrupted() -> bool {
 pub(super) trait Pace {
     /// Returns true if so many more values may be compared.
     fn has_time_for(values: usize) -> bool;
+
+    /// Returns true if so many more bytes of one text or array may be compared. A short one counts as one value, where its
+    /// collection counts its members.
+    #[inline]
+    fn has_time_for_bytes(bytes: usize) -> bool {
+        bytes < 16 * BYTES_PER_VALUE || Self::has_time_for(bytes / BYTES_PER_VALUE)
+    }
 }
 
 /// Comparisons that always come to an answer.
