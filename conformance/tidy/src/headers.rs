@@ -1,0 +1,10 @@
+//! Every source file begins with a comment on the module it is.
+
+use crate::files;
+
+/// The source files of the project that do not begin with a module comment (`//!`).
+pub fn missing() -> Vec<String> {
+    let folders = ["crates", "bench", "fuzz", "conformance", "demo"];
+    let sources = folders.iter().flat_map(|folder| files::below(&files::root().join(folder), "rs"));
+    sources.filter(|path| !files::text(path).starts_with("//!")).map(|path| files::shown(&path)).collect()
+}
