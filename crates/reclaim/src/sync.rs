@@ -27,18 +27,22 @@ mod real {
     pub struct Mutex<T>(shuttle::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
+        /// A mutex with a value.
         pub const fn new(value: T) -> Self {
             Mutex(shuttle::sync::Mutex::new(value))
         }
 
+        /// Locks, waiting for the holder.
         pub fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
             self.0.lock().expect("a model that panicked is over")
         }
 
+        /// Locks if no thread holds the lock.
         pub fn try_lock(&self) -> Option<shuttle::sync::MutexGuard<'_, T>> {
             self.0.try_lock().ok()
         }
 
+        /// The value, for an owner of the mutex.
         pub fn get_mut(&mut self) -> &mut T {
             self.0.get_mut().expect("a model that panicked is over")
         }

@@ -55,8 +55,8 @@ fn a_table_is_emptied_while_a_list_begins() {
 }
 
 #[test]
-fn a_page_is_frozen_while_a_hole_is_used() {
-    check(model::a_page_is_frozen_while_a_hole_is_used);
+fn a_page_is_frozen_while_a_free_slot_is_used() {
+    check(model::a_page_is_frozen_while_a_free_slot_is_used);
 }
 
 #[test]
