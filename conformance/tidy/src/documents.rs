@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn links_to_files_are_found() {
-        let text = "See [a](b.md#c), [d](https://example.org), `[e](f.md)`.\n```\n[g](h.md)\n```\n[i](../j.md \"title\")\n";
+        let text =
+            "See [a](b.md#c), [d](https://example.org), `[e](f.md)`.\n```\n[g](h.md)\n```\n[i](../j.md \"title\")\n";
         assert_eq!(links(text), [(1, "b.md#c".to_owned()), (5, "../j.md".to_owned())]);
     }
 

@@ -203,10 +203,12 @@ fn module_of(path: &Path) -> ModulePath {
 
 /// The sets of modules of which each imports, by way of others, every other one.
 fn circles(siblings: &Siblings) -> Vec<Vec<String>> {
-    let reached: BTreeMap<&String, BTreeSet<&String>> = siblings.keys().map(|from| (from, reach(siblings, from))).collect();
+    let reached: BTreeMap<&String, BTreeSet<&String>> =
+        siblings.keys().map(|from| (from, reach(siblings, from))).collect();
     let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
     for (from, there) in &reached {
-        let circle: Vec<String> = there.iter().filter(|to| reached[**to].contains(from)).map(|to| (*to).clone()).collect();
+        let circle: Vec<String> =
+            there.iter().filter(|to| reached[**to].contains(from)).map(|to| (*to).clone()).collect();
         if circle.len() > 1 {
             circles.insert(circle);
         }
@@ -222,6 +224,11 @@ fn reach<'a>(siblings: &'a Siblings, from: &'a String) -> BTreeSet<&'a String> {
         ahead.extend(siblings[module].iter().filter(|next| reached.insert(*next)));
     }
     reached
+}
+
+/// A folder of a crate as it is shown, such as `store::adjacency`.
+pub fn shown(crate_name: &str, folder: &[String]) -> String {
+    folder.iter().fold(crate_name.to_owned(), |path, name| format!("{path}::{name}"))
 }
 
 /// The modules of a folder as text, a line each, those that import nothing of the folder first; a module comes after what it
@@ -254,7 +261,8 @@ mod tests {
     use super::*;
 
     fn imports(files: &[(&str, &str)]) -> Imports {
-        let texts = files.iter().map(|(path, text)| ((*path).to_owned(), module_of(Path::new(path)), (*text).to_owned()));
+        let texts =
+            files.iter().map(|(path, text)| ((*path).to_owned(), module_of(Path::new(path)), (*text).to_owned()));
         Imports::of_texts(texts)
     }
 
@@ -274,7 +282,8 @@ mod tests {
             "mod inner { use super::super::b; }",
         ];
         for way in ways {
-            let all = imports(&[("lib.rs", "mod a; mod b; pub use b::Thing;"), ("a.rs", way), ("b/mod.rs", "use crate::a;")]);
+            let all =
+                imports(&[("lib.rs", "mod a; mod b; pub use b::Thing;"), ("a.rs", way), ("b/mod.rs", "use crate::a;")]);
             assert_eq!(all.circles(), [(Vec::new(), names(&["a", "b"]))], "{way}");
         }
     }

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use crate::files;
 
 /// What invariants are about; a name is one of these, a hyphen and a number.
-pub const PREFIXES: [&str; 13] = [
-    "RECLAIM", "GRAPH", "STORE", "TXN", "LOG", "WIRE", "PLAN", "FLOW", "STEPS", "LOAD", "DB", "SERVER", "GENERATE",
-];
+pub const PREFIXES: [&str; 13] =
+    ["RECLAIM", "GRAPH", "STORE", "TXN", "LOG", "WIRE", "PLAN", "FLOW", "STEPS", "LOAD", "DB", "SERVER", "GENERATE"];
 
 /// Where the name of an invariant stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

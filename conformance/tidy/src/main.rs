@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use mangrove_tidy::files;
-use mangrove_tidy::imports::{Imports, draw};
+use mangrove_tidy::imports::{Imports, draw, shown};
 
 const USAGE: &str = "Draws which modules of a crate import which: a line each, after those that it imports.
 
@@ -21,11 +21,11 @@ fn main() -> ExitCode {
     for name in names {
         let imports = Imports::of_crate(&name);
         for (folder, siblings) in imports.folders().iter().filter(|(_, siblings)| siblings.len() > 1) {
-            println!("{}", [&[name.clone()], folder.as_slice()].concat().join("::"));
+            println!("{}", shown(&name, folder));
             draw(siblings).lines().for_each(|line| println!("    {line}"));
         }
         for (folder, circle) in imports.circles() {
-            println!("circle in {}: {}", [&[name.clone()], folder.as_slice()].concat().join("::"), circle.join(", "));
+            println!("circle in {}: {}", shown(&name, &folder), circle.join(", "));
         }
     }
     ExitCode::SUCCESS

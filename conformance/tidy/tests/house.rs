@@ -1,10 +1,24 @@
 //! The rules of the house, on the project as it stands.
 
-use mangrove_tidy::imports::Imports;
+use mangrove_tidy::imports::{Imports, shown};
 use mangrove_tidy::{documents, files, headers, invariants};
 
-/// Circles that are there, as `crate::folder: modules`. Nothing may join them; one that is gone is taken out.
-const KNOWN_CIRCLES: &[&str] = &[];
+/// Circles within a folder, as `crate::folder: modules`. None is between the folders of a crate. Nothing may join them; one
+/// that is gone is taken out. `plan::compile` is a recursive descent: a step's compile function compiles the traversals in
+/// its arguments. The others have a type that could move down into a module of its own.
+const KNOWN_CIRCLES: &[&str] = &[
+    "cli::commands::console: command complete session",
+    "db::query: instance prepared settings",
+    "db::script: compile run",
+    "gremlin::graphbinary: structure writer",
+    "gremlin::graphson: reader reader_scalars",
+    "load::export: csv parquet tables",
+    "plan::compile: arguments barriers branches carried connectives elements files filters functions groups maps matching \
+     merges modulators predicates sources steps",
+    "steps::write::upsert: map search",
+    "store::load: bulk pack",
+    "store::read: columns expand look_up numbers properties runs scan view",
+];
 
 #[track_caller]
 fn none(what: &str, faults: Vec<String>) {
@@ -16,7 +30,7 @@ fn modules_import_one_another_in_one_direction() {
     let mut found = Vec::new();
     for name in files::crates() {
         for (folder, circle) in Imports::of_crate(&name).circles() {
-            found.push(format!("{}: {}", [&[name.clone()], folder.as_slice()].concat().join("::"), circle.join(" ")));
+            found.push(format!("{}: {}", shown(&name, &folder), circle.join(" ")));
         }
     }
     let is_known = |circle: &String| KNOWN_CIRCLES.contains(&circle.as_str());

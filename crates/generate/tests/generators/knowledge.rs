@@ -1,3 +1,5 @@
+//! Knowledge graphs: their shape, and that a seed decides all of them.
+
 use std::collections::BTreeMap;
 
 use mangrove::{Result, Value};

@@ -1,3 +1,5 @@
+//! Kronecker graphs: their shape, and that a seed decides all of them.
+
 use std::sync::Arc;
 
 use mangrove::{Result, Value};

@@ -1,3 +1,5 @@
+//! Social networks: their shape, and that a seed decides all of them.
+
 use std::collections::BTreeMap;
 
 use mangrove::Database;

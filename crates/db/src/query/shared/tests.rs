@@ -1,3 +1,5 @@
+//! Queries on executors: their ends, what they hold, and who waits for them.
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;

@@ -1,3 +1,5 @@
+//! Steps on one collection (`Scope.local`), by example and beside plain code.
+
 use super::*;
 use crate::fake_view::context;
 use crate::limits::meter::limited_control;

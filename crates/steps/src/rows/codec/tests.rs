@@ -1,3 +1,5 @@
+//! Messages as bytes: written and read again they are the same, and damaged bytes are refused.
+
 use super::*;
 use crate::rows::path;
 use mangrove_graph::{
