@@ -21,18 +21,18 @@ pub(crate) fn set(values: Vec<Value>) -> Value {
 
 /// A map. Of equivalent keys, the first position and the last value stay.
 pub(crate) fn map(entries: Vec<(Value, Value)>) -> Value {
-    let places: Vec<usize> = {
+    let positions: Vec<usize> = {
         let mut known = HashMap::with_capacity(entries.len());
-        let mut places = Vec::with_capacity(entries.len());
+        let mut positions = Vec::with_capacity(entries.len());
         for (key, _) in &entries {
             let next = known.len();
-            places.push(*known.entry(Key(key)).or_insert(next));
+            positions.push(*known.entry(Key(key)).or_insert(next));
         }
-        places
+        positions
     };
     let mut unique: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
-    for ((key, value), place) in entries.into_iter().zip(places) {
-        match unique.get_mut(place) {
+    for ((key, value), position) in entries.into_iter().zip(positions) {
+        match unique.get_mut(position) {
             Some(entry) => entry.1 = value,
             None => unique.push((key, value)),
         }

@@ -185,7 +185,7 @@ pub fn refuse_keys(traversal: &Traversal, reserved: &[Name]) -> Result<()> {
         None => Ok(()),
         Some((key, position)) => Err(Error::unsupported(format!(
             "The provided traversal is setting a property key to a reserved word: {key}{}",
-            place(position)
+            position_text(position)
         ))),
     }
 }
@@ -208,7 +208,7 @@ fn refuse_unknown_keys(traversal: &Traversal) -> Result<()> {
         Some(position) => Err(Error::unsupported(format!(
             "ReservedKeysVerificationStrategy needs property keys that are known when the traversal is compiled: a \
              traversal gives one{}",
-            place(position)
+            position_text(position)
         ))),
     }
 }
@@ -251,11 +251,11 @@ pub fn need_edge_labels(traversal: &Traversal) -> Result<()> {
         None => Ok(()),
         Some(position) => Err(Error::unsupported(format!(
             "The provided traversal contains a vertex step without any specified edge label{}; name the labels",
-            place(position)
+            position_text(position)
         ))),
     }
 }
 
-fn place(position: Option<mangrove_gremlin::Position>) -> String {
+fn position_text(position: Option<mangrove_gremlin::Position>) -> String {
     position.map(|at| format!(" at line {}, column {}", at.line, at.column)).unwrap_or_default()
 }

@@ -38,9 +38,9 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
         // Decimals of one value may have different scales; they have one normal form.
         Value::Decimal(v) => v.normalized().hash(state),
         Value::Char(v) => v.hash(state),
-        Value::String(v) if !P::has_time_for_bytes(v.len()) => place(v.as_str()).hash(state),
+        Value::String(v) if !P::has_time_for_bytes(v.len()) => address(v.as_str()).hash(state),
         Value::String(v) => v.hash(state),
-        Value::Bytes(v) if !P::has_time_for_bytes(v.len()) => place(&**v).hash(state),
+        Value::Bytes(v) if !P::has_time_for_bytes(v.len()) => address(&**v).hash(state),
         Value::Bytes(v) => v.hash(state),
         Value::Uuid(v) => v.hash(state),
         Value::DateTime(v) => v.instant().hash(state),
@@ -54,7 +54,7 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
         }
         Value::Entry(v) => {
             if !P::has_time_for(2) {
-                return place(&v.0).hash(state);
+                return address(&v.0).hash(state);
             }
             feed::<P, H>(by, &v.0, state);
             feed::<P, H>(by, &v.1, state);
@@ -63,7 +63,7 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
             feed::<P, H>(by, value, state);
             count.hash(state);
         }),
-        Value::F32Array(v) if !P::has_time_for_bytes(size_of_val(&**v)) => place(&**v).hash(state),
+        Value::F32Array(v) if !P::has_time_for_bytes(size_of_val(&**v)) => address(&**v).hash(state),
         Value::F32Array(v) => v.iter().for_each(|f| float_bits(f64::from(*f)).hash(state)),
         Value::Vertex(v) => v.hash(state),
         Value::Edge(v) => v.hash(state),
@@ -90,14 +90,14 @@ fn in_order<P: Pace, H: Hasher, T>(members: &[T], state: &mut H, mut feed: impl 
     members.len().hash(state);
     for part in members.chunks(MEMBERS_AT_ONCE) {
         if !P::has_time_for(part.len()) {
-            return place(part).hash(state);
+            return address(part).hash(state);
         }
         part.iter().for_each(|member| feed(member, state));
     }
 }
 
 /// The address of something in memory.
-fn place<T: ?Sized>(part: &T) -> usize {
+fn address<T: ?Sized>(part: &T) -> usize {
     std::ptr::from_ref(part).cast::<()>().addr()
 }
 
@@ -113,7 +113,7 @@ fn sum<P: Pace, T>(members: &[T], hash: impl Fn(&T) -> u64) -> u64 {
     let mut sum = members.len() as u64;
     for part in members.chunks(MEMBERS_AT_ONCE) {
         if !P::has_time_for(part.len()) {
-            return MEMBERS.hash_one(place(part));
+            return MEMBERS.hash_one(address(part));
         }
         sum = part.iter().map(&hash).fold(sum, u64::wrapping_add);
     }

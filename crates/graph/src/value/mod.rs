@@ -5,8 +5,7 @@
 //! elements, properties, paths, tokens. A value takes 32 bytes. Larger content is shared through an `Arc`, so cloning never
 //! copies a collection.
 //!
-//! Whether two values are the same is four questions (equality, equivalence, comparability, orderability); `compare` answers
-//! them. Arithmetic is in `numeric`. The derived `PartialEq` is structural: same variant, same content. Tests use it;
+//! How two values compare is four questions (equality, equivalence, comparability, orderability), which `compare` answers. Arithmetic is in `numeric`. The derived `PartialEq` is structural: same variant, same content. Tests use it;
 //! Gremlin's steps do not.
 
 mod datetime;

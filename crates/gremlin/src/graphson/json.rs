@@ -305,7 +305,7 @@ impl<'a> Parser<'a> {
 pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut written = 0;
-    for (place, byte) in text.bytes().enumerate() {
+    for (index, byte) in text.bytes().enumerate() {
         let escape: &[u8] = match byte {
             b'"' => b"\\\"",
             b'\\' => b"\\\\",
@@ -315,12 +315,12 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
             0..0x20 => b"",
             _ => continue,
         };
-        out.extend_from_slice(&text.as_bytes()[written..place]);
+        out.extend_from_slice(&text.as_bytes()[written..index]);
         match escape {
             b"" => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
             escape => out.extend_from_slice(escape),
         }
-        written = place + 1;
+        written = index + 1;
     }
     out.extend_from_slice(&text.as_bytes()[written..]);
     out.push(b'"');

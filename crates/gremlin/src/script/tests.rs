@@ -112,7 +112,7 @@ fn words_that_mean_two_things() {
         "g.V().toE(Direction.OUT, 'a').mergeE([(Direction.OUT): Direction.IN])",
     );
     check("g.V().hasId(Direction.from)", "g.V().hasId(Direction.OUT)");
-    // A comma may stand behind the last argument, and types have two spellings behind their class.
+    // A comma may follow the last argument, and types have two spellings after their class.
     check("g.V().project('a', 'b',).by(out(),)", "g.V().project('a', 'b').by(__.out())");
     check(
         "g.V().has('a', typeOf(GType.bigInt)).asNumber(GType.short)",
@@ -194,7 +194,7 @@ fn statements_give_names_values() {
     assert_eq!(script[1].statement, Statement::Value(ids));
     assert_eq!(script[2].statement, Statement::Variable("a".into()));
     assert_eq!(script[4].statement, Statement::Variable("a".into()));
-    // Without a value it is a traversal source, of which the server knows whether there is one.
+    // A name without a value is a traversal source. The server knows whether it exists.
     assert!(matches!(parse_one("a", &ParseOptions::default()).unwrap(), Statement::Traversal { .. }));
     assert_eq!(script[3].place(4).to_string(), "statement 4 (line 3, column 3)");
 }

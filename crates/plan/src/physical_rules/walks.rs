@@ -10,7 +10,7 @@ pub(super) fn insert(stages: &mut Vec<Stage>, operators: Vec<(usize, Op)>) -> bo
     let mut all = Vec::with_capacity(stages.len() + operators.len());
     let mut left = operators.into_iter().peekable();
     for (at, stage) in std::mem::take(stages).into_iter().enumerate() {
-        if let Some((_, operator)) = left.next_if(|(place, _)| *place == at) {
+        if let Some((_, operator)) = left.next_if(|(position, _)| *position == at) {
             all.push(Stage { operator, labels: Vec::new() });
         }
         all.push(stage);

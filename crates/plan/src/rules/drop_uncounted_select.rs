@@ -12,8 +12,8 @@ use crate::physical::PathRequirement;
 pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
     let needless = (1..traversal.steps.len()).map(|next| is_needless(&traversal.steps, next - 1));
     let needless: Vec<bool> = needless.chain([false]).collect();
-    let mut places = needless.iter();
-    traversal.steps.retain(|_| places.next() != Some(&true));
+    let mut needless = needless.iter();
+    traversal.steps.retain(|_| needless.next() != Some(&true));
     needless.contains(&true)
 }
 

@@ -32,19 +32,19 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
 fn unroll(asked: &mut Traversal) -> bool {
     let is_loop = |node: &StepNode| matches!(node.step, Step::Repeat(_));
     let Some(at) = asked.steps.iter().position(is_loop) else { return false };
-    let (node, behind) = (&asked.steps[at], &asked.steps[at + 1..]);
+    let (node, following) = (&asked.steps[at], &asked.steps[at + 1..]);
     let Step::Repeat(repeat) = &node.step else { return false };
-    if !node.labels.is_empty() || !is_plain_chain(behind) || !is_plain_chain(&repeat.body.steps) {
+    if !node.labels.is_empty() || !is_plain_chain(following) || !is_plain_chain(&repeat.body.steps) {
         return false;
     }
     let Some(times) = iterations(repeat).filter(|times| *times <= ITERATIONS_MAX) else { return false };
-    let Some(emitted) = emitted(repeat, behind) else { return false };
+    let Some(emitted) = emitted(repeat, following) else { return false };
     let loops = |steps: &[StepNode]| Traversal { steps: steps.to_vec() }.any(|step| matches!(step, Step::Repeat(_)));
     let once = steps_in(&repeat.body.steps) + emitted.as_ref().map_or(0, |emitted| steps_in(&emitted.steps)) + 1;
-    if once * times as usize + steps_in(behind) > STEPS_MAX || loops(&repeat.body.steps) || loops(behind) {
+    if once * times as usize + steps_in(following) > STEPS_MAX || loops(&repeat.body.steps) || loops(following) {
         return false;
     }
-    let walk = (1..times).fold(chain(&repeat.body.steps, behind), |inner, _| {
+    let walk = (1..times).fold(chain(&repeat.body.steps, following), |inner, _| {
         let next = match &emitted {
             // The last operand of a filter runs first.
             Some(emitted) => vec![emitted.clone(), inner],
@@ -74,7 +74,7 @@ fn iterations(repeat: &Repeat) -> Option<i64> {
 
 /// The test of a row that is emitted: the loop's own test, and the steps after the loop. `Some(None)` if the loop emits nothing;
 /// `None` if there is no test of a row by itself.
-fn emitted(repeat: &Repeat, behind: &[StepNode]) -> Option<Option<Traversal>> {
+fn emitted(repeat: &Repeat, following: &[StepNode]) -> Option<Option<Traversal>> {
     let own = match &repeat.emit {
         None => return Some(None),
         Some(Emit::Always) => Step::Identity,
@@ -85,8 +85,8 @@ fn emitted(repeat: &Repeat, behind: &[StepNode]) -> Option<Option<Traversal>> {
         Some(Emit::Traversal(_)) => return None,
     };
     let own = StepNode { step: own, labels: Vec::new(), position: None };
-    let needless = own.step == Step::Identity && !behind.is_empty();
-    Some(Some(chain(if needless { &[] } else { std::slice::from_ref(&own) }, behind)))
+    let needless = own.step == Step::Identity && !following.is_empty();
+    Some(Some(chain(if needless { &[] } else { std::slice::from_ref(&own) }, following)))
 }
 
 /// The number of steps, with those of nested traversals.
