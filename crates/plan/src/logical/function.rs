@@ -23,7 +23,7 @@ pub enum Function {
     AsBool,
     /// `asDate()`
     AsDate,
-    /// `asNumber()`, to a type; `None`: to the smallest type that fits.
+    /// `asNumber()`, to a type; `None`: to a type that the number fits in.
     AsNumber(Option<NumberType>),
     /// `dateAdd(unit, number)`
     DateAdd(DateUnit),
