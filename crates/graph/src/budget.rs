@@ -1,17 +1,18 @@
 //! The memory budget of a process.
 //!
-//! Graphs, transactions, queries, variables, loads and messages draw the memory they hold from one [`MemoryBudget`]. A draw that
-//! would lift the sum above the limit is refused with [`ErrorKind::MemoryLimit`]. So a request ends with an error before
-//! the system ends the process.
+//! Graphs, transactions, queries, variables, loads and messages draw the memory they hold from one [`MemoryBudget`]. A
+//! draw that would lift the sum above the limit is refused with [`ErrorKind::MemoryLimit`]. So a request ends with an
+//! error before the system ends the process.
 //!
-//! - **GRAPH-7.** Draws never lift the sum above the limit, and a [`Draw`] gives back all that it has when it is dropped.
+//! - **GRAPH-7.** Draws never lift the sum above the limit, and a [`Draw`] gives back all that it has when it is
+//!   dropped.
 //! - A graph counts memory after it has allocated it ([`Draw::count`]), and asks before it allocates more
 //!   ([`MemoryBudget::check_graphs`]). So a graph may exceed the limit by what one write allocates. Nothing else may.
-//! - Graphs together may use [seven eighths](MemoryBudget::graphs_limit_bytes) of the limit. The last eighth is left for
-//!   queries, those that delete included: a graph that has filled its share can still be read and made smaller.
+//! - Graphs together may use [seven eighths](MemoryBudget::graphs_limit_bytes) of the limit. The last eighth is left
+//!   for queries, those that delete included: a graph that has filled its share can still be read and made smaller.
 //!
-//! A program that embeds the database has no budget unless it asks for one. A draw from [`MemoryBudget::unlimited`] writes no
-//! memory that threads share.
+//! A program that embeds the database has no budget unless it asks for one. A draw from [`MemoryBudget::unlimited`]
+//! writes no memory that threads share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub enum Purpose {
     /// Elements, indexes and old versions of graphs.
     Graphs,
-    /// Read sets and write logs of running transactions, and the write sets of recent commits, which are kept for as long as
-    /// serializable transactions are checked against them.
+    /// Read sets and write logs of running transactions, and the write sets of recent commits, which are kept for as
+    /// long as serializable transactions are checked against them.
     Transactions,
     /// Rows and tables that the operators of running queries hold.
     Queries,
@@ -135,7 +136,8 @@ impl Counters {
     }
 }
 
-/// How much memory a process may use, and how much is in use for each purpose. A clone is another handle to the same budget.
+/// How much memory a process may use, and how much is in use for each purpose. A clone is another handle to the same
+/// budget.
 ///
 /// ```
 /// use mangrove_graph::budget::{MemoryBudget, Purpose};
@@ -254,7 +256,8 @@ impl MemoryBudget {
         ))
     }
 
-    /// Fails if nothing may be added to a graph: the graphs have used up their share, or the process has used up its limit.
+    /// Fails if nothing may be added to a graph: the graphs have used up their share, or the process has used up its
+    /// limit.
     pub fn check_graphs(&self) -> Result<()> {
         let Some(counters) = &self.0 else { return Ok(()) };
         self.check_graphs_share().inspect_err(|_| counters.count_refusal())?;
@@ -421,8 +424,8 @@ mod tests {
         budget.check_graphs().unwrap();
     }
 
-    /// Threads draw at random, and look at what is in use: it is never above the limit, never less than what a thread has
-    /// itself, and nothing at the end.
+    /// Threads draw at random, and look at what is in use: it is never above the limit, never less than what a thread
+    /// has itself, and nothing at the end.
     #[test]
     fn threads_never_exceed_the_limit_together() {
         const LIMIT: u64 = 1_000;

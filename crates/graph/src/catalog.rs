@@ -1,10 +1,10 @@
 //! The names of a graph, interned: labels, label sets and property keys.
 //!
-//! - **GRAPH-6.** The catalog only grows: a name keeps its number for the life of the graph. So plans, records and cursors may
-//!   keep numbers without a version.
+//! - **GRAPH-6.** The catalog only grows: a name keeps its number for the life of the graph. So plans, records and
+//!   cursors may keep numbers without a version.
 //!
-//! The catalog is read when a plan is made and when results get their names, not for each row. So one read-write lock for
-//! each kind of name is enough. No other lock is taken while one of them is held.
+//! The catalog is read when a plan is made and when results get their names, not for each row. So one read-write lock
+//! for each kind of name is enough. No other lock is taken while one of them is held.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -53,7 +53,8 @@ pub struct Catalog {
     labels: RwLock<Names>,
     keys: RwLock<Names>,
     sets: RwLock<LabelSets>,
-    /// The numbers of sets and keys. Every transaction reads them, and taking a lock would move its word from core to core.
+    /// The numbers of sets and keys. Every transaction reads them, and taking a lock would move its word from core to
+    /// core.
     set_count: AtomicUsize,
     key_count: AtomicUsize,
 }
@@ -99,7 +100,8 @@ impl Catalog {
             None => {
                 let mut keys = self.keys.write();
                 let id = KeyId(keys.intern(name));
-                // Release, and under the lock: a thread that has met the id reads a count above it (`key_count`, Acquire).
+                // Release, and under the lock: a thread that has met the id reads a count above it (`key_count`,
+                // Acquire).
                 self.key_count.store(keys.by_id.len(), Ordering::Release);
                 id
             }
@@ -138,7 +140,8 @@ impl Catalog {
         let id = LabelSetId(u32::try_from(sets.by_id.len()).expect("fewer than 2^32 label sets fit in memory"));
         sets.by_id.push((sorted.clone().into(), text.finish()));
         sets.by_labels.insert(sorted.into(), id);
-        // Release, and under the lock: a thread that has met the id reads a count above it (`label_set_count`, Acquire).
+        // Release, and under the lock: a thread that has met the id reads a count above it (`label_set_count`,
+        // Acquire).
         self.set_count.store(sets.by_id.len(), Ordering::Release);
         id
     }

@@ -1,8 +1,8 @@
 //! Errors, as all crates return them at their borders.
 //!
-//! [`Remedy`] is a small, stable classification by what the caller can do next. [`ErrorKind`] is a finer one that names the
-//! cause; each kind has one remedy. The message is one or two sentences: what was wrong, where, and the way out. Adding detail
-//! to a message is free. Adding a kind or a remedy is a design decision.
+//! [`Remedy`] is a small, stable classification by what the caller can do next. [`ErrorKind`] is a finer one that names
+//! the cause; each kind has one remedy. The message is one or two sentences: what was wrong, where, and the way out.
+//! Adding detail to a message is free. Adding a kind or a remedy is a design decision.
 
 use std::fmt;
 use std::time::Duration;
@@ -68,8 +68,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// The connection or the log failed during a commit: the transaction may be committed or not.
     OutcomeUnknown,
-    /// The request failed after it had committed a transaction, or its results could not be delivered. The commit stays, so the
-    /// client must not send the same request again.
+    /// The request failed after it had committed a transaction, or its results could not be delivered. The commit
+    /// stays, so the client must not send the same request again.
     Committed,
     /// A file of the database is damaged, or was written by a version that this one does not know.
     Damaged,

@@ -1,7 +1,7 @@
 //! The hash maps of the workspace: those of `hashbrown` with the fast hasher of `foldhash`.
 //!
-//! Each map has a seed of its own, so a client that picks keys cannot make them collide. Nothing may depend on the order in
-//! which a map is walked.
+//! Each map has a seed of its own, so a client that picks keys cannot make them collide. Nothing may depend on the
+//! order in which a map is walked.
 
 /// A hash map with the fast hasher.
 pub type FastMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::RandomState>;

@@ -6,20 +6,20 @@
 //! tablet 16 | generation 10 | slot index 38      generation and slot index together are the slot, 48 bits
 //! ```
 //!
-//! The tablet says which share of the graph the element lives in; an edge lives in the tablet of its source vertex. The slot
-//! index says where in the tablet its records lie: on which page, and at which offset of the page. When no snapshot sees an
-//! element any more, another element may get its slot index, under the next *generation*. So no id is ever given twice,
-//! and an id that a client kept from before names nothing.
+//! The tablet says which share of the graph the element lives in; an edge lives in the tablet of its source vertex. The
+//! slot index says where in the tablet its records lie: on which page, and at which offset of the page. When no
+//! snapshot sees an element any more, another element may get its slot index, under the next *generation*. So no id is
+//! ever given twice, and an id that a client kept from before names nothing.
 //!
-//! A client that did not choose an id for an element sees its *external number*: the same 64 bits in another order, plus
-//! 65,536.
+//! A client that did not choose an id for an element sees its *external number*: the same 64 bits in another order,
+//! plus 65,536.
 //!
 //! ```text
 //! high slot index 11 | generation 10 | low slot index 27 | tablet 16
 //! ```
 //!
-//! Small graphs get small numbers. A client language that keeps integers in a double (JavaScript: 53 bits) reads the numbers
-//! exactly for the first 2^27 slot indexes of a tablet, whatever their generation.
+//! Small graphs get small numbers. A client language that keeps integers in a double (JavaScript: 53 bits) reads the
+//! numbers exactly for the first 2^27 slot indexes of a tablet, whatever their generation.
 
 use std::fmt;
 
@@ -34,7 +34,8 @@ pub const GENERATION_MAX: u16 = (1 << (SLOT_BITS - INDEX_BITS)) - 1;
 /// The bits of the slot index that lie below the generation in external numbers.
 const LOW_INDEX_BITS: u32 = 27;
 const LOW_INDEX_MASK: u64 = (1 << LOW_INDEX_BITS) - 1;
-/// Added to external numbers, so that those of the first slots are not the small numbers that clients choose themselves.
+/// Added to external numbers, so that those of the first slots are not the small numbers that clients choose
+/// themselves.
 const EXTERNAL_BASE: u64 = 1 << 16;
 /// The most slots that a page has: the unit in which a tablet lays out vertices and edges.
 pub const PAGE_SLOTS: u64 = 1024;
@@ -67,8 +68,8 @@ macro_rules! element_id {
         pub struct $name(u64);
 
         impl $name {
-            /// The id of a tablet and a slot. Panics if `slot` needs more than 48 bits: the store makes slots, no request
-            /// contains one.
+            /// The id of a tablet and a slot. Panics if `slot` needs more than 48 bits: the store makes slots, no
+            /// request contains one.
             #[inline]
             pub fn new(tablet: TabletId, slot: u64) -> Self {
                 assert!(slot <= SLOT_MASK, "slot {slot} needs more than 48 bits");

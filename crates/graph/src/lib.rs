@@ -1,5 +1,5 @@
-//! The vocabulary that all crates share: ids, values and how they compare, the catalog of names, errors, the memory budget, and
-//! [`GraphView`], the read interface of a graph.
+//! The vocabulary that all crates share: ids, values and how they compare, the catalog of names, errors, the memory
+//! budget, and [`GraphView`], the read interface of a graph.
 //!
 //! | to understand | read |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Comparison and arithmetic of numbers of different types.
 //!
 //! - Two operands are computed in the wider of their types. A float operand makes the result a float.
-//! - An integer result that does not fit gets the next wider type (byte, short, int, long). A result of more than 64 bits is an
-//!   error; no result wraps around.
+//! - An integer result that does not fit gets the next wider type (byte, short, int, long). A result of more than 64
+//!   bits is an error; no result wraps around.
 //! - Big integers and decimals are exact, up to [`DIGITS_MAX`] digits.
 //!
 //! Source: TinkerPop 3.8, the documented semantics of `NumberHelper`.
@@ -37,7 +37,8 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
             }
         }
     }
-    // What is left are big numbers. Infinities come first, since no decimal holds them; the others are compared exactly.
+    // What is left are big numbers. Infinities come first, since no decimal holds them; the others are compared
+    // exactly.
     for (value, other_is_b) in [(a, true), (b, false)] {
         if let Some(f) = float(value) {
             if f.is_nan() {
@@ -127,9 +128,9 @@ fn decimal(v: &Value) -> Option<BigDecimal> {
     })
 }
 
-/// The decimal with the digits that a float is printed with: `0.4` becomes the decimal 0.4, not the binary fraction nearest to
-/// it. From 2^53 on, a double is an integer and is converted exactly. Numbers stay in one order: below 2^53 the printed digits
-/// of a double never cross an integer.
+/// The decimal with the digits that a float is printed with: `0.4` becomes the decimal 0.4, not the binary fraction
+/// nearest to it. From 2^53 on, a double is an integer and is converted exactly. Numbers stay in one order: below 2^53
+/// the printed digits of a double never cross an integer.
 fn decimal_digits(f: f64) -> Option<BigDecimal> {
     const INTEGERS_FROM: f64 = 9_007_199_254_740_992.0;
     if f.abs() < INTEGERS_FROM { format!("{f:e}").parse().ok() } else { BigDecimal::from_f64(f) }
@@ -210,8 +211,8 @@ const SCALE_MAX: u64 = 100_000;
 ///
 /// # Errors
 ///
-/// If an operand is no number, a result of integers needs more than 64 bits, an integer is divided by zero, or an operand or the
-/// result has more than [`DIGITS_MAX`] digits.
+/// If an operand is no number, a result of integers needs more than 64 bits, an integer is divided by zero, or an
+/// operand or the result has more than [`DIGITS_MAX`] digits.
 pub fn arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     [a, b].into_iter().try_for_each(check_digits)?;
     let result = unchecked_arithmetic(op, a, b)?;
@@ -242,7 +243,8 @@ fn unchecked_arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     if wide > 10 {
         let (x, y) = (to_f64(a).unwrap_or(f64::NAN), to_f64(b).unwrap_or(f64::NAN));
         let result = float_operation(op, x, y);
-        // A float result that overflows becomes a double. So does one of a float and a long, which is wider than its mantissa.
+        // A float result that overflows becomes a double. So does one of a float and a long, which is wider than its
+        // mantissa.
         let as_float = result as f32;
         let stays = wide == 11 && wa.min(wb) != 4 && (as_float.is_finite() || !result.is_finite());
         return Ok(if stays { Value::F32(as_float) } else { Value::F64(result) });
@@ -273,8 +275,8 @@ fn unchecked_arithmetic(op: Operation, a: &Value, b: &Value) -> Result<Value> {
     narrow(result, wide).ok_or_else(|| Error::evaluation("long overflow: the result needs more than 64 bits"))
 }
 
-/// The quotient of two decimals: exact if it has finitely many digits. If not, it is rounded to as many digits after the point
-/// as the longer operand has, and at least to ten.
+/// The quotient of two decimals: exact if it has finitely many digits. If not, it is rounded to as many digits after
+/// the point as the longer operand has, and at least to ten.
 fn divided(x: &BigDecimal, y: &BigDecimal) -> BigDecimal {
     const PLACES_MIN: i64 = 10;
     let quotient = x / y;
@@ -294,8 +296,8 @@ fn float_operation(op: Operation, x: f64, y: f64) -> f64 {
     }
 }
 
-/// A number in the wider of its own type and that of another. A number that the wider type does not hold stays as it is (a
-/// decimal has no infinity).
+/// A number in the wider of its own type and that of another. A number that the wider type does not hold stays as it is
+/// (a decimal has no infinity).
 pub fn widened(number: &Value, other: &Value) -> Value {
     let zero = match other {
         Value::I8(_) => Value::I8(0),

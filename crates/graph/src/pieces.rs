@@ -1,7 +1,7 @@
 //! A stable sort in pieces: between two pieces it calls a function of the caller, which may end it.
 //!
-//! An operator passes a function that checks the limits of its query. So a query that was cancelled, or whose time is over, ends
-//! after one more piece and not after the whole sort.
+//! An operator passes a function that checks the limits of its query. So a query that was cancelled, or whose time is
+//! over, ends after one more piece and not after the whole sort.
 
 use std::cmp::Ordering;
 
@@ -11,12 +11,12 @@ pub const COMPARED: usize = 1 << 12;
 /// Items of a piece if a comparison takes nanoseconds.
 pub const WORDS: usize = 1 << 17;
 
-/// Pieces of one item, for collections. After their query has ended, comparisons of collections contradict each other (see
-/// `compare::watch`). The sort of the standard library may panic then; merging does not.
+/// Pieces of one item, for collections. After their query has ended, comparisons of collections contradict each other
+/// (see `compare::watch`). The sort of the standard library may panic then; merging does not.
 pub const MERGED: usize = 1;
 
-/// Sorts items; equal items keep their order. Pieces are sorted one by one and then merged. `check` is called between pieces. If
-/// it fails, the sort ends with its error, and the items are in any order.
+/// Sorts items; equal items keep their order. Pieces are sorted one by one and then merged. `check` is called between
+/// pieces. If it fails, the sort ends with its error, and the items are in any order.
 pub fn sort<T: Copy, E>(
     items: &mut Vec<T>,
     piece: usize,

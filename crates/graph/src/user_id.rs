@@ -1,7 +1,8 @@
 //! The id that a user knows an element by: an integer, a string or a UUID.
 //!
-//! A user id is chosen by the client, or is the [external number](crate::VertexId::external) of an element without a chosen
-//! one. The store translates it into an internal id; nothing above the store keeps one for longer than a look-up.
+//! A user id is chosen by the client, or is the [external number](crate::VertexId::external) of an element without a
+//! chosen one. The store translates it into an internal id; nothing above the store keeps one for longer than a
+//! look-up.
 
 use std::fmt;
 
@@ -10,8 +11,8 @@ use uuid::Uuid;
 
 use crate::value::Value;
 
-/// The id by which a user knows an element. Integers of every width are the same id: `1`, `1L` and `1.0` name one element, as
-/// with TinkerPop's id managers. The string `"1"` is another id.
+/// The id by which a user knows an element. Integers of every width are the same id: `1`, `1L` and `1.0` name one
+/// element, as with TinkerPop's id managers. The string `"1"` is another id.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum UserId {
     /// A whole number.

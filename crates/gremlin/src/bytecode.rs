@@ -56,8 +56,8 @@ pub enum Argument {
     Value(Value),
     /// A named parameter whose value comes with the request (a variable of a script, a binding of bytecode).
     Parameter(SmolStr),
-    /// A literal that the planner has taken out of the traversal, by its number. Its value comes beside the traversal. Neither scripts
-    /// nor the wire can express it.
+    /// A literal that the planner has taken out of the traversal, by its number. Its value comes beside the traversal.
+    /// Neither scripts nor the wire can express it.
     Lifted(u32),
     /// A list whose members are not all literals.
     List(Vec<Argument>),

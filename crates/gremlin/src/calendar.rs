@@ -1,7 +1,8 @@
-//! Conversion between seconds since 1970 and a civil date and time: the wire spells dates out, [`DateTime`] counts seconds.
+//! Conversion between seconds since 1970 and a civil date and time: the wire spells dates out, [`DateTime`] counts
+//! seconds.
 //!
-//! The calendar is the proleptic Gregorian one, for all years of 32 bits. Years are shifted to begin in March, so that the leap
-//! day is the last day of its year.
+//! The calendar is the proleptic Gregorian one, for all years of 32 bits. Years are shifted to begin in March, so that
+//! the leap day is the last day of its year.
 
 use mangrove_graph::DateTime;
 

@@ -1,5 +1,5 @@
-//! Building collections that keep the invariants of [`Value`]: the members of a set and the keys of a map are unique, and a
-//! collection of literals is itself a literal.
+//! Building collections that keep the invariants of [`Value`]: the members of a set and the keys of a map are unique,
+//! and a collection of literals is itself a literal.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -40,8 +40,8 @@ pub(crate) fn map(entries: Vec<(Value, Value)>) -> Value {
     Value::map(unique)
 }
 
-/// A value under [`equivalent`], with a hash and an equality that stay cheap for sets and maps of sets and maps. Clients choose these
-/// values, and comparing them pairwise would let a short script run for hours.
+/// A value under [`equivalent`], with a hash and an equality that stay cheap for sets and maps of sets and maps.
+/// Clients choose these values, and comparing them pairwise would let a short script run for hours.
 struct Key<'a>(&'a Value);
 
 impl Hash for Key<'_> {

@@ -117,8 +117,8 @@ pub fn as_texts<R>(data: ResponseData<'_>, with: impl FnOnce(ResponseData<'_>) -
     }
 }
 
-/// Splits a binary WebSocket frame into its format and its message. The frame is the length of the media type in one byte, the
-/// media type, and the message.
+/// Splits a binary WebSocket frame into its format and its message. The frame is the length of the media type in one
+/// byte, the media type, and the message.
 pub fn split_frame(frame: &[u8]) -> Result<(Encoding, &[u8])> {
     let (length, rest) = frame.split_first().ok_or_else(|| Error::invalid("the message is empty"))?;
     let Some((media_type, message)) = rest.split_at_checked(usize::from(*length)) else {

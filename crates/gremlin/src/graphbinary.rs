@@ -1,15 +1,16 @@
 //! GraphBinary 1, the binary format of TinkerPop 3's drivers: reading and writing.
 //!
-//! A *fully-qualified* value is a type code, a byte that says whether the value is null, and the value. Numbers are big-endian.
-//! Strings and collections begin with a length of 32 bits.
+//! A *fully-qualified* value is a type code, a byte that says whether the value is null, and the value. Numbers are
+//! big-endian. Strings and collections begin with a length of 32 bits.
 //!
 //! The reader keeps WIRE-1, WIRE-2 and WIRE-3.
 //!
-//! - **WIRE-5.** Writing a response, or some results, fails only for a value that the format cannot hold, and then leaves the buffer
-//!   as it was. The functions that write single values leave their bytes; their caller truncates the buffer.
+//! - **WIRE-5.** Writing a response, or some results, fails only for a value that the format cannot hold, and then
+//!   leaves the buffer as it was. The functions that write single values leave their bytes; their caller truncates the
+//!   buffer.
 //!
-//! Elements are read in two ways. As arguments of a traversal they are references ([`Argument::Vertex`]). As values they are
-//! [`Detached`](mangrove_graph::Detached) with their properties.
+//! Elements are read in two ways. As arguments of a traversal they are references ([`Argument::Vertex`]). As values
+//! they are [`Detached`](mangrove_graph::Detached) with their properties.
 
 mod code;
 mod reader;
@@ -30,8 +31,8 @@ pub use crate::message::{Gremlin, MaterializeProperties, Request, Response, Resp
 /// The media type of the format, as requests name it.
 pub const MIME_TYPE: &str = "application/vnd.graphbinary-v1.0";
 
-/// Appends a value, fully qualified. Fails if the format cannot hold it: an element that is not detached from its snapshot, a length
-/// of more than 32 bits.
+/// Appends a value, fully qualified. Fails if the format cannot hold it: an element that is not detached from its
+/// snapshot, a length of more than 32 bits.
 pub fn encode_value(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     writer::value(out, value)
 }
@@ -49,7 +50,8 @@ pub fn decode_value(bytes: &[u8]) -> Result<Value> {
     Ok(value)
 }
 
-/// The single fully-qualified argument in some bytes. Elements are references, and bindings are replaced by their values.
+/// The single fully-qualified argument in some bytes. Elements are references, and bindings are replaced by their
+/// values.
 pub fn decode_argument(bytes: &[u8]) -> Result<Argument> {
     let mut reader = reader::Reader::new(bytes, crate::terms::ElementReading::References);
     let argument = reader.argument()?;

@@ -6,13 +6,14 @@
 //! | GraphSON 2 | as GraphSON 3 | JSON arrays and objects |
 //! | untyped | plain JSON, for people, `curl` and `jq`; types cannot be told from it | JSON arrays and objects |
 //!
-//! Requests are read alike in every dialect. A value with a type has it; for one without, JSON decides: an object is a map, `1` is
-//! an int, a long or a big integer by its size, and `1.5` is a double.
+//! Requests are read alike in every dialect. A value with a type has it; for one without, JSON decides: an object is a
+//! map, `1` is an int, a long or a big integer by its size, and `1.5` is a double.
 //!
-//! The reader keeps WIRE-1, WIRE-2 (its JSON nests a fixed multiple of the limit) and WIRE-3. Its errors say at which byte.
+//! The reader keeps WIRE-1, WIRE-2 (its JSON nests a fixed multiple of the limit) and WIRE-3. Its errors say at which
+//! byte.
 //!
-//! Not all values come back as they were: a packed array of floats (a list, as in GraphBinary); in GraphSON 2, sets, multisets
-//! and maps with keys that are no strings; and everything untyped.
+//! Not all values come back as they were: a packed array of floats (a list, as in GraphBinary); in GraphSON 2, sets,
+//! multisets and maps with keys that are no strings; and everything untyped.
 
 mod json;
 mod moment;

@@ -1,11 +1,12 @@
 //! The language Gremlin: scripts and wire messages in, [`Bytecode`] out; results out as wire messages.
 //!
-//! [`parse`] reads scripts in the gremlin-lang grammar (no Groovy, no lambdas). [`graphbinary`] and [`graphson`] read and write
-//! the formats of the drivers, and [`Encoding`] chooses one by its media type. All three end in the same [`Bytecode`]: a list of
-//! named instructions with arguments, nested traversals among them. Crate `plan` decides what a step means and whether its
-//! arguments make sense.
+//! [`parse`] reads scripts in the gremlin-lang grammar (no Groovy, no lambdas). [`graphbinary`] and [`graphson`] read
+//! and write the formats of the drivers, and [`Encoding`] chooses one by its media type. All three end in the same
+//! [`Bytecode`]: a list of named instructions with arguments, nested traversals among them. Crate `plan` decides what a
+//! step means and whether its arguments make sense.
 //!
-//! - **WIRE-1.** A client's message is data. Nothing that it names is loaded or run: lambdas are refused, and classes are only names.
+//! - **WIRE-1.** A client's message is data. Nothing that it names is loaded or run: lambdas are refused, and classes
+//!   are only names.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -14,8 +14,8 @@ use crate::predicate::spread;
 /// Values by name. A vertex or edge among them ([`Value::Detached`]) is a reference to it.
 pub type Parameters = BTreeMap<SmolStr, Value>;
 
-/// Replaces the parameters of a traversal by their values. A parameter without a value is an error; a value without a parameter is
-/// not.
+/// Replaces the parameters of a traversal by their values. A parameter without a value is an error; a value without a
+/// parameter is not.
 pub fn bind(bytecode: &Bytecode, parameters: &Parameters) -> Result<Bytecode> {
     Ok(Bytecode {
         source: instructions(&bytecode.source, parameters)?,
@@ -87,8 +87,8 @@ fn operands(values: &[Argument], parameters: &Parameters) -> Result<Vec<Argument
     Ok(if matches!(values, [Argument::Parameter(_)]) { spread(bound) } else { bound })
 }
 
-/// A value as an argument. Elements become references, also inside collections. A set with elements becomes a list, since a set
-/// argument has literals only.
+/// A value as an argument. Elements become references, also inside collections. A set with elements becomes a list,
+/// since a set argument has literals only.
 fn reference(value: &Value) -> Argument {
     match value {
         Value::Detached(element) => match element.as_ref() {

@@ -3,7 +3,8 @@
 //! - **WIRE-4.** Scripts and the wire make every predicate here, in normal form:
 //!   1. `inside`, `between` and `outside` are conjunctions and disjunctions of comparisons;
 //!   2. a negated text predicate is [`Predicate::Not`] of the plain one;
-//!   3. the first member of `And` is never an `And`, nor that of `Or` an `Or` (chains are flat), and `Not` never holds a `Not`;
+//!   3. the first member of `And` is never an `And`, nor that of `Or` an `Or` (chains are flat), and `Not` never holds
+//!      a `Not`;
 //!   4. a single list or set operand of `within` and `without` is spread.
 
 use mangrove_graph::{Error, Result, Value};

@@ -1,8 +1,9 @@
 //! Bytecode as text: `Display` prints gremlin-lang.
 //!
-//! - **WIRE-6.** Parsing the printed text gives the same bytecode, unless it has values without a literal in the language. These are
-//!   printed as something near: characters and packed float arrays (as strings and lists), 32-bit NaN and infinity (as
-//!   doubles), dates beyond the year 9999, and values that only results hold (paths, properties, multisets).
+//! - **WIRE-6.** Parsing the printed text gives the same bytecode, unless it has values without a literal in the
+//!   language. These are printed as something near: characters and packed float arrays (as strings and lists), 32-bit
+//!   NaN and infinity (as doubles), dates beyond the year 9999, and values that only results hold (paths, properties,
+//!   multisets).
 
 use std::fmt::{self, Display, Formatter, Write as _};
 

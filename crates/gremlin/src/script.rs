@@ -1,19 +1,19 @@
 //! Scripts: text in the gremlin-lang grammar (TinkerPop 3.8) into [`Bytecode`].
 //!
-//! A hand-written lexer and recursive-descent parser. Steps are recognized by name. One generic grammar reads the arguments of all of
-//! them; the planner decides which arguments a step takes. Unknown steps, predicates and enum values are refused here, where
-//! their position in the text is known.
+//! A hand-written lexer and recursive-descent parser. Steps are recognized by name. One generic grammar reads the
+//! arguments of all of them; the planner decides which arguments a step takes. Unknown steps, predicates and enum
+//! values are refused here, where their position in the text is known.
 //!
 //! The parser keeps WIRE-2 and WIRE-3. Besides:
 //!
-//! - **WIRE-7.** Time and memory are linear in the length of the script, which [`ParseOptions`] bounds. Range literals (`1..5`), the
-//!   only ones that stand for more than their length, share a budget.
-//! - **WIRE-8.** Parsing is a function of the text and the options. The clock and the random bits for `datetime()` and `UUID()` are
-//!   part of the options.
+//! - **WIRE-7.** Time and memory are linear in the length of the script, which [`ParseOptions`] bounds. Range literals
+//!   (`1..5`), the only ones that stand for more than their length, share a budget.
+//! - **WIRE-8.** Parsing is a function of the text and the options. The clock and the random bits for `datetime()` and
+//!   `UUID()` are part of the options.
 //!
 //! The parser also reads what [`Bytecode`] prints and the official grammar has no literal for: `Duration('PT1S')`,
-//! `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`. It reads statements that give a name a value (`statement.rs`). It does
-//! not read closures, nor a traversal that is run to make an argument (`g.V(g.V().next())`).
+//! `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`. It reads statements that give a name a value
+//! (`statement.rs`). It does not read closures, nor a traversal that is run to make an argument (`g.V(g.V().next())`).
 
 mod argument;
 mod diagnostic;

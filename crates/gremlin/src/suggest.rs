@@ -1,7 +1,7 @@
 //! Suggestions for a name that does not exist: the known names that are spelled nearly like it.
 
-/// `; did you mean …?` with at most three candidates, nearest first, or nothing. A candidate is near if it takes edits of at most a
-/// third of the name's length. Case is ignored.
+/// `; did you mean …?` with at most three candidates, nearest first, or nothing. A candidate is near if it takes edits
+/// of at most a third of the name's length. Case is ignored.
 pub fn suggest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     const NAME_LENGTH_MAX: usize = 40;
     if name.len() > NAME_LENGTH_MAX {

@@ -44,8 +44,8 @@ impl Bindings {
         self.collected.take().unwrap_or_default()
     }
 
-    /// The argument that a binding becomes. Its value was read with elements detached. `references`: if the value replaces the binding,
-    /// an element becomes a reference.
+    /// The argument that a binding becomes. Its value was read with elements detached. `references`: if the value
+    /// replaces the binding, an element becomes a reference.
     pub(crate) fn resolve(&mut self, name: SmolStr, bound: Argument, references: bool) -> Argument {
         match (bound, &mut self.collected) {
             // A name that has another value already is replaced by the value.
@@ -68,8 +68,8 @@ pub(crate) fn is_cardinality_value(bytecode: &Bytecode) -> bool {
     bytecode.steps.is_empty() && matches!(bytecode.source.as_slice(), [only] if only.name == CARDINALITY_VALUE)
 }
 
-/// The argument that such a bytecode stands for, from the arguments of its instruction. The Java client writes the cardinality as a
-/// string; the other clients write the enum.
+/// The argument that such a bytecode stands for, from the arguments of its instruction. The Java client writes the
+/// cardinality as a string; the other clients write the enum.
 pub(crate) fn cardinality_value(arguments: Vec<Argument>) -> Result<Argument, &'static str> {
     let (cardinality, value) = match <[Argument; 2]>::try_from(arguments) {
         Ok([Argument::Cardinality(cardinality), value]) => (Some(cardinality), value),
@@ -80,7 +80,8 @@ pub(crate) fn cardinality_value(arguments: Vec<Argument>) -> Result<Argument, &'
     Ok(Argument::CardinalityValue(cardinality, Box::new(value)))
 }
 
-/// The operands of `within` as they are written. A single list is wrapped in another one, so that a reader does not spread it.
+/// The operands of `within` as they are written. A single list is wrapped in another one, so that a reader does not
+/// spread it.
 pub(crate) fn unspreadable(operands: &[Argument]) -> Vec<Argument> {
     match operands {
         [Argument::List(_) | Argument::Value(Value::List(_) | Value::Set(_))] => {
@@ -90,7 +91,8 @@ pub(crate) fn unspreadable(operands: &[Argument]) -> Vec<Argument> {
     }
 }
 
-/// The argument for a class, which is only a name (WIRE-1): that of a strategy (`withoutStrategies`) or of a type (`typeOf`).
+/// The argument for a class, which is only a name (WIRE-1): that of a strategy (`withoutStrategies`) or of a type
+/// (`typeOf`).
 pub(crate) fn class_argument(class: &str) -> Argument {
     let name = simple_name(class);
     match name.ends_with("Strategy") {

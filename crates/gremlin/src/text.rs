@@ -1,7 +1,7 @@
 //! Values as text for people, as a console shows them: `v[1]`, `e[7][1-knows->2]`, `{name=[marko]}`.
 //!
-//! It is the text that TinkerPop's own classes print. GraphSON uses it for map keys that JSON cannot have, and the text form of
-//! GraphBinary for every result. It cannot be parsed; `print` makes text that can.
+//! It is the text that TinkerPop's own classes print. GraphSON uses it for map keys that JSON cannot have, and the text
+//! form of GraphBinary for every result. It cannot be parsed; `print` makes text that can.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 

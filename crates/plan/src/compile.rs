@@ -1,24 +1,25 @@
 //! From bytecode to a logical traversal: the meaning of every step, with its arguments checked.
 //!
-//! Bytecode is a flat list of names with arguments. This module alone knows which steps Gremlin has, which arguments each takes,
-//! and what it means in terms of [`crate::logical`]. Its result is well-formed: every step has the arguments it needs, and every
-//! modulator (`as`, `by`, `from`, `to`, `option`, `with`, `until`, `emit`, `times`) belongs to a step. No later module looks at
-//! a name of a step again.
+//! Bytecode is a flat list of names with arguments. This module alone knows which steps Gremlin has, which arguments
+//! each takes, and what it means in terms of [`crate::logical`]. Its result is well-formed: every step has the
+//! arguments it needs, and every modulator (`as`, `by`, `from`, `to`, `option`, `with`, `until`, `emit`, `times`)
+//! belongs to a step. No later module looks at a name of a step again.
 //!
 //! A chain is compiled in three passes, each in a module of its own:
 //!
-//! 1. `connectives` turns infix `and()`/`or()` into the prefix form, and the step labels at the ends of a `where()` pattern into
-//!    `select()` and `where(eq())`. Both are rewrites of bytecode, so later passes see one form only.
+//! 1. `connectives` turns infix `and()`/`or()` into the prefix form, and the step labels at the ends of a `where()`
+//!    pattern into `select()` and `where(eq())`. Both are rewrites of bytecode, so later passes see one form only.
 //! 2. `groups` attaches every modulator to the step before it (for a loop also after it).
-//! 3. `steps` gives each group to the module of its family (`sources`, `elements`, `filters`, `maps`, `barriers`, `branches`,
-//!    `files`). That reads arguments through `arguments` and modulators through `modulators`. A modulator that it leaves is an
-//!    error.
+//! 3. `steps` gives each group to the module of its family (`sources`, `elements`, `filters`, `maps`, `barriers`,
+//!    `branches`, `files`). That reads arguments through `arguments` and modulators through `modulators`. A modulator
+//!    that it leaves is an error.
 //!
-//! - **PLAN-9.** Nested traversals are at most [`NESTING_MAX`] levels deep, so recursion over the result is safe. Names of labels, keys,
-//!   step labels and side effects are literal (PLAN-1); values may be parameters. Every count that is a literal is a 64-bit
-//!   integer ([`Value::I64`](mangrove_graph::Value::I64)), whatever its width in the bytecode.
+//! - **PLAN-9.** Nested traversals are at most [`NESTING_MAX`] levels deep, so recursion over the result is safe. Names
+//!   of labels, keys, step labels and side effects are literal (PLAN-1); values may be parameters. Every count that is
+//!   a literal is a 64-bit integer ([`Value::I64`](mangrove_graph::Value::I64)), whatever its width in the bytecode.
 //!
-//! Not here: whether a label or key exists, the cost or order of evaluation (`rules`), and transactions (`tx` is the server's).
+//! Not here: whether a label or key exists, the cost or order of evaluation (`rules`), and transactions (`tx` is the
+//! server's).
 
 mod arguments;
 mod barriers;

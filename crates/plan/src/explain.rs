@@ -1,7 +1,7 @@
 //! `explain()`: the plan as text, one line for each operator, with the content of scopes indented.
 //!
-//! The golden tests compare this text. Literals that were taken out of a traversal are shown by their values, which each run
-//! puts in.
+//! The golden tests compare this text. Literals that were taken out of a traversal are shown by their values, which
+//! each run puts in.
 
 use mangrove_graph::{ElementKind, Value};
 
@@ -316,8 +316,8 @@ fn number(number: &Operand) -> String {
     number.literal_integer().map_or_else(|| operand(number), |n| n.to_string())
 }
 
-/// Stands on both sides of the number of a literal that was taken out of the traversal. It is a code point that is no character, so no
-/// text of a traversal should contain it.
+/// Stands on both sides of the number of a literal that was taken out of the traversal. It is a code point that is no
+/// character, so no text of a traversal should contain it.
 const LIFTED: char = '\u{fdd0}';
 
 /// A part of the text of a plan, with literals that were taken out in their positions.

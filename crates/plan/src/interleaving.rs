@@ -1,8 +1,9 @@
 //! Where traversers must go through the steps one after the other, because they share side effects.
 //!
-//! The language processes traversers depth first: a traverser goes through all steps up to the next barrier before the next one
-//! starts. Batches of rows have the same results, unless a traverser sees what another one has left. That needs a nested
-//! traversal that runs for each traverser and fills a side effect, and one of these, which show when or how often it ran:
+//! The language processes traversers depth first: a traverser goes through all steps up to the next barrier before the
+//! next one starts. Batches of rows have the same results, unless a traverser sees what another one has left. That
+//! needs a nested traversal that runs for each traverser and fills a side effect, and one of these, which show when or
+//! how often it ran:
 //!
 //! - a step reads side effects before all traversers have come (unlike a `cap()` at the end);
 //! - several steps fill side effects, so that one collection gets members from several steps;
@@ -75,7 +76,8 @@ impl Survey<'_> {
     }
 }
 
-/// Returns true if the step itself may read one of these side effects. A step that gets the name from its input may read any.
+/// Returns true if the step itself may read one of these side effects. A step that gets the name from its input may
+/// read any.
 fn reads(traits: &StepTraits<'_>, filled: &HashSet<Name>) -> bool {
     traits.reads_any_name || traits.names_read.iter().any(|name| filled.contains(*name))
 }

@@ -8,9 +8,9 @@
 //!
 //! The logical form is language-neutral: a second language would compile to it and change nothing after it.
 //!
-//! Property values, ids and counts may be named parameters. They stay [`Operand`](logical::Operand)s until a plan runs, so one
-//! plan serves all values. [`literals`] takes literals out of a traversal, which is then planned as if it had parameters in
-//! their positions.
+//! Property values, ids and counts may be named parameters. They stay [`Operand`](logical::Operand)s until a plan runs,
+//! so one plan serves all values. [`literals`] takes literals out of a traversal, which is then planned as if it had
+//! parameters in their positions.
 //!
 //! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used.
 

@@ -1,20 +1,21 @@
 //! How large a traversal may be, so that planning it takes little time, and how deep its values may nest.
 //!
-//! - **PLAN-6.** Values are dropped, compared, hashed and encoded by recursion, so their depth is bounded. A step makes a value at
-//!   most some levels deeper, which the table of steps says. The sum over the steps of a chain is at most [`LEVELS_MAX`].
-//!   Loops and side effects bring a value to the same step again; the executing steps bound the depth of those values.
+//! - **PLAN-6.** Values are dropped, compared, hashed and encoded by recursion, so their depth is bounded. A step makes
+//!   a value at most some levels deeper, which the table of steps says. The sum over the steps of a chain is at most
+//!   [`LEVELS_MAX`]. Loops and side effects bring a value to the same step again; the executing steps bound the depth
+//!   of those values.
 
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Argument, Bytecode, Instruction};
 
 use crate::logical::{Step, StepNode, Traversal};
 
-/// The most steps of a traversal, with modulators and nested steps. Each name that a step is given (a label, a key) beyond the
-/// fourth counts as one, too.
+/// The most steps of a traversal, with modulators and nested steps. Each name that a step is given (a label, a key)
+/// beyond the fourth counts as one, too.
 pub const INSTRUCTIONS_MAX: usize = 16_384;
 
-/// The most steps that a traversal may become while it is planned: a `by()` that fills several computed columns is planned for
-/// each of them, and `SubgraphStrategy` adds a test after every step.
+/// The most steps that a traversal may become while it is planned: a `by()` that fills several computed columns is
+/// planned for each of them, and `SubgraphStrategy` adds a test after every step.
 pub const PLANNED_STEPS_MAX: usize = 2 * INSTRUCTIONS_MAX;
 
 /// The most labels of one step.
@@ -45,8 +46,8 @@ pub(crate) fn too_many_planned() -> Error {
     ))
 }
 
-/// Fails if a strategy that adds at most so many steps after each step would make the traversal too large. The bound is generous,
-/// since steps are counted again when they are lowered.
+/// Fails if a strategy that adds at most so many steps after each step would make the traversal too large. The bound is
+/// generous, since steps are counted again when they are lowered.
 pub(crate) fn check_growth(traversal: &Traversal, added_to_each: usize) -> Result<()> {
     match steps_in(traversal).saturating_mul(added_to_each) <= 8 * PLANNED_STEPS_MAX {
         true => Ok(()),
@@ -111,15 +112,16 @@ fn levels_of_chain(traversal: &Traversal) -> usize {
     traversal.steps.iter().map(levels_with_nested).sum()
 }
 
-/// The levels that a step may add: its own, and those of the deepest nested traversal. A value goes through one of them.
+/// The levels that a step may add: its own, and those of the deepest nested traversal. A value goes through one of
+/// them.
 fn levels_with_nested(node: &StepNode) -> usize {
     let mut nested = 0;
     node.step.visit_nested(&mut |_, inner| nested = levels_of_chain(inner).max(nested));
     nested + node.step.traits().levels
 }
 
-/// The number of newest objects of a path that may be collections which one iteration of a loop has made: 0 if no step of the body
-/// makes any, and any number if there is a loop inside.
+/// The number of newest objects of a path that may be collections which one iteration of a loop has made: 0 if no step
+/// of the body makes any, and any number if there is a loop inside.
 pub(crate) fn collections_made(body: &Traversal) -> usize {
     if !body.any(|step| step.traits().levels > 0) {
         return 0;

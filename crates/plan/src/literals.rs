@@ -1,11 +1,11 @@
 //! Literals that a plan does not depend on.
 //!
-//! Clients send values as literals: `has('id', 7)` and `has('id', 8)` are two traversals with one plan. This module takes such
-//! literals out of a traversal and numbers them. The remaining traversal is planned once. Each run gets the values beside
-//! the plan, like parameters.
+//! Clients send values as literals: `has('id', 7)` and `has('id', 8)` are two traversals with one plan. This module
+//! takes such literals out of a traversal and numbers them. The remaining traversal is planned once. Each run gets the
+//! values beside the plan, like parameters.
 //!
-//! - **PLAN-3.** A literal is taken out only if neither the compiler nor a rule reads it: [`Operand::Lifted`] in its position gives
-//!   the same plan, the same answers and the same errors.
+//! - **PLAN-3.** A literal is taken out only if neither the compiler nor a rule reads it: [`Operand::Lifted`] in its
+//!   position gives the same plan, the same answers and the same errors.
 //!
 //! So a literal stays if it
 //!

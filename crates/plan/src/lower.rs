@@ -1,9 +1,9 @@
 //! From a logical traversal to a physical plan.
 //!
-//! Each logical step becomes one or a few operators. The values of `by()` become a [`Modulate`] before the operator that reads
-//! them. Besides, this module works out what rows must carry ([`Requirements`]), which part of the stream is ordered
-//! (`order.rs`), how sources find their elements (`access.rs`), and what may be evaluated once for equal rows (`asked.rs`).
-//! The match over steps has no default arm: a new step must be lowered here.
+//! Each logical step becomes one or a few operators. The values of `by()` become a [`Modulate`] before the operator
+//! that reads them. Besides, this module works out what rows must carry ([`Requirements`]), which part of the stream is
+//! ordered (`order.rs`), how sources find their elements (`access.rs`), and what may be evaluated once for equal rows
+//! (`asked.rs`). The match over steps has no default arm: a new step must be lowered here.
 
 mod access;
 mod asked;
@@ -133,7 +133,8 @@ struct Lowering<'a> {
     side_effects: HashSet<Name>,
     /// Which steps traversers go through one after the other.
     interleaving: Interleaving,
-    /// Of `ProductiveByStrategy`, which makes a `by()` without a result give null: the keys that are known to have results.
+    /// Of `ProductiveByStrategy`, which makes a `by()` without a result give null: the keys that are known to have
+    /// results.
     productive_by: Option<&'a [Name]>,
     /// True if the traversal writes: reading the same thing again may give another result.
     mutating: bool,
@@ -144,7 +145,8 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    /// Lowers a chain. Returns true if its output is ordered. `asked`: the caller only looks at whether there is a result.
+    /// Lowers a chain. Returns true if its output is ordered. `asked`: the caller only looks at whether there is a
+    /// result.
     fn pipeline(&self, traversal: &Traversal, asked: bool) -> Result<(Pipeline, bool)> {
         let mut chain = Chain::new(false);
         let fills_last = traversal.steps.iter().rposition(asked::is_filling);
@@ -173,8 +175,8 @@ impl Lowering<'_> {
         Ok((Pipeline { stages: chain.stages }, chain.ordered))
     }
 
-    /// Counts a step. A `by()` of several computed columns, and steps that strategies add, are lowered more than once. Without a limit, a
-    /// small traversal could become a plan of any size.
+    /// Counts a step. A `by()` of several computed columns, and steps that strategies add, are lowered more than once.
+    /// Without a limit, a small traversal could become a plan of any size.
     fn spend_step(&self) -> Result<()> {
         let left = self.left.get().checked_sub(1).ok_or_else(limits::too_many_planned)?;
         self.left.set(left);
@@ -468,8 +470,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Appends a branch scope with an instance for each row. If its traversals write, instances run one after the other, since each must
-    /// see what the one before it wrote.
+    /// Appends a branch scope with an instance for each row. If its traversals write, instances run one after the
+    /// other, since each must see what the one before it wrote.
     fn local(&self, kind: LocalKind, traversals: &[Traversal], merged: Merged, chain: &mut Chain) {
         let serial = traversals.iter().any(Traversal::is_mutating);
         let ordered = chain.ordered;

@@ -1,7 +1,7 @@
 //! Which optimizations the planner makes.
 
-/// The optimizations to make. None of them changes the meaning of a traversal, so tests compare plans with all of them to plans
-/// without any.
+/// The optimizations to make. None of them changes the meaning of a traversal, so tests compare plans with all of them
+/// to plans without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
     /// Rewrite the logical traversal by the [rules](crate::rules).

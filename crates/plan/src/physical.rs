@@ -1,15 +1,16 @@
 //! The physical plan: a tree of scopes with operators in them.
 //!
-//! A [`Pipeline`] is a chain of operators inside one scope. An operator that is a scope holds pipelines of its own. The plan is
-//! data: crate `steps` builds running operators from it, numbers them and places them on nodes.
+//! A [`Pipeline`] is a chain of operators inside one scope. An operator that is a scope holds pipelines of its own. The
+//! plan is data: crate `steps` builds running operators from it, numbers them and places them on nodes.
 //!
-//! A [`Modulate`] operator works out the values of a `by()` before the operator that reads them, as *computed columns*: columns
-//! of optional values that live until the next operator. So operators that group or sort need no nested traversals.
+//! A [`Modulate`] operator works out the values of a `by()` before the operator that reads them, as *computed columns*:
+//! columns of optional values that live until the next operator. So operators that group or sort need no nested
+//! traversals.
 //!
-//! - **PLAN-4.** Computed columns live from the operator that fills them to the next one, which reads them by their numbers, from
-//!   0, and removes them.
-//! - **PLAN-5.** What is known of all operators is said in two matches without a default arm: `traits.rs` and `nested.rs`. A new
-//!   operator does not compile before it has its arms.
+//! - **PLAN-4.** Computed columns live from the operator that fills them to the next one, which reads them by their
+//!   numbers, from 0, and removes them.
+//! - **PLAN-5.** What is known of all operators is said in two matches without a default arm: `traits.rs` and
+//!   `nested.rs`. A new operator does not compile before it has its arms.
 
 mod edge_to;
 mod modulate;
@@ -47,7 +48,8 @@ pub struct PhysicalPlan {
     pub mutating: bool,
     /// True if it must run on one node: it writes, or its operators share side effects.
     pub pinned: bool,
-    /// True if side effects show the order in which traversers go through the steps. Rows then go through one at a time.
+    /// True if side effects show the order in which traversers go through the steps. Rows then go through one at a
+    /// time.
     pub interleaved: bool,
     /// Side effects that have a first value.
     pub side_effects: Vec<(Name, Operand)>,
@@ -124,8 +126,8 @@ pub enum Access {
     Ids(Vec<Operand>),
     /// By user ids, each once.
     IdSet(Vec<Operand>),
-    /// By an index, or by one for each of several labels. It answers some of the operator's conditions, which are named by
-    /// their numbers.
+    /// By an index, or by one for each of several labels. It answers some of the operator's conditions, which are named
+    /// by their numbers.
     Index {
         /// The indexes, all of the same keys.
         indexes: Vec<IndexId>,
@@ -165,7 +167,8 @@ pub enum Op {
         /// The arguments. One without a name is a map of arguments.
         arguments: Vec<(Option<Name>, ComputedOperand)>,
     },
-    /// The number of all vertices or edges: `V().count()`. Pages without version information are counted without a scan.
+    /// The number of all vertices or edges: `V().count()`. Pages without version information are counted without a
+    /// scan.
     CountAll {
         /// What is counted.
         kind: ElementKind,
@@ -225,8 +228,8 @@ pub enum Op {
     Members(Quantifier, Test),
     /// Computes columns for the next operator.
     Modulate(Modulate),
-    /// Compares the object with the value of a name: `where(eq("a"))`, `where(neq("a"))`. This is the commonest test between
-    /// labels, and it needs no computed columns.
+    /// Compares the object with the value of a name: `where(eq("a"))`, `where(neq("a"))`. This is the commonest test
+    /// between labels, and it needs no computed columns.
     CompareName {
         /// True keeps equal objects, false unequal ones.
         equal: bool,
@@ -235,7 +238,8 @@ pub enum Op {
         /// Where the name is looked for.
         lookup: Lookup,
     },
-    /// A test between computed columns. The first is the left side; the others are the values of the test's names in order.
+    /// A test between computed columns. The first is the left side; the others are the values of the test's names in
+    /// order.
     CompareComputed(LabelTest),
     /// Keeps paths with or without repetition.
     PathShape {
@@ -283,7 +287,8 @@ pub enum Op {
     Constant(Operand),
     /// Passes rows on. It exists to give their objects a label.
     Identity,
-    /// Lets rows go on one at a time: a row goes through all operators up to the next barrier before the next row starts.
+    /// Lets rows go on one at a time: a row goes through all operators up to the next barrier before the next row
+    /// starts.
     OneByOne,
     /// The members of a collection.
     Unfold,
@@ -291,7 +296,8 @@ pub enum Op {
     Loops(Option<usize>),
     /// A reduction over a collection.
     LocalReduce(Reduction),
-    /// A collection without repetition. Members that are maps are compared by the values of these keys; empty: as a whole.
+    /// A collection without repetition. Members that are maps are compared by the values of these keys; empty: as a
+    /// whole.
     LocalDedup(Vec<Name>),
     /// A part of a collection.
     LocalRange {
@@ -337,8 +343,8 @@ pub enum Op {
     // ---- with state ----
     /// A reduction of the rows of an instance.
     Reduce(Reduction),
-    /// A sum, mean, minimum or maximum of the values of one key. On one node it is one operator; on several it is the two that it
-    /// was made of.
+    /// A sum, mean, minimum or maximum of the values of one key. On one node it is one operator; on several it is the
+    /// two that it was made of.
     ReduceValues {
         /// The key of the values.
         key: Name,
@@ -447,7 +453,8 @@ pub enum Op {
         /// Properties.
         properties: Vec<PropertyWrite>,
     },
-    /// Finds elements, and creates one if there is none. Its output has a computed column 0, which is true if the element was found.
+    /// Finds elements, and creates one if there is none. Its output has a computed column 0, which is true if the
+    /// element was found.
     Upsert(Box<Upsert<ComputedOperand>>),
     /// Writes the properties of a map to the row's element.
     SetProperties(MergeMap<ComputedOperand>),
@@ -467,14 +474,14 @@ pub enum Op {
     Switch {
         /// The options, each with its pipeline.
         options: Vec<(ChooseOption, Pipeline)>,
-        /// True sends a row to every option that matches, and drops a row that matches none. False sends it to the first, and
-        /// passes a row on that matches none.
+        /// True sends a row to every option that matches, and drops a row that matches none. False sends it to the
+        /// first, and passes a row on that matches none.
         every: bool,
     },
     /// A loop scope with an instance for each iteration.
     Repeat(Box<RepeatScope>),
-    /// A scope with an instance for each row, whose results come out in the order of the rows that went in. On one node most
-    /// pipelines keep that order without a scope.
+    /// A scope with an instance for each row, whose results come out in the order of the rows that went in. On one node
+    /// most pipelines keep that order without a scope.
     Ordered {
         /// The pipeline inside.
         pipeline: Pipeline,

@@ -1,5 +1,5 @@
-//! Questions of rules and of the planner about whole traversals: what a traversal does besides producing results, and what may
-//! be evaluated once instead of often.
+//! Questions of rules and of the planner about whole traversals: what a traversal does besides producing results, and
+//! what may be evaluated once instead of often.
 //!
 //! Every answer is put together from the table of steps ([`Step::traits`]); no step is named here.
 
@@ -30,8 +30,8 @@ impl Traversal {
         self.any(|step| step.traits().effect == Effect::File)
     }
 
-    /// Returns true if its operators share something that only one node has: side effects, the state of a service, a clock, or one
-    /// sequence of random numbers.
+    /// Returns true if its operators share something that only one node has: side effects, the state of a service, a
+    /// clock, or one sequence of random numbers.
     pub fn uses_side_effects(&self) -> bool {
         self.any(|step| {
             step.fills_side_effect()
@@ -50,8 +50,8 @@ impl Step {
     }
 }
 
-/// Returns true if it cannot be observed how often and when the traversal runs for an object, and if its results do not depend on
-/// the path to the object. The traversal may still read step labels and side effects ([`names_read`]).
+/// Returns true if it cannot be observed how often and when the traversal runs for an object, and if its results do not
+/// depend on the path to the object. The traversal may still read step labels and side effects ([`names_read`]).
 pub fn is_repeatable(traversal: &Traversal) -> bool {
     !traversal.any(|step| {
         let traits = step.traits();
@@ -63,8 +63,8 @@ pub fn is_repeatable(traversal: &Traversal) -> bool {
     })
 }
 
-/// Returns true if the step's result for a stream is the union of its results for each traverser, in any order and however often
-/// it runs for each. The labels of the step are not looked at.
+/// Returns true if the step's result for a stream is the union of its results for each traverser, in any order and
+/// however often it runs for each. The labels of the step are not looked at.
 pub fn is_row_by_row(step: &Step) -> bool {
     step.traits().row_by_row && step.nested_for(Enters::EachTraverser).into_iter().all(is_repeatable)
 }
@@ -74,8 +74,9 @@ pub fn is_plain_chain(steps: &[StepNode]) -> bool {
     steps.iter().all(|node| node.labels.is_empty() && is_row_by_row(&node.step))
 }
 
-/// Returns true if a loop reaches the same objects when it goes on from each vertex only the first time it comes there. At that
-/// time the most iterations are left. So the loop must not ask for objects that are exactly some number of steps away.
+/// Returns true if a loop reaches the same objects when it goes on from each vertex only the first time it comes there.
+/// At that time the most iterations are left. So the loop must not ask for objects that are exactly some number of
+/// steps away.
 pub fn may_visit_once(repeat: &Repeat) -> bool {
     let emits = match &repeat.emit {
         None => true,
@@ -84,7 +85,8 @@ pub fn may_visit_once(repeat: &Repeat) -> bool {
     };
     let leaves = match &repeat.until {
         None => repeat.emit.is_some(),
-        // `emit` does not test rows that leave after the last iteration. That makes no difference if all rows are emitted.
+        // `emit` does not test rows that leave after the last iteration. That makes no difference if all rows are
+        // emitted.
         Some(Until::Times(_)) => matches!(repeat.emit, Some(Emit::Always)),
         Some(Until::Test(_)) => true,
         Some(Until::Traversal(test)) => is_repeatable(test),

@@ -1,7 +1,7 @@
 //! The columns that rows must carry because some step reads them.
 //!
-//! A column costs about as much as the work itself. So rows keep paths only if a step reads them, and only the objects at labels
-//! that are read if no step reads whole paths.
+//! A column costs about as much as the work itself. So rows keep paths only if a step reads them, and only the objects
+//! at labels that are read if no step reads whole paths.
 
 use std::collections::HashSet;
 

@@ -3,9 +3,9 @@
 //! `SubgraphStrategy` and `PartitionStrategy` let a traversal see a part of the graph:
 //!
 //! - After every step that comes to vertices or edges, a filter keeps those that belong to the part.
-//! - With `SubgraphStrategy`, a hop from vertex to vertex is also restricted to edges of the part. It becomes a hop to the edge,
-//!   the filter of edges, and a hop to the other end. The three are nested, so that paths do not show the edge. A partition
-//!   tests only the elements that a traversal comes to.
+//! - With `SubgraphStrategy`, a hop from vertex to vertex is also restricted to edges of the part. It becomes a hop to
+//!   the edge, the filter of edges, and a hop to the other end. The three are nested, so that paths do not show the
+//!   edge. A partition tests only the elements that a traversal comes to.
 //! - The criteria themselves see the whole graph.
 //! - A criterion of vertex properties holds wherever properties are read ([`properties`]).
 //!

@@ -1,4 +1,5 @@
-//! Bytes, integers and text: the functions that append them, and the [`Reader`] that takes them from untrusted bytes (GRAPH-10).
+//! Bytes, integers and text: the functions that append them, and the [`Reader`] that takes them from untrusted bytes
+//! (GRAPH-10).
 
 use std::fmt;
 
@@ -144,7 +145,8 @@ impl<'a> Reader<'a> {
         Ok((n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    /// A count of items of which each takes at least one byte: a count above the bytes that are left is an error (GRAPH-10).
+    /// A count of items of which each takes at least one byte: a count above the bytes that are left is an error
+    /// (GRAPH-10).
     pub fn count(&mut self) -> Result<usize, Malformed> {
         let count = self.varint()?;
         match usize::try_from(count) {
@@ -162,8 +164,8 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| item(self)).collect()
     }
 
-    /// Reads the content of a collection, one level deeper. Reading takes stack for each level, so their number is bounded. A
-    /// storable value ([`Value::is_storable`]) stays within the bound.
+    /// Reads the content of a collection, one level deeper. Reading takes stack for each level, so their number is
+    /// bounded. A storable value ([`Value::is_storable`]) stays within the bound.
     pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Malformed>) -> Result<T, Malformed> {
         if self.depth > Value::NESTING_MAX {
             return Err(self.malformed(TOO_DEEP));

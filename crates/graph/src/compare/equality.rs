@@ -1,6 +1,7 @@
 //! Equality and equivalence: when two values are the same.
 //!
-//! Collections are compared by recursion. Between members each comparison asks its [`Pace`] whether the query still runs.
+//! Collections are compared by recursion. Between members each comparison asks its [`Pace`] whether the query still
+//! runs.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -64,8 +65,8 @@ fn is_equivalent_scalar(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns true if two collections share their memory, which makes them equivalent. It does not make them equal: a list that
-/// holds NaN is not equal to itself.
+/// Returns true if two collections share their memory, which makes them equivalent. It does not make them equal: a list
+/// that holds NaN is not equal to itself.
 fn is_one<T>(by: Sameness, a: &Arc<T>, b: &Arc<T>) -> bool {
     by == Sameness::Equivalent && Arc::ptr_eq(a, b)
 }

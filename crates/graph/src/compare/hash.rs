@@ -101,7 +101,8 @@ fn address<T: ?Sized>(part: &T) -> usize {
     std::ptr::from_ref(part).cast::<()>().addr()
 }
 
-/// The hash of one member of a set or map. It has a state of its own, since the state of the whole depends on the order.
+/// The hash of one member of a set or map. It has a state of its own, since the state of the whole depends on the
+/// order.
 fn alone<P: Pace>(by: Sameness, value: &Value) -> u64 {
     let mut state = MEMBERS.build_hasher();
     feed::<P, _>(by, value, &mut state);

@@ -7,11 +7,11 @@
 //! | *comparability* | `lt`, `gt` and so on | an order within a type family; values of two families are not comparable, and the test is false |
 //! | *orderability* | `order` | a total order over all values: first by type family, then within the family |
 //!
-//! - **GRAPH-8.** [`order`] is total: any two values are ordered, `order(a, b)` is the reverse of `order(b, a)`, and it is
-//!   transitive. Values that are [`equal`] have one [`hash_equal`], and equivalent values one [`hash_equivalent`].
+//! - **GRAPH-8.** [`order`] is total: any two values are ordered, `order(a, b)` is the reverse of `order(b, a)`, and it
+//!   is transitive. Values that are [`equal`] have one [`hash_equal`], and equivalent values one [`hash_equivalent`].
 //!
-//! Each question has two functions. Those in [`watched`] end with the query that they are asked for, and compare what a query
-//! has computed. The others always come to an end with an answer, and compare what a graph stores and looks up.
+//! Each question has two functions. Those in [`watched`] end with the query that they are asked for, and compare what a
+//! query has computed. The others always come to an end with an answer, and compare what a graph stores and looks up.
 //!
 //! Source: TinkerPop's provider documentation, "Gremlin semantics", as of 3.8.
 
@@ -40,8 +40,8 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     equality::is_same::<Unwatched>(Sameness::Equal, a, b)
 }
 
-/// Returns true if two values are equivalent (`dedup`, `group`, keys): as [`equal`], but types must match, and NaN is equivalent to
-/// NaN.
+/// Returns true if two values are equivalent (`dedup`, `group`, keys): as [`equal`], but types must match, and NaN is
+/// equivalent to NaN.
 pub fn equivalent(a: &Value, b: &Value) -> bool {
     equality::is_same::<Unwatched>(Sameness::Equivalent, a, b)
 }
@@ -56,7 +56,8 @@ pub fn hash_equivalent<H: Hasher>(value: &Value, state: &mut H) {
     hash::feed::<Unwatched, H>(Sameness::Equivalent, value, state);
 }
 
-/// The order of two comparable values (`lt`, `lte`, `gt`, `gte`); `None` if they are not comparable, which makes the test false.
+/// The order of two comparable values (`lt`, `lte`, `gt`, `gte`); `None` if they are not comparable, which makes the
+/// test false.
 pub fn comparable(a: &Value, b: &Value) -> Option<Ordering> {
     order::comparable::<Unwatched>(a, b)
 }
@@ -66,7 +67,8 @@ pub fn order(a: &Value, b: &Value) -> Ordering {
     order::order::<Unwatched>(a, b)
 }
 
-/// The same functions for values that a query has made, which may be of any size: they end with the query (see [`watch`]).
+/// The same functions for values that a query has made, which may be of any size: they end with the query (see
+/// [`watch`]).
 pub mod watched {
     use super::watch::Pace;
     use super::{Ordering, Sameness, Value, Watched, equality, order as orders};

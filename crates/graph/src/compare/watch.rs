@@ -1,12 +1,14 @@
 //! Comparisons that end with the query they are made for.
 //!
-//! Collections share their members, so a few kilobytes may hold millions of values, and sets of sets may have to be compared
-//! each with each. One comparison may take minutes. Hash tables and sorts cannot pass on an error of a comparison. So:
+//! Collections share their members, so a few kilobytes may hold millions of values, and sets of sets may have to be
+//! compared each with each. One comparison may take minutes. Hash tables and sorts cannot pass on an error of a
+//! comparison. So:
 //!
 //! 1. The executor that runs a query tells its thread how to ask whether the query has ended ([`begin`]).
 //! 2. Comparisons of collections ask, at most [`VALUES_AT_ONCE`] values apart.
 //! 3. Once the query has ended, comparisons answer at once. Their answers mean nothing and contradict each other.
-//! 4. The executor looks at [`is_interrupted`] after each call of an operator. If it is true, it discards the call's output.
+//! 4. The executor looks at [`is_interrupted`] after each call of an operator. If it is true, it discards the call's
+//!    output.
 //!
 //! All state is in thread-local variables: a query on another thread is not affected.
 

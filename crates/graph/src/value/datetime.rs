@@ -4,8 +4,8 @@ use std::fmt;
 
 use time::{OffsetDateTime, UtcOffset};
 
-/// A point in time, with the offset from UTC in which it is shown. Under `compare::equal` two points are equal if they are the
-/// same instant. Under the derived `PartialEq` their offsets must be the same, too.
+/// A point in time, with the offset from UTC in which it is shown. Under `compare::equal` two points are equal if they
+/// are the same instant. Under the derived `PartialEq` their offsets must be the same, too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DateTime {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -33,7 +33,8 @@ impl DateTime {
 
     /// Reads ISO 8601 text as TinkerPop's `datetime()` does.
     ///
-    /// - The full form is `2020-01-02T03:04:05.678+02:00`. Fraction, seconds, offset (then UTC) and time may be missing.
+    /// - The full form is `2020-01-02T03:04:05.678+02:00`. Fraction, seconds, offset (then UTC) and time may be
+    ///   missing.
     /// - The date may also be a day of the year (`2020-002`) or, without a time, a month (`2020-01`).
     /// - A day that its month does not have stands for the last day of the month; 24:00 stands for the next day.
     /// - A year of more than four digits has a sign.

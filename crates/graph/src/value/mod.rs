@@ -1,12 +1,13 @@
 //! Values: what a property holds and what a traversal carries.
 //!
 //! One type serves both, so store, dataflow and wire convert nothing between them. The *storable* values
-//! ([`Value::is_storable`]) are the scalars and collections that a property may hold. The others are what a traversal meets:
-//! elements, properties, paths, tokens. A value takes 32 bytes. Larger content is shared through an `Arc`, so cloning never
-//! copies a collection.
+//! ([`Value::is_storable`]) are the scalars and collections that a property may hold. The others are what a traversal
+//! meets: elements, properties, paths, tokens. A value takes 32 bytes. Larger content is shared through an `Arc`, so
+//! cloning never copies a collection.
 //!
-//! How two values compare is four questions (equality, equivalence, comparability, orderability), which `compare` answers. Arithmetic is in `numeric`. The derived `PartialEq` is structural: same variant, same content. Tests use it;
-//! Gremlin's steps do not.
+//! How two values compare is four questions (equality, equivalence, comparability, orderability), which `compare`
+//! answers. Arithmetic is in `numeric`. The derived `PartialEq` is structural: same variant, same content. Tests use
+//! it; Gremlin's steps do not.
 
 mod datetime;
 mod property_id;
@@ -64,7 +65,8 @@ pub enum Value {
     Duration(Duration),
     /// A list.
     List(Arc<Vec<Value>>),
-    /// A set in insertion order. The code that builds one leaves out members that are equivalent (`compare::equivalent`).
+    /// A set in insertion order. The code that builds one leaves out members that are equivalent
+    /// (`compare::equivalent`).
     Set(Arc<Vec<Value>>),
     /// A map in insertion order. The code that builds one keeps its keys unique under `compare::equivalent`.
     Map(Arc<Vec<(Value, Value)>>),
@@ -93,8 +95,8 @@ pub enum Value {
     Token(Token),
     /// `Direction.IN`, `OUT`: keys of an edge's `elementMap()`.
     Direction(Direction),
-    /// An element or property with everything that a client needs, taken out of its snapshot. Only the last operator of a plan
-    /// makes them; no step reads them.
+    /// An element or property with everything that a client needs, taken out of its snapshot. Only the last operator of
+    /// a plan makes them; no step reads them.
     Detached(Arc<Detached>),
 }
 
@@ -259,8 +261,8 @@ impl Value {
         )
     }
 
-    /// The most levels of collections in a value that a property may hold. Reading and writing a value in a file takes stack for
-    /// each level.
+    /// The most levels of collections in a value that a property may hold. Reading and writing a value in a file takes
+    /// stack for each level.
     pub const NESTING_MAX: u32 = 256;
 
     /// Returns true if a property may hold the value: scalars, and collections of storable values on at most

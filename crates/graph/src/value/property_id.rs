@@ -1,7 +1,7 @@
 //! The id of a vertex property, as a client sees it.
 //!
-//! The wire format asks for an id of every vertex property, but storing one would cost as much as the value. So the id is
-//! made from what names the property anyway: `VERTEX:KEY` for the only value under a key, and `VERTEX:KEY:ORDINAL`
+//! The wire format asks for an id of every vertex property, but storing one would cost as much as the value. So the id
+//! is made from what names the property anyway: `VERTEX:KEY` for the only value under a key, and `VERTEX:KEY:ORDINAL`
 //! if the key has several.
 
 use smol_str::{SmolStr, format_smolstr};

@@ -1,7 +1,7 @@
 //! The tree of `tree()` and the graph of `subgraph()`: values that are structures of their own.
 //!
-//! Both are results: a traversal builds one, and its client looks at it. Neither can be stored in a property. While a query
-//! runs they hold elements by id; the client gets the elements detached.
+//! Both are results: a traversal builds one, and its client looks at it. Neither can be stored in a property. While a
+//! query runs they hold elements by id; the client gets the elements detached.
 
 use super::Value;
 
@@ -13,8 +13,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The greatest depth of a tree, in levels. Trees are compared, encoded and dropped by recursion, so the code that builds
-    /// one checks the depth.
+    /// The greatest depth of a tree, in levels. Trees are compared, encoded and dropped by recursion, so the code that
+    /// builds one checks the depth.
     pub const DEPTH_MAX: usize = 128;
 
     /// The number of keys on all levels.

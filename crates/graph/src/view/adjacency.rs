@@ -1,8 +1,8 @@
 //! Neighbors in place, a page at a time: for readers that look at every edge of a graph.
 //!
-//! [`GraphView::expand`](crate::GraphView::expand) copies neighbors into columns of rows, which operators need. A sum over all
-//! edges, a projection or an iteration of PageRank needs no copy. It gets slices of the store's own packed runs, for as
-//! many vertices at a time as lie together. The slices are valid during one call of the reader's function.
+//! [`GraphView::expand`](crate::GraphView::expand) copies neighbors into columns of rows, which operators need. A sum
+//! over all edges, a projection or an iteration of PageRank needs no copy. It gets slices of the store's own packed
+//! runs, for as many vertices at a time as lie together. The slices are valid during one call of the reader's function.
 
 use std::ops::Range;
 
@@ -25,8 +25,8 @@ pub struct AdjacencyRuns<'a> {
 }
 
 impl<'a> AdjacencyRuns<'a> {
-    /// The runs of the vertices from `first` on. The first run lies in the arrays from `start` to `ends[0]`, the next from there
-    /// to `ends[1]`, and so on. Panics if an array ends before the last run does.
+    /// The runs of the vertices from `first` on. The first run lies in the arrays from `start` to `ends[0]`, the next
+    /// from there to `ends[1]`, and so on. Panics if an array ends before the last run does.
     pub fn new(first: VertexId, start: u32, ends: &'a [u32], neighbors: &'a [VertexId], edges: &'a [EdgeId]) -> Self {
         let last = ends.last().map_or(start, |end| *end) as usize;
         AdjacencyRuns { first, ends, start, neighbors: &neighbors[..last], edges: &edges[..last], generations: &[] }

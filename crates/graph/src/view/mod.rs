@@ -1,18 +1,22 @@
 //! The read interface of a graph: batches of ids in, columns of results out.
 //!
 //! A [`GraphView`] shows one snapshot and, inside a transaction, that transaction's own earlier statements. Concurrent
-//! writers do not change what it shows. A dependent random read costs about thirty times an overlapped one
-//! (369 ns against 12.7 ns on the machine of our baselines). So every method takes many ids, keeps their reads in flight,
-//! and appends to columns that the caller owns and uses again.
+//! writers do not change what it shows. A dependent random read costs about thirty times an overlapped one (369 ns
+//! against 12.7 ns on the machine of our baselines). So every method takes many ids, keeps their reads in flight, and
+//! appends to columns that the caller owns and uses again.
 //!
 //! Laws that every implementation keeps:
 //!
-//! - **GRAPH-1.** Results come out in the order of the input. A `row` column ascends, and says which input row a result belongs to.
-//! - **GRAPH-2.** An edge is visible only if both its ends are visible. So an expansion does not look at the neighbors themselves.
-//! - **GRAPH-3.** A [`ScanCursor`] or [`ExpandCursor`] is a position, not a pointer. The caller may keep it for as long as the
-//!   snapshot lives. A call goes on where the last one stopped, and all calls together meet each element exactly once.
-//! - **GRAPH-4.** Within one adjacency list the order is arbitrary, but it is fixed for the expansion that goes on through one
-//!   cursor. Another expansion of the same snapshot may meet the list in another order, if it was compacted in between.
+//! - **GRAPH-1.** Results come out in the order of the input. A `row` column ascends, and says which input row a result
+//!   belongs to.
+//! - **GRAPH-2.** An edge is visible only if both its ends are visible. So an expansion does not look at the neighbors
+//!   themselves.
+//! - **GRAPH-3.** A [`ScanCursor`] or [`ExpandCursor`] is a position, not a pointer. The caller may keep it for as long
+//!   as the snapshot lives. A call goes on where the last one stopped, and all calls together meet each element exactly
+//!   once.
+//! - **GRAPH-4.** Within one adjacency list the order is arbitrary, but it is fixed for the expansion that goes on
+//!   through one cursor. Another expansion of the same snapshot may meet the list in another order, if it was compacted
+//!   in between.
 //! - **GRAPH-5.** An id that names no visible element is skipped: it gives no rows, and no error.
 //!
 //! | file | content |
@@ -49,8 +53,8 @@ pub trait GraphView: Send + Sync {
     /// The names of labels and property keys.
     fn catalog(&self) -> &Catalog;
 
-    /// The key of a name, for reading properties under it. A reader asks here, not the catalog: that a key does not exist
-    /// yet is a fact it has read, which a serializable transaction must remember.
+    /// The key of a name, for reading properties under it. A reader asks here, not the catalog: that a key does not
+    /// exist yet is a fact it has read, which a serializable transaction must remember.
     fn key_of(&self, name: &str) -> Option<KeyId> {
         self.catalog().key(name)
     }
@@ -61,9 +65,9 @@ pub trait GraphView: Send + Sync {
     /// Appends the edges that users know by these ids, one entry for each id: `None` if there is no visible one.
     fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()>;
 
-    /// Looks vertices up as [`GraphView::find_vertices`] does, and appends their values: those of `keys[i]` to `values[i]`,
-    /// whose rows count the ids. A client that knows ids and wants properties needs one call then, in which the
-    /// look-ups and the reads of properties overlap.
+    /// Looks vertices up as [`GraphView::find_vertices`] does, and appends their values: those of `keys[i]` to
+    /// `values[i]`, whose rows count the ids. A client that knows ids and wants properties needs one call then, in
+    /// which the look-ups and the reads of properties overlap.
     fn look_up_vertices(
         &self,
         ids: &[UserId],
@@ -145,8 +149,8 @@ pub trait GraphView: Send + Sync {
     ) -> Result<bool>;
 
     /// Calls `each` with the neighbors of all vertices of a share, a range of vertices at a time. Lists without version
-    /// information are not copied. [`AdjacencyRuns`] says in which order they come. The first error of `each` ends the walk
-    /// and is returned.
+    /// information are not copied. [`AdjacencyRuns`] says in which order they come. The first error of `each` ends the
+    /// walk and is returned.
     fn for_each_adjacency(
         &self,
         request: &AdjacencyRequest,
@@ -183,15 +187,16 @@ pub trait GraphView: Send + Sync {
     /// Appends the values of one key: at most one for each edge.
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()>;
 
-    /// Appends the values of one key and returns true, if all of them are numbers of one type of at most 64 bits, and of the
-    /// type that `out` holds already. Otherwise appends nothing and returns false; the caller then reads
+    /// Appends the values of one key and returns true, if all of them are numbers of one type of at most 64 bits, and
+    /// of the type that `out` holds already. Otherwise appends nothing and returns false; the caller then reads
     /// [`GraphView::vertex_values`].
     fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool>;
 
     /// As [`GraphView::vertex_numbers`], for edges.
     fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool>;
 
-    /// Appends whole properties of each vertex: those of `keys` in the order given, or all in the order of the page's columns.
+    /// Appends whole properties of each vertex: those of `keys` in the order given, or all in the order of the page's
+    /// columns.
     fn vertex_properties(
         &self,
         vertices: &[VertexId],
@@ -199,11 +204,13 @@ pub trait GraphView: Send + Sync {
         out: &mut Vec<PropertyRow>,
     ) -> Result<()>;
 
-    /// Appends whole properties of each edge: those of `keys` in the order given, or all in the order of the page's columns.
+    /// Appends whole properties of each edge: those of `keys` in the order given, or all in the order of the page's
+    /// columns.
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()>;
 
-    /// Appends the same values as [`GraphView::vertex_properties`], a column for each key. If `keys` names keys, each of them
-    /// gets a column, even an empty one. If not, every key under which a vertex may have a value gets one, in any order.
+    /// Appends the same values as [`GraphView::vertex_properties`], a column for each key. If `keys` names keys, each
+    /// of them gets a column, even an empty one. If not, every key under which a vertex may have a value gets one, in
+    /// any order.
     fn vertex_columns(&self, vertices: &[VertexId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
         vertex_columns_of_rows(self, vertices, keys, out)
     }
@@ -231,7 +238,8 @@ pub trait GraphView: Send + Sync {
     /// Counts by label set, for the planner.
     fn statistics(&self) -> Statistics;
 
-    /// A filter for the label sets that contain a label of one of these names, or whose whole name is one of them (`a::b`).
+    /// A filter for the label sets that contain a label of one of these names, or whose whole name is one of them
+    /// (`a::b`).
     fn label_filter(&self, names: &[SmolStr]) -> LabelFilter {
         let catalog = self.catalog();
         let labels: Vec<LabelId> = names.iter().filter_map(|n| catalog.label(n)).collect();

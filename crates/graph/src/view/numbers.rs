@@ -1,8 +1,8 @@
 //! Numbers of one type as plain arrays: what sums and comparisons over a property read.
 //!
-//! A [`Value`] is 32 bytes with a tag to test. Most properties that are numbers have the same type in every element, and
-//! are read eight bytes at a time instead. Integers of all widths are held as `i64` and floats as `f64`, both exactly.
-//! [`Numbers::kind`] says what they were, since a sum has the type of its summands.
+//! A [`Value`] is 32 bytes with a tag to test. Most properties that are numbers have the same type in every element,
+//! and are read eight bytes at a time instead. Integers of all widths are held as `i64` and floats as `f64`, both
+//! exactly. [`Numbers::kind`] says what they were, since a sum has the type of its summands.
 
 use crate::value::Value;
 
@@ -104,7 +104,8 @@ impl Numbers {
         }
     }
 
-    /// Appends a value and returns true, if it is a number of the type held so far. Otherwise appends nothing and returns false.
+    /// Appends a value and returns true, if it is a number of the type held so far. Otherwise appends nothing and
+    /// returns false.
     pub fn push(&mut self, row: u32, value: &Value) -> bool {
         let Some(kind) = NumberType::of(value).filter(|kind| self.kind.is_none_or(|k| k == *kind)) else {
             return false;

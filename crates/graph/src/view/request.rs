@@ -1,4 +1,5 @@
-//! What a caller of [`GraphView`](super::GraphView) asks for: labels, tablets, ranges of values, and how far it has come.
+//! What a caller of [`GraphView`](super::GraphView) asks for: labels, tablets, ranges of values, and how far it has
+//! come.
 //!
 //! Requests are plain data. A cursor is a position, not a pointer: it may be kept while the caller does something else.
 
@@ -89,8 +90,8 @@ pub struct ExpandRequest {
 pub enum IndexRange {
     /// The values equal to one of these.
     Equal(Vec<Value>),
-    /// The values between two bounds in the order of `compare::order`; only an ordered index answers it. A bound is a value,
-    /// and true if the value itself belongs to the range.
+    /// The values between two bounds in the order of `compare::order`; only an ordered index answers it. A bound is a
+    /// value, and true if the value itself belongs to the range.
     Between {
         /// The lower bound; `None`: from the smallest value.
         low: Option<(Value, bool)>,
@@ -100,8 +101,8 @@ pub enum IndexRange {
 }
 
 impl IndexRange {
-    /// Returns true if `has(key, P)` holds for a value: equality is [`watched::equal`], and a value passes a bound only if the
-    /// two are comparable (`gt(1)` takes no string). Scans with a condition take these values.
+    /// Returns true if `has(key, P)` holds for a value: equality is [`watched::equal`], and a value passes a bound only
+    /// if the two are comparable (`gt(1)` takes no string). Scans with a condition take these values.
     pub fn holds(&self, value: &Value) -> bool {
         match self {
             IndexRange::Equal(values) => watched::is_among(value, values.iter()),

@@ -1,4 +1,5 @@
-//! What the methods of [`GraphView`](super::GraphView) append to: neighbors, values and properties, with the input row of each.
+//! What the methods of [`GraphView`](super::GraphView) append to: neighbors, values and properties, with the input row
+//! of each.
 //!
 //! The caller owns these columns and uses them again. In each of them the `row` column ascends (GRAPH-1).
 

@@ -1,8 +1,8 @@
 //! Reading GraphBinary: bytes into arguments and values.
 //!
-//! One decoder serves both, since an argument may be any value and a list may hold either. It compares every read with the bytes
-//! that are left and every length with what the smallest elements would need (WIRE-3), and checks the nesting limit at every
-//! level (WIRE-2).
+//! One decoder serves both, since an argument may be any value and a list may hold either. It compares every read with
+//! the bytes that are left and every length with what the smallest elements would need (WIRE-3), and checks the nesting
+//! limit at every level (WIRE-2).
 
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The elements that a collection allocates memory for before it has read them. Each level halves the number: nested collections that
-    /// all claim to be long take no more memory together than two of them (WIRE-3).
+    /// The elements that a collection allocates memory for before it has read them. Each level halves the number:
+    /// nested collections that all claim to be long take no more memory together than two of them (WIRE-3).
     pub(super) fn room_for(&self, length: usize) -> usize {
         length.min(CAPACITY_MAX.checked_shr(self.depth as u32).unwrap_or(0))
     }

@@ -28,8 +28,8 @@ pub fn encode_response(head: ResponseHead<'_>, data: ResponseData<'_>, out: &mut
     write().inspect_err(|_| out.truncate(start))
 }
 
-/// Appends a response up to its first result. The format has the number of results before them, so this writes it last. Nothing
-/// follows the last result.
+/// Appends a response up to its first result. The format has the number of results before them, so this writes it last.
+/// Nothing follows the last result.
 pub fn open_response(head: ResponseHead<'_>, count: usize, out: &mut Vec<u8>) -> Result<()> {
     write_head(head, out)?;
     writer::head(out, code::LIST);

@@ -1,7 +1,8 @@
 //! Trees and graphs, which have forms of their own in GraphBinary.
 //!
-//! A tree is a count and as many keys, each followed by the tree below it without a type code. A graph is its vertices and then
-//! its edges. They are not written like elements elsewhere: labels are bare, and an edge names its ends by their ids.
+//! A tree is a count and as many keys, each followed by the tree below it without a type code. A graph is its vertices
+//! and then its edges. They are not written like elements elsewhere: labels are bare, and an edge names its ends by
+//! their ids.
 
 use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, Result, Tree, Value};
 use smol_str::SmolStr;

@@ -1,7 +1,7 @@
 //! Writing GraphBinary: values and arguments into bytes.
 //!
-//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller truncates it
-//! (WIRE-5).
+//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller
+//! truncates it (WIRE-5).
 
 use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, PathValue, Result, Value};
 use num_bigint::BigInt;

@@ -1,8 +1,9 @@
 //! JSON as a tree whose nodes know their positions.
 //!
-//! The member that says the type of a value may be anywhere in its object, so reading needs a tree. Errors need positions, which the
-//! trees of JSON libraries do not keep. Strings and numbers borrow from the message if they need no unescaping, numbers stay
-//! text until their type is known, and objects keep all members, the last of which counts. Levels are bounded (WIRE-2).
+//! The member that says the type of a value may be anywhere in its object, so reading needs a tree. Errors need
+//! positions, which the trees of JSON libraries do not keep. Strings and numbers borrow from the message if they need
+//! no unescaping, numbers stay text until their type is known, and objects keep all members, the last of which counts.
+//! Levels are bounded (WIRE-2).
 
 use std::borrow::Cow;
 
@@ -10,8 +11,8 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::limits::NESTING_MAX;
 
-/// The most levels of arrays and objects. A traversal inside a traversal takes six levels: the typed value, its `@value`, the steps,
-/// the step, and in GraphSON 3 a list around it.
+/// The most levels of arrays and objects. A traversal inside a traversal takes six levels: the typed value, its
+/// `@value`, the steps, the step, and in GraphSON 3 a list around it.
 const DEPTH_MAX: usize = 6 * NESTING_MAX;
 
 /// A value and the byte at which it begins.

@@ -1,7 +1,7 @@
 //! Dates and lengths of time in ISO 8601, as Java writes and reads them.
 //!
-//! Every date that the wire can hold has a text: years beyond 9999 have a sign, and offsets may have seconds. A fraction has
-//! three, six or nine digits, which every client reads.
+//! Every date that the wire can hold has a text: years beyond 9999 have a sign, and offsets may have seconds. A
+//! fraction has three, six or nine digits, which every client reads.
 
 use std::fmt::Write as _;
 
@@ -52,8 +52,8 @@ fn fraction(nanos: i64) -> String {
     }
 }
 
-/// The point in time of a text. Seconds, fraction and offset (then UTC) may be missing. The name of a zone in brackets may follow; it
-/// adds nothing to the offset.
+/// The point in time of a text. Seconds, fraction and offset (then UTC) may be missing. The name of a zone in brackets
+/// may follow; it adds nothing to the offset.
 pub(super) fn read(text: &str) -> Option<DateTime> {
     let text = text.split_once('[').map_or(text, |(moment, _)| moment);
     let (date, time) = text.split_once(['T', 't'])?;

@@ -1,7 +1,7 @@
 //! Reading GraphSON: JSON into arguments and values.
 //!
-//! One reader serves every dialect: it follows a type if the value has one. Collections inside elements and paths may be plain
-//! (GraphSON 2) or typed (GraphSON 3).
+//! One reader serves every dialect: it follows a type if the value has one. Collections inside elements and paths may
+//! be plain (GraphSON 2) or typed (GraphSON 3).
 
 use std::sync::Arc;
 

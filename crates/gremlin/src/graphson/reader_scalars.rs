@@ -1,7 +1,7 @@
 //! Reading GraphSON: values without parts.
 //!
-//! Numbers are converted from their text, so none loses digits. A client that cannot write a number (not a number, infinity, in
-//! JavaScript integers beyond 53 bits) writes a string; both are read.
+//! Numbers are converted from their text, so none loses digits. A client that cannot write a number (not a number,
+//! infinity, in JavaScript integers beyond 53 bits) writes a string; both are read.
 
 use std::str::FromStr;
 use std::sync::Arc;

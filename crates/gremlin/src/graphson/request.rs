@@ -17,8 +17,8 @@ pub fn decode_request(message: &[u8]) -> Result<Request> {
     request(&json, id)
 }
 
-/// The request in the body of an HTTP request. The body is a whole request, or only its arguments, which then ask to evaluate a
-/// script or bytecode. `fresh` is the id of a request without one.
+/// The request in the body of an HTTP request. The body is a whole request, or only its arguments, which then ask to
+/// evaluate a script or bytecode. `fresh` is the id of a request without one.
 pub fn decode_body(body: &[u8], fresh: Uuid) -> Result<Request> {
     let json = object(body)?;
     let id = id(&json).unwrap_or(fresh);

@@ -4,8 +4,8 @@
 //! {"requestId": "…", "status": {"message": "", "code": 200, "attributes": {}}, "result": {"data": […], "meta": {}}}
 //! ```
 //!
-//! The results come last, so that a server can send the first before it has the last ([`open_response`], [`write_items`],
-//! [`close_response`]).
+//! The results come last, so that a server can send the first before it has the last ([`open_response`],
+//! [`write_items`], [`close_response`]).
 
 use mangrove_graph::{Result, Value};
 use smol_str::SmolStr;

@@ -1,7 +1,7 @@
 //! Writing GraphSON: values and arguments into JSON.
 //!
-//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller truncates it
-//! (WIRE-5).
+//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller
+//! truncates it (WIRE-5).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,8 +15,8 @@ use crate::print::direction_name;
 use crate::terms::{CARDINALITY_VALUE, token_name};
 use crate::text::{Plain, decimal};
 
-/// A dialect without multisets writes a value as often as it occurs. These are the most bytes that the repetitions of all values of one
-/// result may take.
+/// A dialect without multisets writes a value as often as it occurs. These are the most bytes that the repetitions of
+/// all values of one result may take.
 const COPIED_BYTES_MAX: u64 = 16 << 20;
 
 /// Appends JSON to a buffer.
@@ -221,8 +221,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A value, repeated. It is written once and then copied. A few bytes of request may ask for any number of copies, of multisets in
-    /// multisets, so all copies of one result have one limit.
+    /// A value, repeated. It is written once and then copied. A few bytes of request may ask for any number of copies,
+    /// of multisets in multisets, so all copies of one result have one limit.
     fn repeated(&mut self, value: &Value, times: u64) -> Result<()> {
         let begin = self.out.len();
         self.value(value)?;

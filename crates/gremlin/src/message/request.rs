@@ -1,7 +1,8 @@
 //! Requests: what a driver sends in one WebSocket message or HTTP body.
 //!
-//! A request has an id, an operation, the processor that performs it, and arguments by name. The arguments are kept as the
-//! reader found them. Accessors give the known ones their types, and say precisely what is wrong with an argument of another type.
+//! A request has an id, an operation, the processor that performs it, and arguments by name. The arguments are kept as
+//! the reader found them. Accessors give the known ones their types, and say precisely what is wrong with an argument
+//! of another type.
 
 use std::sync::Arc;
 
@@ -136,8 +137,8 @@ impl Request {
         self.text("userAgent")
     }
 
-    /// `evaluationTimeout` (in older drivers `scriptEvaluationTimeout`), in milliseconds. Zero asks for the longest time that the
-    /// server allows.
+    /// `evaluationTimeout` (in older drivers `scriptEvaluationTimeout`), in milliseconds. Zero asks for the longest
+    /// time that the server allows.
     pub fn evaluation_timeout_ms(&self) -> Result<Option<u64>> {
         match self.count("evaluationTimeout")? {
             None => self.count("scriptEvaluationTimeout"),

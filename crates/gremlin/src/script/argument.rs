@@ -23,9 +23,9 @@ impl<'a> Parser<'a> {
         self.call_items(Self::argument)
     }
 
-    /// Arguments of a step or predicate. A bare word may name a `T` token, or a direction as in `mergeE()`. It stands for that only if the
-    /// step takes it, which `takes_token` decides from the word, its position and the number of arguments. Otherwise it is a
-    /// variable: `V(id)`, `V(from)`.
+    /// Arguments of a step or predicate. A bare word may name a `T` token, or a direction as in `mergeE()`. It stands
+    /// for that only if the step takes it, which `takes_token` decides from the word, its position and the number of
+    /// arguments. Otherwise it is a variable: `V(id)`, `V(from)`.
     pub(super) fn arguments_of(&mut self, takes_token: impl Fn(&str, usize, usize) -> bool) -> Result<Vec<Argument>> {
         let mut words: Vec<Option<SmolStr>> = Vec::new();
         if self.at(b'{') {
@@ -382,7 +382,8 @@ impl<'a> Parser<'a> {
         self.predicate_chain(predicate)
     }
 
-    /// `.and(p)`, `.or(p)`, `.negate()`. Alternating them nests the result, so each counts as a level below this argument (WIRE-2).
+    /// `.and(p)`, `.or(p)`, `.negate()`. Alternating them nests the result, so each counts as a level below this
+    /// argument (WIRE-2).
     fn predicate_chain(&mut self, mut predicate: Predicate) -> Result<Argument> {
         while self.at(b'.') {
             self.advance()?;

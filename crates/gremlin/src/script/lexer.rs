@@ -1,7 +1,8 @@
 //! Tokens of a script.
 //!
-//! The lexer returns slices of the text and decides nothing about their meaning: a name may be a step, an enum token or a
-//! variable. It looks at every byte a bounded number of times, so lexing is linear in the length of the script (WIRE-7).
+//! The lexer returns slices of the text and decides nothing about their meaning: a name may be a step, an enum token or
+//! a variable. It looks at every byte a bounded number of times, so lexing is linear in the length of the script
+//! (WIRE-7).
 
 use mangrove_graph::{ErrorKind, Result};
 

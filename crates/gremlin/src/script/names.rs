@@ -1,7 +1,7 @@
 //! The words of the language: steps, source methods, terminals, enum tokens, constants.
 //!
-//! A bare word is resolved as in the official grammar. Before a `(` it is a step, a predicate or the constructor of a literal.
-//! Otherwise it is an enum token if it names one, and else a variable.
+//! A bare word is resolved as in the official grammar. Before a `(` it is a step, a predicate or the constructor of a
+//! literal. Otherwise it is an enum token if it names one, and else a variable.
 
 use crate::suggest::suggest;
 use mangrove_graph::{Direction, Token, Value};
@@ -61,7 +61,8 @@ pub(crate) const TYPE_NAMES: &[&str] = &[
 /// The units of `DT`.
 pub(crate) const DATE_UNITS: &[&str] = &["second", "minute", "hour", "day"];
 
-/// The names that may stand before a point in an argument, besides `__`, `P` and `TextP`: enums, and classes of constants.
+/// The names that may stand before a point in an argument, besides `__`, `P` and `TextP`: enums, and classes of
+/// constants.
 pub(crate) const QUALIFIERS: &[&str] = &[
     "Barrier",
     "Cardinality",
@@ -116,7 +117,8 @@ pub(super) fn is_token_word(word: &str) -> bool {
     token(word).is_some() || DIRECTION_WORDS.contains(&word)
 }
 
-/// Returns true if the argument of a step at this position, among so many, may be the token or direction that the word names.
+/// Returns true if the argument of a step at this position, among so many, may be the token or direction that the word
+/// names.
 pub(super) fn takes_token(step: &str, word: &str, at: usize, count: usize) -> bool {
     if DIRECTION_WORDS.contains(&word) {
         return at == 0 && matches!(step, "to" | "toE" | "toV");

@@ -12,8 +12,8 @@
 //! In the statements that follow, an assigned name is a parameter. The parser does not know the values:
 //! [`ScriptStatement::variable`] says which name gets the result of a statement.
 //!
-//! A statement ends with a semicolon, or at the end of a line if it is complete: all brackets are closed, and the next line does
-//! not begin with a point.
+//! A statement ends with a semicolon, or at the end of a line if it is complete: all brackets are closed, and the next
+//! line does not begin with a point.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -106,8 +106,8 @@ impl Iterator for Statements<'_> {
     }
 }
 
-/// Returns true if a text is no complete script, but may become one with more text: a bracket or a quote is open, or it ends with a
-/// point. A text with an error before its end is finished, since more text would not help.
+/// Returns true if a text is no complete script, but may become one with more text: a bracket or a quote is open, or it
+/// ends with a point. A text with an error before its end is finished, since more text would not help.
 pub fn is_unfinished(text: &str) -> bool {
     let mut lexer = Lexer::new(text);
     loop {

@@ -34,7 +34,8 @@ pub enum Terminal {
 }
 
 impl Terminal {
-    /// Appends steps with the same meaning, so that the planner knows about the terminal. [`Terminal::Explain`] has no such steps.
+    /// Appends steps with the same meaning, so that the planner knows about the terminal. [`Terminal::Explain`] has no
+    /// such steps.
     pub fn apply(self, bytecode: &mut Bytecode) {
         let mut append = |name: &str, arguments| bytecode.steps.push(Instruction::new(name, arguments));
         let count = |n: u64| vec![Argument::from(Value::I64(i64::try_from(n).unwrap_or(i64::MAX)))];
@@ -62,7 +63,8 @@ impl Terminal {
         !matches!(self, Terminal::None | Terminal::Iterate | Terminal::TryNext | Terminal::Explain)
     }
 
-    /// The value of a variable, from the results of a traversal that ends with this terminal, each with the number of times it occurs.
+    /// The value of a variable, from the results of a traversal that ends with this terminal, each with the number of
+    /// times it occurs.
     pub fn value(self, results: Vec<(Value, u64)>) -> Result<Value> {
         let size = results.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
         if size > VARIABLE_SIZE_MAX {

@@ -1,7 +1,7 @@
 //! Reading arguments: names, values, counts, ids and nested traversals.
 //!
-//! A *name* (label, key, step label, side effect) must be known when the traversal is compiled (PLAN-9). A *value* may be a
-//! parameter. The error of each function says what was given and what would be right.
+//! A *name* (label, key, step label, side effect) must be known when the traversal is compiled (PLAN-9). A *value* may
+//! be a parameter. The error of each function says what was given and what would be right.
 
 use mangrove_graph::{Detached, Error, Result, UserId, Value, numeric};
 use mangrove_gremlin::Argument;

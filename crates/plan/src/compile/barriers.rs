@@ -82,8 +82,8 @@ fn side_effect(call: &Call<'_>) -> Result<Option<Name>> {
     }
 }
 
-/// `aggregate("x")`. Clients of 3.7 also send two forms that 3.8 has dropped: a scope as first argument, of which the local one
-/// means `local(aggregate("x"))`, and `store("x")` with the same meaning.
+/// `aggregate("x")`. Clients of 3.7 also send two forms that 3.8 has dropped: a scope as first argument, of which the
+/// local one means `local(aggregate("x"))`, and `store("x")` with the same meaning.
 pub(super) fn aggregate(call: &mut Call<'_>) -> Result<Step> {
     let (lazy, key) = match call.arguments {
         [Argument::Scope(scope), key] if call.site.name == "aggregate" => (*scope == Scope::Local, key),
@@ -135,7 +135,8 @@ pub(super) fn barrier(call: &Call<'_>) -> Result<Step> {
     }
 }
 
-/// Fails for a reduction that is a step of the body of a loop, as in TinkerPop. Nested deeper, as in `map()`, it is accepted.
+/// Fails for a reduction that is a step of the body of a loop, as in TinkerPop. Nested deeper, as in `map()`, it is
+/// accepted.
 fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
     match site.parent() {
         Some(parent) if parent.name == "repeat" => Err(site.unsupported(

@@ -97,8 +97,8 @@ fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
     Ok((when, child(site, traversal)?))
 }
 
-/// `branch(what)` with `option()`s: every option that matches the first result of `what` is taken. `Pick.any` is always taken,
-/// `Pick.none` if no other option matches, and `Pick.unproductive` if there is no result.
+/// `branch(what)` with `option()`s: every option that matches the first result of `what` is taken. `Pick.any` is always
+/// taken, `Pick.none` if no other option matches, and `Pick.unproductive` if there is no result.
 pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
     let [on] = call.arguments else {
         return Err(misfit(&call.site, "what decides, with option()s behind", call.arguments));

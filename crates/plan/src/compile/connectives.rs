@@ -1,12 +1,12 @@
 //! Rewrites of bytecode before its steps are compiled: infix connectives and `where()` patterns.
 //!
 //! Infix `and()` and `or()` have no arguments and are between the chains that they join: `a.or().b.and().c` means
-//! `or(a, and(b, c))`, since `and` binds tighter. In a root traversal the start step (`V()` with its labels) is no part of the
-//! first operand.
+//! `or(a, and(b, c))`, since `and` binds tighter. In a root traversal the start step (`V()` with its labels) is no part
+//! of the first operand.
 //!
-//! A pattern is a traversal in `where()` with step labels at its ends. `where(as("a").out().as("b"))` asks whether `a` has an
-//! out-neighbor that is `b`. It becomes `where(select(Pop.last, "a").out().where(eq("b")))`. Patterns inside `and()`, `or()`
-//! and `not()` at the head of a pattern are rewritten in the same way.
+//! A pattern is a traversal in `where()` with step labels at its ends. `where(as("a").out().as("b"))` asks whether `a`
+//! has an out-neighbor that is `b`. It becomes `where(select(Pop.last, "a").out().where(eq("b")))`. Patterns inside
+//! `and()`, `or()` and `not()` at the head of a pattern are rewritten in the same way.
 
 use std::borrow::Cow;
 
@@ -29,8 +29,8 @@ pub(super) fn infix(instructions: &[Instruction], root: bool) -> Cow<'_, [Instru
     Cow::Owned(rewritten)
 }
 
-/// The chain and the traversals nested in it, for a source without `ConnectiveStrategy`. An `and()` without arguments always holds, an
-/// `or()` without arguments never does, and neither joins chains.
+/// The chain and the traversals nested in it, for a source without `ConnectiveStrategy`. An `and()` without arguments
+/// always holds, an `or()` without arguments never does, and neither joins chains.
 pub(super) fn left_alone(instructions: &[Instruction], depth: usize) -> Result<Vec<Instruction>> {
     if depth > NESTING_MAX {
         return Err(Error::unsupported(format!("traversals nest deeper than {NESTING_MAX}; split the traversal")));

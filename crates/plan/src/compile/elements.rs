@@ -169,8 +169,8 @@ fn direction(call: &Call<'_>) -> Result<Direction> {
     }
 }
 
-/// Labels or keys that choose elements or properties. `None` if only nulls are given, which choose nothing. No names at all choose
-/// everything.
+/// Labels or keys that choose elements or properties. `None` if only nulls are given, which choose nothing. No names at
+/// all choose everything.
 fn labels(site: &Site<'_>, arguments: &[Given], what: &str) -> Result<Option<Vec<Name>>> {
     let mut names = Vec::with_capacity(arguments.len());
     for argument in arguments {

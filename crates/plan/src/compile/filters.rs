@@ -95,7 +95,8 @@ fn labels_condition(site: &Site<'_>, arguments: &[Argument]) -> Result<Condition
     }
 }
 
-/// A test of labels. One that is a choice among labels becomes a set of them: labels are looked up, but a test runs for every element.
+/// A test of labels. One that is a choice among labels becomes a set of them: labels are looked up, but a test runs for
+/// every element.
 fn label_condition(test: Test) -> Condition {
     fn text(operand: &Operand) -> Option<Name> {
         match operand {

@@ -2,7 +2,8 @@
 //!
 //! A group is a step with all its modulators. Modulators follow their step, with these exceptions:
 //!
-//! - `until`, `emit` and `times` may also come before their `repeat`. After a loop that has its own, they belong to the next one.
+//! - `until`, `emit` and `times` may also come before their `repeat`. After a loop that has its own, they belong to the
+//!   next one.
 //! - `as` at the head of a nested traversal labels the object that enters it.
 //! - A `property()` directly after `addV()` or `addE()` belongs to the new element.
 
@@ -56,8 +57,8 @@ impl<'a> Call<'a> {
         Call { site, arguments, first: false, labels: Vec::new(), modulators: Vec::new(), kind }
     }
 
-    /// Returns true if it is a loop that the modulator `name` may modulate. A loop that has one of that kind is complete; a second one
-    /// begins the next loop.
+    /// Returns true if it is a loop that the modulator `name` may modulate. A loop that has one of that kind is
+    /// complete; a second one begins the next loop.
     fn takes_as_loop(&self, name: &str) -> bool {
         let leaves = |name: &str| name != "emit";
         match self.kind {

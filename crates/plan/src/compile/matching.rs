@@ -1,7 +1,7 @@
 //! `match()`: its patterns, put in an order in which each begins at a known variable, become steps of the chain.
 //!
-//! A pattern begins at a variable (`as("a")`) and may end at one. After this rewriting, the planner sees steps, labels and filters
-//! only:
+//! A pattern begins at a variable (`as("a")`) and may end at one. After this rewriting, the planner sees steps, labels
+//! and filters only:
 //!
 //! | pattern | becomes |
 //! |---|---|
@@ -11,14 +11,14 @@
 //! | `or(…)` | a `union()` with a branch for the patterns of each operand: a row comes out for each way in which it holds |
 //! | `not(…)`, `where(…)` | a test, as soon as its variables are bound |
 //!
-//! Variables are looked up by an instruction of their own, [`VARIABLES`], among the labels of the path alone; `select` and `where`
-//! would also look into maps and side effects. At the end, `select` of all variables makes the map. If the operands of an
-//! `or(…)` bind different variables, the map has those that a row has.
+//! Variables are looked up by an instruction of their own, [`VARIABLES`], among the labels of the path alone; `select`
+//! and `where` would also look into maps and side effects. At the end, `select` of all variables makes the map. If the
+//! operands of an `or(…)` bind different variables, the map has those that a row has.
 //!
 //! The first variable is the object that enters, unless an earlier step has its label: a variable that is the end of no
-//! pattern, or else the start of the first pattern. The next pattern is one that binds nothing new, if there is one; an `or(…)`
-//! that binds variables comes last; among equals, the order of the traversal decides. How many rows a pattern finds plays no
-//! part.
+//! pattern, or else the start of the first pattern. The next pattern is one that binds nothing new, if there is one; an
+//! `or(…)` that binds variables comes last; among equals, the order of the traversal decides. How many rows a pattern
+//! finds plays no part.
 
 use std::borrow::Cow;
 
@@ -88,8 +88,8 @@ impl Pattern {
         self.branches.iter_mut().flatten().for_each(|inner| inner.keep_needs(variables));
     }
 
-    /// The variables that it binds in every row in which `bound` are bound: of an `or()`, those that all its operands bind. `None` if it
-    /// cannot be solved yet.
+    /// The variables that it binds in every row in which `bound` are bound: of an `or()`, those that all its operands
+    /// bind. `None` if it cannot be solved yet.
     fn solved(&self, bound: &[Name]) -> Option<Vec<Name>> {
         if !self.needs.iter().all(|name| bound.contains(name)) {
             return None;
@@ -308,8 +308,8 @@ fn alone_inside(site: &Site<'_>, bytecode: &Bytecode, depth: usize) -> Result<By
     Ok(Bytecode { source: bytecode.source.clone(), steps })
 }
 
-/// The start of a pattern in a test is a variable. Labels nested deeper, and ends, are looked up everywhere, as in a `where()` after a
-/// `match()`.
+/// The start of a pattern in a test is a variable. Labels nested deeper, and ends, are looked up everywhere, as in a
+/// `where()` after a `match()`.
 fn look_up_start(pattern: &mut Bytecode) {
     if let Some(first) = pattern.steps.first_mut()
         && first.name == "as"
@@ -404,8 +404,8 @@ fn labels_of(instruction: &Instruction) -> impl Iterator<Item = Name> {
     })
 }
 
-/// All strings that may name a variable: in `as`, `select`, `where`, `dedup` and similar steps, in predicates and in nested
-/// traversals.
+/// All strings that may name a variable: in `as`, `select`, `where`, `dedup` and similar steps, in predicates and in
+/// nested traversals.
 fn mentions(steps: &[Instruction], depth: usize, names: &mut Vec<Name>) {
     if depth > NESTING_MAX {
         return;

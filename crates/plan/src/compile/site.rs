@@ -1,14 +1,15 @@
 //! The position of a step in a traversal, for error messages.
 //!
-//! A step of a script has a line and a column. A step of bytecode from the wire is found by its number, counted from 1 over all
-//! instructions of its chain (modulators included), and by the steps that it is nested in.
+//! A step of a script has a line and a column. A step of bytecode from the wire is found by its number, counted from 1
+//! over all instructions of its chain (modulators included), and by the steps that it is nested in.
 
 use std::fmt;
 
 use mangrove_graph::Error;
 use mangrove_gremlin::{Instruction, Position};
 
-/// The position of an instruction. Sites are on the stack of the compiler; each points to the site that it is nested in.
+/// The position of an instruction. Sites are on the stack of the compiler; each points to the site that it is nested
+/// in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site<'a> {
     /// The name of the instruction.

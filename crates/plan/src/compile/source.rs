@@ -85,8 +85,8 @@ pub(super) fn configuration(instructions: &[Instruction]) -> Result<Configuratio
     Ok(configuration)
 }
 
-/// Returns true if `and()` and `or()` without arguments join the chains before and after them. In TinkerPop a strategy does that, which
-/// a source may remove.
+/// Returns true if `and()` and `or()` without arguments join the chains before and after them. In TinkerPop a strategy
+/// does that, which a source may remove.
 pub(super) fn joins_infix(instructions: &[Instruction]) -> bool {
     let names = |instruction: &Instruction| {
         instruction.arguments.iter().any(|given| {
@@ -166,7 +166,8 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
     }
 }
 
-/// Checks that `with()` of a source names a known option. Scripts contain `with()`; clients send an `OptionsStrategy` instead.
+/// Checks that `with()` of a source names a known option. Scripts contain `with()`; clients send an `OptionsStrategy`
+/// instead.
 fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, value: &Argument) -> Result<()> {
     let key = name(site, key, "an option")?;
     if OF_REQUESTS.contains(&&*key) {
@@ -178,8 +179,8 @@ fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, valu
     option(configuration, site, &key, value)
 }
 
-/// An option of a source. TinkerPop lets `OptionsStrategy` carry any name, for other graph systems to read, so an unknown name
-/// changes nothing. A name that is nearly one of an option is refused as a mistake.
+/// An option of a source. TinkerPop lets `OptionsStrategy` carry any name, for other graph systems to read, so an
+/// unknown name changes nothing. A name that is nearly one of an option is refused as a mistake.
 fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: &Argument) -> Result<()> {
     if TIMEOUT.contains(&key) {
         let millis = integer(value).and_then(|millis| u64::try_from(millis).ok());

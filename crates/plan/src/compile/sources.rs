@@ -24,8 +24,8 @@ pub(super) fn read(call: &Call<'_>) -> Result<Step> {
     })
 }
 
-/// `call()` with its arguments. They come from a map, from a traversal that returns a map, or from `with(name, value)`. The later value
-/// wins.
+/// `call()` with its arguments. They come from a map, from a traversal that returns a map, or from `with(name, value)`.
+/// The later value wins.
 pub(super) fn service(call: &mut Call<'_>) -> Result<Step> {
     const FORMS: &str = "nothing, or the name of a service and perhaps a map of what it is given, or a traversal that \
                          gives one, or both";
@@ -141,10 +141,11 @@ struct Made {
 impl Made {
     /// Puts the `property()`s of a new vertex in the order in which TinkerPop writes them:
     ///
-    /// 1. Those with only a key and a value are part of the vertex. It keeps every value under a key, and a null removes the values before
-    ///    it.
+    /// 1. Those with only a key and a value are part of the vertex. It keeps every value under a key, and a null
+    ///    removes the values before it.
     /// 2. Those with a cardinality or meta-properties are written after them, as to an existing vertex.
-    /// 3. From the first of these on whose traversal reads the new vertex, they are returned, to become steps of their own.
+    /// 3. From the first of these on whose traversal reads the new vertex, they are returned, to become steps of their
+    ///    own.
     fn order_writes(&mut self) -> Vec<PropertyArgument> {
         let is_plain = |p: &PropertyArgument| p.cardinality.is_none() && p.meta.is_empty();
         let is_null = |p: &PropertyArgument| p.value == Argument::Operand(Operand::Literal(Value::Null));

@@ -62,8 +62,8 @@ fn check_start(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Appends the steps of a call. That is one step, except that `property()` of a map is a step for each entry, and `addV()` has a step
-/// for each property that reads the new vertex.
+/// Appends the steps of a call. That is one step, except that `property()` of a map is a step for each entry, and
+/// `addV()` has a step for each property that reads the new vertex.
 fn compile(call: &mut Call<'_>, steps: &mut Vec<StepNode>) -> Result<()> {
     let position = call.site.position;
     let mut push = |step| steps.push(StepNode { step, labels: Vec::new(), position });

@@ -1,8 +1,8 @@
 //! The expressions of `math()`, and the templates of `format()`.
 //!
-//! An expression is parsed once, when the traversal is compiled, and evaluated over doubles. Its variables are numbered in the
-//! order in which they first occur, in which `by()` rotates over them, too; `_` is the object itself. Operators from loose
-//! to tight: `+ -`, then `* / %`, a sign, `^` (right-associative), a function of one operand with or without
+//! An expression is parsed once, when the traversal is compiled, and evaluated over doubles. Its variables are numbered
+//! in the order in which they first occur, in which `by()` rotates over them, too; `_` is the object itself. Operators
+//! from loose to tight: `+ -`, then `* / %`, a sign, `^` (right-associative), a function of one operand with or without
 //! parentheses. Expressions are evaluated by recursion, so their depth is bounded.
 
 use super::operand::Name;

@@ -1,7 +1,7 @@
 //! Functions of one object: Gremlin's steps on text, collections, dates and types.
 //!
-//! A function computes one value from one object and its arguments. It reads no graph, except for the ids that `asString()`
-//! shows. This module names the functions; `steps` computes them (`row/function`).
+//! A function computes one value from one object and its arguments. It reads no graph, except for the ids that
+//! `asString()` shows. This module names the functions; `steps` computes them (`row/function`).
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
-//! The logical traversal: steps with their meaning and checked arguments. It is data; `compile` makes it, rules rewrite it, and
-//! `lower` reads it.
+//! The logical traversal: steps with their meaning and checked arguments. It is data; `compile` makes it, rules rewrite
+//! it, and `lower` reads it.
 //!
-//! - **PLAN-1.** Names of labels and keys stay names. A traversal may create a label or key that it reads further on, so they are
-//!   looked up in the catalog when the plan runs.
-//! - **PLAN-2.** What is known of all steps is said in two matches without a default arm: `traits.rs` (what a step reads, does and
-//!   keeps) and `nested.rs` (which traversals are nested in it). A new step does not compile before it has its arms.
+//! - **PLAN-1.** Names of labels and keys stay names. A traversal may create a label or key that it reads further on,
+//!   so they are looked up in the catalog when the plan runs.
+//! - **PLAN-2.** What is known of all steps is said in two matches without a default arm: `traits.rs` (what a step
+//!   reads, does and keeps) and `nested.rs` (which traversals are nested in it). A new step does not compile before it
+//!   has its arms.
 
 mod branch;
 mod condition;
@@ -100,8 +101,8 @@ pub struct Sack {
 /// Where a step looks for the value of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// In the object, if it is a map; then among the side effects; then among the labels of the path. Of several values of a
-    /// label, the `Pop` chooses; without one, the newest is taken.
+    /// In the object, if it is a map; then among the side effects; then among the labels of the path. Of several values
+    /// of a label, the `Pop` chooses; without one, the newest is taken.
     Scope(Option<Pop>),
     /// Among the labels of the path only, the newest value: the variables of a `match()`.
     Path,
@@ -138,8 +139,8 @@ pub enum Step {
     Call {
         /// The service; `None`: the service that lists all services.
         service: Option<Name>,
-        /// The arguments in order. Of two arguments with one name, the later counts. An argument without a name is a map of
-        /// arguments.
+        /// The arguments in order. Of two arguments with one name, the later counts. An argument without a name is a
+        /// map of arguments.
         arguments: Vec<(Option<Name>, Argument)>,
     },
 
@@ -307,7 +308,8 @@ pub enum Step {
         labels: Vec<Name>,
         /// `by()` in rotation.
         by: Vec<By>,
-        /// True: a label without a value drops the row. False: only its entry is left out, and the result is always a map.
+        /// True: a label without a value drops the row. False: only its entry is left out, and the result is always a
+        /// map.
         required: bool,
     },
     /// A function of the object and of arguments.
@@ -412,7 +414,8 @@ pub enum Step {
     Coin(Operand),
     /// `fail(message)`: ends the query with an error.
     Fail(Name),
-    /// `select(traversal)`: the value of a map under the key that the traversal returns, or else the value of that name.
+    /// `select(traversal)`: the value of a map under the key that the traversal returns, or else the value of that
+    /// name.
     SelectKey {
         /// Which of several values of a label is taken.
         pop: Option<Pop>,

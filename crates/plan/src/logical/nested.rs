@@ -1,7 +1,7 @@
 //! The traversals nested in a step (PLAN-2).
 //!
-//! One match, written as a macro, serves shared and exclusive references. It has no default arm, so a new step must say here
-//! which traversals are nested in it.
+//! One match, written as a macro, serves shared and exclusive references. It has no default arm, so a new step must say
+//! here which traversals are nested in it.
 
 use super::upsert::MergeFrom;
 use super::{

@@ -17,8 +17,8 @@ pub struct Subset {
     pub properties: Option<Traversal>,
     /// True: an edge belongs to the part only if both its ends do.
     pub checks_ends: bool,
-    /// True: a hop from vertex to vertex leads only along edges of the part. For a partition this is false: there, only the
-    /// elements that a traversal comes to are tested.
+    /// True: a hop from vertex to vertex leads only along edges of the part. For a partition this is false: there, only
+    /// the elements that a traversal comes to are tested.
     pub tests_hops: bool,
     /// True: new elements go on only if they belong to the part.
     pub tests_new: bool,

@@ -1,7 +1,7 @@
 //! What each step is: one table without a default, for every rule and check that asks about all steps (PLAN-2).
 //!
-//! A rule that looks for certain steps (`count().is(0)`) names those steps. A question about all steps is answered from this
-//! table. The table describes the step itself, not the traversals nested in it.
+//! A rule that looks for certain steps (`count().is(0)`) names those steps. A question about all steps is answered from
+//! this table. The table describes the step itself, not the traversals nested in it.
 
 use mangrove_gremlin::{Order, Pop};
 

@@ -1,9 +1,10 @@
 //! The maps of `mergeV()` and `mergeE()`: what to look for, what to create, and what to write.
 //!
-//! A map is written out in the traversal, or is one value: a parameter, or the result of a nested traversal. Its keys are
-//! `T.id`, `T.label`, names of properties and, for edges, `Direction.OUT` and `Direction.IN`. The value of a direction is a
-//! vertex, its id, or a direction again: `Merge.outV` and `Merge.inV` are kept as `Direction.OUT` and `Direction.IN` and
-//! mean "what the option of this name says". This cannot be confused, since no vertex is a direction.
+//! A map is written out in the traversal, or is one value: a parameter, or the result of a nested traversal. Its keys
+//! are `T.id`, `T.label`, names of properties and, for edges, `Direction.OUT` and `Direction.IN`. The value of a
+//! direction is a vertex, its id, or a direction again: `Merge.outV` and `Merge.inV` are kept as `Direction.OUT` and
+//! `Direction.IN` and mean "what the option of this name says". This cannot be confused, since no vertex is a
+//! direction.
 
 use mangrove_graph::{ElementKind, Value};
 use mangrove_gremlin::Cardinality;

@@ -1,4 +1,5 @@
-//! How a source finds its elements: by ids, an index, a scan for values, labels, or a scan of everything, in this order.
+//! How a source finds its elements: by ids, an index, a scan for values, labels, or a scan of everything, in this
+//! order.
 
 use mangrove_gremlin::Comparison;
 
@@ -6,9 +7,9 @@ use super::UsableIndex;
 use crate::logical::{Condition, Name, Operand, Test};
 use crate::physical::Access;
 
-/// How the elements are found, and the conditions that are still to be tested. A look-up by equality and a scan for values are
-/// exact, so the conditions that they answer are not tested again. An index range is tested again, since an index orders values of
-/// all types in one line.
+/// How the elements are found, and the conditions that are still to be tested. A look-up by equality and a scan for
+/// values are exact, so the conditions that they answer are not tested again. An index range is tested again, since an
+/// index orders values of all types in one line.
 pub(super) fn access(
     indexes: &[UsableIndex],
     ids: Option<&Vec<Operand>>,
@@ -46,7 +47,8 @@ fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access>
         Condition::LabelIn(names) => Some(names),
         _ => None,
     });
-    // An index with a label covers that label alone. For several labels, each must have an index that answers the same conditions.
+    // An index with a label covers that label alone. For several labels, each must have an index that answers the same
+    // conditions.
     let covers = |index: &&UsableIndex| match &index.label {
         None => true,
         Some(label) => labels.is_some_and(|names| names.first() == Some(label)),
@@ -120,8 +122,8 @@ impl<'a> Match<'a> {
         Some(all)
     }
 
-    /// The greater of two is better. A unique index whose keys all have values comes first, then more equalities (equality narrows
-    /// more than a range), then a range besides.
+    /// The greater of two is better. A unique index whose keys all have values comes first, then more equalities
+    /// (equality narrows more than a range), then a range besides.
     fn rank(&self) -> (bool, usize, bool, std::cmp::Reverse<usize>) {
         let equalities = self.prefix.len() + usize::from(!self.is_range);
         let finds_one = self.index.info.unique && equalities == self.index.keys.len();

@@ -7,8 +7,8 @@ use crate::physical::{LocalKind, Op, PathRequirement};
 use crate::purity::{is_plain_chain, is_repeatable, is_row_by_row, may_visit_once, names_read};
 
 impl Lowering<'_> {
-    /// Returns true if the answer of a test after this chain depends only on the row's object and on side effects, and is worth
-    /// remembering: the test follows edges, and rows may be equal (those of a source differ).
+    /// Returns true if the answer of a test after this chain depends only on the row's object and on side effects, and
+    /// is worth remembering: the test follows edges, and rows may be equal (those of a source differ).
     pub(super) fn is_by_object(&self, chain: &Chain, operands: &[Traversal]) -> bool {
         let walks = |traversal: &Traversal| traversal.any(|step| step.traits().walks);
         self.options.merge
@@ -18,8 +18,8 @@ impl Lowering<'_> {
             && operands.iter().all(|t| is_repeatable(t) && self.reads_no_label(t))
     }
 
-    /// Returns true if an instance of a loop may go on from each vertex only once. Rows must be the same whatever path they took, and
-    /// either only the existence of a result matters, or a later step removes equal rows.
+    /// Returns true if an instance of a loop may go on from each vertex only once. Rows must be the same whatever path
+    /// they took, and either only the existence of a result matters, or a later step removes equal rows.
     pub(super) fn visits_once(&self, repeat: &Repeat, behind: &Behind<'_>) -> bool {
         let requirements = self.requirements;
         let all_alike = requirements.path == PathRequirement::None && !requirements.loops && !requirements.sacks;

@@ -24,8 +24,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Returns true if `ProductiveByStrategy` makes null of a `by()` without a result. That is so for a key that is not known to have
-    /// results, and for a traversal that does not end in a reduction: a reduction always has a result.
+    /// Returns true if `ProductiveByStrategy` makes null of a `by()` without a result. That is so for a key that is not
+    /// known to have results, and for a traversal that does not end in a reduction: a reduction always has a result.
     fn is_made_productive(&self, by: &By) -> bool {
         let Some(known) = self.productive_by else { return false };
         match by {
@@ -137,8 +137,9 @@ fn reduces(step: &Step) -> bool {
     )
 }
 
-/// The traversal that makes the value of a group. One that takes the members together is used as it is. If it takes each member by
-/// itself, the value is the first result of the last member that has one, and null only if there is no other result.
+/// The traversal that makes the value of a group. One that takes the members together is used as it is. If it takes
+/// each member by itself, the value is the first result of the last member that has one, and null only if there is no
+/// other result.
 fn reducing(traversal: Traversal, productive: bool) -> Traversal {
     if !productive && traversal.steps.iter().any(|node| takes_all_together(&node.step)) {
         return traversal;

@@ -1,8 +1,8 @@
 //! Which part of a stream is ordered, and which scopes keep it so.
 //!
-//! - **PLAN-7.** A stream is ordered after `order()`, until a step loses the order or no later step can observe it. Every run of
-//!   row-by-row operators in an ordered stream is closed as one scope that returns results in the order of the rows they come
-//!   from ([`Op::Ordered`]). The run ends before an operator that reads the order.
+//! - **PLAN-7.** A stream is ordered after `order()`, until a step loses the order or no later step can observe it.
+//!   Every run of row-by-row operators in an ordered stream is closed as one scope that returns results in the order of
+//!   the rows they come from ([`Op::Ordered`]). The run ends before an operator that reads the order.
 
 use crate::logical::Reduction;
 use crate::physical::*;
@@ -39,7 +39,8 @@ impl Chain {
     pub fn close_run(&mut self) {
         let run = &self.stages[self.run..];
         if run.iter().any(|s| s.operator.is_branch() && s.operator.keeps_state()) {
-            // A barrier in a branch sees all rows, so there cannot be an instance for each row. Its results have no order to keep.
+            // A barrier in a branch sees all rows, so there cannot be an instance for each row. Its results have no
+            // order to keep.
             self.ordered = false;
         }
         if self.ordered && run.iter().any(|s| s.operator.may_reorder()) {

@@ -9,8 +9,8 @@ use crate::logical::{Argument, ChooseOption};
 use crate::physical::*;
 
 impl Lowering<'_> {
-    /// The operator's computed column 0 is true if an element was found. Those rows go through a branch of their own, in which
-    /// `option(onMatch, …)` is evaluated for the element found.
+    /// The operator's computed column 0 is true if an element was found. Those rows go through a branch of their own,
+    /// in which `option(onMatch, …)` is evaluated for the element found.
     pub(super) fn upsert(&self, upsert: &Upsert, chain: &mut Chain) -> Result<()> {
         let mut computed = ComputedColumns::default();
         let mut map =

@@ -22,14 +22,16 @@ pub struct Modulate {
 pub enum Over {
     /// The current object. There is a computed column for each `by`.
     Current,
-    /// The values of some names; `None` is the current object. There is a computed column for each name, with `by` in rotation.
+    /// The values of some names; `None` is the current object. There is a computed column for each name, with `by` in
+    /// rotation.
     Names(Vec<(Option<Name>, Lookup)>),
     /// The objects of the path, with `by` in rotation. Computed column 0 is the list of the values.
     PathObjects(Segment),
-    /// The objects of the whole path, with `by` in rotation, for a tree. Computed column 0 is the list of the values that there are.
+    /// The objects of the whole path, with `by` in rotation, for a tree. Computed column 0 is the list of the values
+    /// that there are.
     TreeObjects,
-    /// The members of the current collection, or the entries of a map. There is a computed column for each `by`: the list of the
-    /// values.
+    /// The members of the current collection, or the entries of a map. There is a computed column for each `by`: the
+    /// list of the values.
     Elements,
     /// The values of the current map. Computed column 0 is the list of the values taken.
     MapValues,

@@ -1,7 +1,7 @@
 //! The pipelines nested in an operator (PLAN-5).
 //!
-//! One match, written as a macro, serves shared and exclusive references. It has no default arm, so a new operator must say
-//! here which pipelines are nested in it.
+//! One match, written as a macro, serves shared and exclusive references. It has no default arm, so a new operator must
+//! say here which pipelines are nested in it.
 
 use super::{Computation, LocalKind, LoopTest, Op, Pipeline};
 use crate::logical::ChooseOption;

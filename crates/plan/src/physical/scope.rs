@@ -12,7 +12,8 @@ pub struct LocalScope {
     pub serial: bool,
     /// True: results come out in the order of the rows that went in.
     pub ordered: bool,
-    /// Of a filter. True: its answer depends only on the row's object and on side effects, so it is worked out once for equal rows.
+    /// Of a filter. True: its answer depends only on the row's object and on side effects, so it is worked out once for
+    /// equal rows.
     pub by_object: bool,
     /// How a row enters that stands for several traversers.
     pub merged: Merged,
@@ -32,7 +33,8 @@ pub enum Merged {
 /// What comes out of a branch scope.
 #[derive(Clone, Debug)]
 pub enum LocalKind {
-    /// The row itself, if the pipelines decide so. They run at the same time; a pipeline is cancelled at its first result.
+    /// The row itself, if the pipelines decide so. They run at the same time; a pipeline is cancelled at its first
+    /// result.
     Filter(FilterKind, Vec<Pipeline>),
     /// The results of the first pipeline that has any. Pipelines are tried one after the other.
     FlatMap {
@@ -62,8 +64,8 @@ pub struct RepeatScope {
     pub emit: Option<LoopTest>,
     /// True tests `emit` before the body.
     pub emit_first: bool,
-    /// True: each instance of the loop goes on from a vertex only the first time it comes there. The planner has checked that no
-    /// result shows how often, or along which paths, a vertex is reached.
+    /// True: each instance of the loop goes on from a vertex only the first time it comes there. The planner has
+    /// checked that no result shows how often, or along which paths, a vertex is reached.
     pub once: bool,
     /// The number of newest objects of a path that may be collections which one iteration has made.
     pub collections_made: usize,

@@ -1,7 +1,7 @@
 //! What each operator is: one table without a default, for the rules and for `explain()` (PLAN-5).
 //!
-//! The questions of the rules ([`Op::reads_order`], [`Op::keeps_state`] and so on) are answered from an operator's line, and
-//! from the lines of the operators nested in it.
+//! The questions of the rules ([`Op::reads_order`], [`Op::keeps_state`] and so on) are answered from an operator's
+//! line, and from the lines of the operators nested in it.
 
 use mangrove_graph::{ElementKind, Token};
 
@@ -14,8 +14,8 @@ use crate::logical::files::FileStep;
 pub enum Role {
     /// Works on each row by itself, without reading the graph. Rows keep their order.
     RowByRow,
-    /// Works on each row by itself, and reads the graph or runs nested pipelines for it. On several nodes, rows may come out in
-    /// another order.
+    /// Works on each row by itself, and reads the graph or runs nested pipelines for it. On several nodes, rows may
+    /// come out in another order.
     Reading,
     /// Sends rows into several pipelines and merges their results.
     Branch,
@@ -33,9 +33,11 @@ struct OpTraits {
     /// Its name in plans that show no more of it.
     name: &'static str,
     role: Role,
-    /// True if its output has objects of its own, which belong to the path. Filters, barriers and branches pass objects on.
+    /// True if its output has objects of its own, which belong to the path. Filters, barriers and branches pass objects
+    /// on.
     makes_objects: bool,
-    /// True if the number of times it works on a row can be observed: in side effects, sacks, random numbers, or outside the query.
+    /// True if the number of times it works on a row can be observed: in side effects, sacks, random numbers, or
+    /// outside the query.
     leaves_traces: bool,
     /// True if it passes a row on unchanged or drops it, depending only on the row's object and labels.
     tests: bool,
@@ -214,7 +216,8 @@ impl Op {
         self.traits().hops
     }
 
-    /// Returns true if a row that stands for several traversers has the same result as those traversers one after the other.
+    /// Returns true if a row that stands for several traversers has the same result as those traversers one after the
+    /// other.
     pub fn counts_by_bulk(&self) -> bool {
         self.traits().counts_by_bulk
     }
@@ -224,13 +227,14 @@ impl Op {
         self.traits().role
     }
 
-    /// Returns true if its output has objects of its own, which belong to the path. Filters, barriers and branches pass objects
-    /// on.
+    /// Returns true if its output has objects of its own, which belong to the path. Filters, barriers and branches pass
+    /// objects on.
     pub fn makes_objects(&self) -> bool {
         self.traits().makes_objects
     }
 
-    /// Returns true if it cannot be observed whether it works on a row once or several times. Nested pipelines are not looked at.
+    /// Returns true if it cannot be observed whether it works on a row once or several times. Nested pipelines are not
+    /// looked at.
     pub fn is_repeatable(&self) -> bool {
         !self.traits().leaves_traces
     }
@@ -240,8 +244,8 @@ impl Op {
         matches!(self.role(), Role::Barrier | Role::Reduction) || self.any_of_stream(Pipeline::keeps_state)
     }
 
-    /// Returns true if `holds` is true of a nested pipeline that sees the operator's own stream: a branch, a body, an ordered run.
-    /// Pipelines that run for each row by itself are left out.
+    /// Returns true if `holds` is true of a nested pipeline that sees the operator's own stream: a branch, a body, an
+    /// ordered run. Pipelines that run for each row by itself are left out.
     fn any_of_stream(&self, holds: impl Fn(&Pipeline) -> bool) -> bool {
         let mut found = false;
         self.visit_nested(&mut |purpose: Purpose<'_>, pipeline| found |= purpose.is_of_stream() && holds(pipeline));
@@ -277,8 +281,8 @@ impl Op {
 }
 
 impl Pipeline {
-    /// Returns true if an operator of its own scope keeps state of the whole stream. It then matters which rows go through it
-    /// together.
+    /// Returns true if an operator of its own scope keeps state of the whole stream. It then matters which rows go
+    /// through it together.
     pub fn keeps_state(&self) -> bool {
         self.stages.iter().any(|stage| stage.operator.keeps_state())
     }

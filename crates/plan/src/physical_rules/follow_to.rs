@@ -1,8 +1,8 @@
-//! A hop and a comparison with a name become a search: `both().where(eq("a"))` looks for the edges to `a` and meets no other
-//! neighbors.
+//! A hop and a comparison with a name become a search: `both().where(eq("a"))` looks for the edges to `a` and meets no
+//! other neighbors.
 //!
-//! A search finds the value of a side effect under a name, too. So a comparison that looks for its name in the path alone is not
-//! rewritten.
+//! A search finds the value of a side effect under a name, too. So a comparison that looks for its name in the path
+//! alone is not rewritten.
 
 use crate::logical::Lookup;
 use crate::physical::{EdgeTo, Op, Stage};

@@ -45,8 +45,8 @@ fn fused(first: &Op, second: &Op) -> Option<Op> {
         {
             Some(Op::ReduceValues { key: keys[0].clone(), reduction: *reduction })
         }
-        // The range stays after the sort: it still skips rows, and splits bulks exactly. A shuffle keeps all rows: if it dropped rows
-        // while it goes on, early rows would be drawn less often.
+        // The range stays after the sort: it still skips rows, and splits bulks exactly. A shuffle keeps all rows: if
+        // it dropped rows while it goes on, early rows would be drawn less often.
         (Op::Order { orders, limit: None }, Op::Range { high: Some(high), .. })
             if is_bound(high) && !orders.contains(&Order::Shuffle) =>
         {
@@ -66,8 +66,8 @@ fn count_all(kind: ElementKind, access: &Access) -> Option<Op> {
     Some(Op::CountAll { kind, labels })
 }
 
-/// Returns true unless the high end is known to be negative, which means "to the end". If a parameter turns out to be negative,
-/// the sort keeps all rows.
+/// Returns true unless the high end is known to be negative, which means "to the end". If a parameter turns out to be
+/// negative, the sort keeps all rows.
 fn is_bound(high: &Operand) -> bool {
     high.literal_integer().is_none_or(|n| n >= 0)
 }

@@ -1,9 +1,9 @@
 //! A hop whose neighbors are tested for edges becomes an intersection of adjacency lists.
 //!
-//! If a chain asks for edges to known vertices after a hop, as in `both().as("d")…where(both().where(eq("a")))`, the hop's
-//! neighbors are intersected with those of `a` before they become rows. So the size of an intermediate result is bounded by the
-//! neighbors in common, not by the number of paths, as in worst-case optimal joins. Only tests of rows may stand between the hop
-//! and the question. They then run on fewer rows.
+//! If a chain asks for edges to known vertices after a hop, as in `both().as("d")…where(both().where(eq("a")))`, the
+//! hop's neighbors are intersected with those of `a` before they become rows. So the size of an intermediate result is
+//! bounded by the neighbors in common, not by the number of paths, as in worst-case optimal joins. Only tests of rows
+//! may stand between the hop and the question. They then run on fewer rows.
 
 use crate::logical::Name;
 use crate::physical::{EdgeTo, Op, Stage};
@@ -27,8 +27,8 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
     changed
 }
 
-/// The edges that the neighbors of a hop must have. Tests for these edges are `taken` out of the chain. An operator that follows one
-/// stays, since there may be several edges. The search ends at the next hop at the latest.
+/// The edges that the neighbors of a hop must have. Tests for these edges are `taken` out of the chain. An operator
+/// that follows one stays, since there may be several edges. The search ends at the next hop at the latest.
 fn take_closings(stages: &[Stage], hop: usize, taken: &mut [bool]) -> Vec<EdgeTo> {
     let mut closings = Vec::new();
     let mut given: Vec<Name> = stages[hop].labels.clone();

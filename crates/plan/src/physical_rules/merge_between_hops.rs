@@ -1,12 +1,12 @@
 //! Equal rows are merged, or deduplicated, between the hops of a chain.
 //!
-//! Two hops from many vertices meet the same vertex again and again. One row with a bulk does for all of them. So rows are merged
-//! before every hop but the first, if this cannot be observed: rows keep no path, and the operator at the end counts by bulk and
-//! does not use their order. A stream that is cut (`limit()`), sorted, or sent to the client as it comes is left alone:
-//! merging would only delay it.
+//! Two hops from many vertices meet the same vertex again and again. One row with a bulk does for all of them. So rows
+//! are merged before every hop but the first, if this cannot be observed: rows keep no path, and the operator at the
+//! end counts by bulk and does not use their order. A stream that is cut (`limit()`), sorted, or sent to the client as
+//! it comes is left alone: merging would only delay it.
 //!
-//! If `dedup()` ends the stretch, rows are deduplicated before every hop instead. It then makes no difference how often a row
-//! comes, and each vertex is followed once in a hop, not once in every few thousand rows.
+//! If `dedup()` ends the stretch, rows are deduplicated before every hop instead. It then makes no difference how often
+//! a row comes, and each vertex is followed once in a hop, not once in every few thousand rows.
 
 use crate::logical::Operand;
 use crate::physical::{Access, Op, Stage};

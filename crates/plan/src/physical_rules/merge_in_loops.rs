@@ -1,7 +1,7 @@
 //! Equal rows are merged before the tests in the bodies of loops, and between bodies and the loops' own tests.
 //!
-//! A test that follows edges (`where(in().out())`) costs as much as hops do, and equal rows pass or fail it together. In the body
-//! of a loop this holds whatever comes after the loop, since rows are merged between iterations anyway.
+//! A test that follows edges (`where(in().out())`) costs as much as hops do, and equal rows pass or fail it together.
+//! In the body of a loop this holds whatever comes after the loop, since rows are merged between iterations anyway.
 
 use crate::physical::{LoopTest, Op, Stage};
 use crate::physical_rules::walks::{insert, is_walking_test, may_run_once, walks};

@@ -1,11 +1,11 @@
 //! Rules that rewrite chains of operators into equivalent, cheaper ones, one rule a file.
 //!
-//! - **PLAN-8.** A rule, logical or physical, checks its own preconditions. No rule needs another one for its correctness, only
-//!   for its effect.
+//! - **PLAN-8.** A rule, logical or physical, checks its own preconditions. No rule needs another one for its
+//!   correctness, only for its effect.
 //!
-//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: a search for an edge is
-//! found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that merge rows run
-//! last, on the outermost chain alone.
+//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: a search for an
+//! edge is found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that
+//! merge rows run last, on the outermost chain alone.
 
 mod follow_to;
 mod fuse;
@@ -25,8 +25,8 @@ use crate::physical::Stage;
 pub(crate) struct Names<'a> {
     /// Returns true if a name stands for a side effect.
     pub is_side_effect: &'a dyn Fn(&Name) -> bool,
-    /// Returns true if a name is the label of a step and nothing else, and no step shows paths. Then no result shows whether a row
-    /// went to the object of that step once more.
+    /// Returns true if a name is the label of a step and nothing else, and no step shows paths. Then no result shows
+    /// whether a row went to the object of that step once more.
     pub is_only_a_label: &'a dyn Fn(&Name) -> bool,
 }
 

@@ -1,7 +1,8 @@
 //! A search from a selected vertex to the row's vertex becomes a search from the row's vertex.
 //!
-//! `as("c").select("a").out().where(eq("c"))`, as the patterns of a `match()` are written, asks for the edges from `a` to `c`.
-//! The row is at `c`. Followed backwards, the edges lead from `c` to `a`. So the row needs no selection and stays where it is.
+//! `as("c").select("a").out().where(eq("c"))`, as the patterns of a `match()` are written, asks for the edges from `a`
+//! to `c`. The row is at `c`. Followed backwards, the edges lead from `c` to `a`. So the row needs no selection and
+//! stays where it is.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! A scope that asks whether there is an edge to a known vertex becomes a test without a scope: `where(both().where(eq("a")))`.
+//! A scope that asks whether there is an edge to a known vertex becomes a test without a scope:
+//! `where(both().where(eq("a")))`.
 
 use crate::logical::FilterKind;
 use crate::physical::{LocalKind, Op, Stage};

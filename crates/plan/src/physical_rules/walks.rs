@@ -33,8 +33,8 @@ pub(super) fn walks(pipeline: &Pipeline) -> bool {
     })
 }
 
-/// Returns true if it makes no difference how often an operator runs: it writes nothing, fills no side effects, calls no service and
-/// draws no random numbers. Nested pipelines must consist of plain tests.
+/// Returns true if it makes no difference how often an operator runs: it writes nothing, fills no side effects, calls
+/// no service and draws no random numbers. Nested pipelines must consist of plain tests.
 pub(super) fn may_run_once(pipeline: &Pipeline) -> bool {
     pipeline.stages.iter().all(|stage| match &stage.operator {
         Op::Repeat(repeat) => {

@@ -1,5 +1,6 @@
-//! `where(t.count().is(0))` asks whether `t` has no result, and `where(t.count().is(gt(0)))` whether it has one. The first result
-//! answers both, so nothing is counted. A `t` that writes or fills side effects is left alone, since later steps may see them.
+//! `where(t.count().is(0))` asks whether `t` has no result, and `where(t.count().is(gt(0)))` whether it has one. The
+//! first result answers both, so nothing is counted. A `t` that writes or fills side effects is left alone, since later
+//! steps may see them.
 
 use mangrove_gremlin::Comparison;
 

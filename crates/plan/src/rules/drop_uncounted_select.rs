@@ -1,8 +1,9 @@
-//! `select("a", "b").count()` counts rows and ignores the selected values. If every label is certain to have a value, the count
-//! is the same without the `select()`. Rows then keep no path, and rows that differed only in their paths become one.
+//! `select("a", "b").count()` counts rows and ignores the selected values. If every label is certain to have a value,
+//! the count is the same without the `select()`. Rows then keep no path, and rows that differed only in their paths
+//! become one.
 //!
-//! A label is certain to have a value if an earlier step of the same chain has the label, and no step between forgets paths, as
-//! reductions do.
+//! A label is certain to have a value if an earlier step of the same chain has the label, and no step between forgets
+//! paths, as reductions do.
 
 use std::collections::HashSet;
 

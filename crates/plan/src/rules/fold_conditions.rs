@@ -1,5 +1,5 @@
-//! Conditions directly after `V()` or `E()` become conditions of the source, so that ids, labels or indexes find the elements
-//! instead of a scan. Adjacent `has()` steps become one.
+//! Conditions directly after `V()` or `E()` become conditions of the source, so that ids, labels or indexes find the
+//! elements instead of a scan. Adjacent `has()` steps become one.
 
 use crate::logical::{Step, StepNode, Traversal};
 use crate::physical::PathRequirement;

@@ -1,5 +1,5 @@
-//! `outE(l).inV()` is `out(l)`, `inE(l).outV()` is `in(l)`, and `bothE(l).otherV()` is `both(l)`: no later step reads the edges.
-//! An edge with a label, and a traversal that shows whole paths, are left alone.
+//! `outE(l).inV()` is `out(l)`, `inE(l).outV()` is `in(l)`, and `bothE(l).otherV()` is `both(l)`: no later step reads
+//! the edges. An edge with a label, and a traversal that shows whole paths, are left alone.
 
 use mangrove_graph::Direction;
 

@@ -1,7 +1,7 @@
 //! Rules that rewrite a logical traversal into an equivalent, cheaper one, one rule a file (PLAN-8).
 //!
-//! The order of [`RULES`] matters for their effect: filters are simplified and taken out of filters before conditions are folded
-//! into a source.
+//! The order of [`RULES`] matters for their effect: filters are simplified and taken out of filters before conditions
+//! are folded into a source.
 
 mod count_to_existence;
 mod drop_uncounted_select;
@@ -32,7 +32,8 @@ pub const RULES: &[Rule] = &[
     Rule { name: "fold conditions into the source", apply: fold_conditions::apply },
 ];
 
-/// Applies all rules to a traversal and to the traversals nested in it. Returns the names of those that have changed something.
+/// Applies all rules to a traversal and to the traversals nested in it. Returns the names of those that have changed
+/// something.
 pub fn rewrite(traversal: &mut Traversal, configuration: &Configuration) -> Vec<&'static str> {
     // otherV() reads the path, but does not show it: a rule may replace it and the step before it by one hop.
     let path = crate::requirements::path_shown(traversal, configuration);

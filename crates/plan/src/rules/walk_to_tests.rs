@@ -1,11 +1,11 @@
-//! A bounded loop of which only matters whether it arrives becomes nested tests: `where(repeat(b).emit().times(3).s)` is
-//! `where(b.or(s, b.or(s, b.s)))`.
+//! A bounded loop of which only matters whether it arrives becomes nested tests: `where(repeat(b).emit().times(3).s)`
+//! is `where(b.or(s, b.or(s, b.s)))`.
 //!
-//! The answer of a test depends on the vertex alone, so it is worked out once for each vertex and level, and remembered. The
-//! cost is that of the edges in reach, however many rows begin, and the first arrival ends the search.
+//! The answer of a test depends on the vertex alone, so it is worked out once for each vertex and level, and
+//! remembered. The cost is that of the edges in reach, however many rows begin, and the first arrival ends the search.
 //!
-//! A loop stays a loop if it has no bound, reads its paths or loop counters, keeps state, has labels, contains a loop, or would
-//! become too many steps.
+//! A loop stays a loop if it has no bound, reads its paths or loop counters, keeps state, has labels, contains a loop,
+//! or would become too many steps.
 
 use crate::logical::{Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
 use crate::physical::PathRequirement;
@@ -72,8 +72,8 @@ fn iterations(repeat: &Repeat) -> Option<i64> {
     }
 }
 
-/// The test of a row that is emitted: the loop's own test, and the steps after the loop. `Some(None)` if the loop emits nothing;
-/// `None` if there is no test of a row by itself.
+/// The test of a row that is emitted: the loop's own test, and the steps after the loop. `Some(None)` if the loop emits
+/// nothing; `None` if there is no test of a row by itself.
 fn emitted(repeat: &Repeat, following: &[StepNode]) -> Option<Option<Traversal>> {
     let own = match &repeat.emit {
         None => return Some(None),

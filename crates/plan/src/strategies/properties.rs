@@ -1,5 +1,5 @@
-//! Vertex properties that a strategy hides. Every step that reads vertex properties is rewritten to read only those for which
-//! the criterion has a result, by way of `properties()` followed by the criterion:
+//! Vertex properties that a strategy hides. Every step that reads vertex properties is rewritten to read only those for
+//! which the criterion has a result, by way of `properties()` followed by the criterion:
 //!
 //! | step | becomes |
 //! |---|---|

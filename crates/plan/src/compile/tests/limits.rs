@@ -50,7 +50,8 @@ fn a_traversal_has_a_bound() {
     );
 }
 
-/// Every rule that makes two steps one takes time in proportion to the steps: a chain as long as may be is planned at once.
+/// Every rule that makes two steps one takes time in proportion to the steps: a chain as long as may be is planned at
+/// once.
 #[test]
 fn the_longest_chain_is_planned_in_proportion() {
     let has = [text("a"), text("b")];
