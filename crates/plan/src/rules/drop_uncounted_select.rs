@@ -13,8 +13,8 @@ use crate::physical::PathRequirement;
 pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
     let needless = (1..traversal.steps.len()).map(|next| is_needless(&traversal.steps, next - 1));
     let needless: Vec<bool> = needless.chain([false]).collect();
-    let mut needless = needless.iter();
-    traversal.steps.retain(|_| needless.next() != Some(&true));
+    let mut dropped = needless.iter();
+    traversal.steps.retain(|_| dropped.next() != Some(&true));
     needless.contains(&true)
 }
 
