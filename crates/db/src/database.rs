@@ -1,6 +1,6 @@
 //! The public methods of a database: opening it, running queries, loading and exporting, reports.
 //!
-//! The state behind them is in `state`; management, schema, scripts and durability have methods in modules of their own.
+//! Their state is in `state`; management, schema, scripts and durability have methods in modules of their own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

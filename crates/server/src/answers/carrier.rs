@@ -1,6 +1,6 @@
 //! The destination of a request's results: messages of a WebSocket, or pieces of an HTTP body.
 //!
-//! A carrier encodes a batch into a parcel and sends it. The sink does not know which protocol is behind it.
+//! A carrier encodes a batch into a parcel and sends it. The sink does not know which protocol carries it.
 
 use axum::extract::ws::Message;
 use mangrove_graph::Draw;

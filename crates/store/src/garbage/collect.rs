@@ -316,7 +316,7 @@ impl Store {
                 Write::Property { element, key, .. } => self.cut(element, key, oldest, garbage),
                 Write::Begin(ElementId::Vertex(id)) => self.give_vertex(id),
                 Write::Begin(ElementId::Edge(id)) => self.end_edge(id, oldest, garbage),
-                // What nobody ends after all may have been the last thing that unfrozen the page.
+                // A deletion that was taken back may have been the last reason that the page had version words.
                 Write::End(element) => {
                     if let Some(slot) = self.slot(element) {
                         self.give_page(slot.tablet, slot.core, element);
@@ -493,7 +493,7 @@ impl Store {
         }
     }
 
-    /// The slot of an element that was handed over as one that nobody sees any more.
+    /// The slot of an element that no snapshot sees, as the collector was told.
     fn over(&self, element: ElementId, oldest: u64) -> Option<Slot<'_>> {
         let slot = self.slot(element)?;
         let (begin, end) = slot.core.version(slot.at);
