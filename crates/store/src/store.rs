@@ -192,8 +192,8 @@ impl Store {
         self.memory.set_limit(bytes);
     }
 
-    /// The bytes in use, added up from the structures themselves: slow, for checking [`Store::memory`]. The
-    /// two agree while nothing is written.
+    /// The bytes in use, added up from the structures themselves, to check [`Store::memory`] (STORE-25). Takes time in
+    /// proportion to the number of pages.
     pub fn memory_walk(&self) -> u64 {
         let mut total = self.vertex_ids.bytes() + self.edge_ids.bytes() + self.vertex_cursors.bytes();
         for tablet in &self.tablets {

@@ -46,7 +46,8 @@ impl Changes {
         Changes { count: count(), limit, limit_min, seen: count(), is_listed: AtomicBool::new(false) }
     }
 
-    /// Counts a change. Returns true to one caller when the table has become due: that caller lists the table.
+    /// Counts a change. Returns true to one caller when the table has become due: that caller lists the table
+    /// (STORE-19).
     pub(super) fn add(&self, change: Change) -> bool {
         // SeqCst, here, in `count` and on the tablet's flag: the change is counted before the flag is looked at, and a
         // collector that takes the flag away looks at the count afterwards.

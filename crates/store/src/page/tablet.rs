@@ -48,8 +48,8 @@ impl<P> PageTable<P> {
         number
     }
 
-    /// Puts a page in the place that it had before, in a directory that nobody else uses yet. False if the place is
-    /// taken.
+    /// Puts a restored page into the directory under its old number (STORE-28). No other thread uses the directory yet.
+    /// Returns false if the number is taken.
     pub(crate) fn put(&self, number: u32, page: Box<P>, memory: &Memory) -> bool {
         self.count.fetch_max(number + 1, Ordering::AcqRel);
         self.pages.ensure(u64::from(number), memory).set(page).is_ok()

@@ -161,6 +161,7 @@ fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &Staged<
     Ok(())
 }
 
+/// Publishes the pages under their old numbers (STORE-28).
 fn publish(store: &Store, vertices: Staged<VertexPage>, edges: Staged<EdgePage>) {
     let tablet = |id| store.tablet(id).expect("pages are restored in tablets there are");
     for (id, number, page) in vertices.pages {
@@ -319,7 +320,8 @@ fn roomiest<P: Paged, G: Ord>(pages: &Placed<P>, group: impl Fn(TabletId, LabelS
     best
 }
 
-/// Gives the places of a page that have no element to new ones.
+/// Offers the slots of a page that have no element to new elements. Each is known by the id of its last element, so a
+/// new element gets the next generation (STORE-27).
 fn free_slots(name: PageName, core: &PageCore, cursor: &Cursor, tablet: &Tablet) {
     let page = PagePosition { number: name.number as usize, tablet: name.tablet };
     let none = |_| unreachable!("no page is frozen with free_slots before anybody has it");
