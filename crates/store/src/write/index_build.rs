@@ -1,4 +1,12 @@
-//! Creating and dropping property indexes while others read and write; see [`crate::property_index`].
+//! Making and dropping property indexes while other transactions read and write.
+//!
+//! An index is made in four steps:
+//!
+//! 1. *Register.* Writers that see the index in the list add entries for the values that they write.
+//! 2. *Scan.* The builder adds entries for all versions that its start snapshot or a later one may see. Writer and
+//!    builder store, pass a fence, and then look, so a value is met by at least one of them.
+//! 3. *Check.* The values of a unique index must be unique, or the index is dropped again.
+//! 4. *Publish.* Snapshots from then on use the index.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -14,21 +22,23 @@ use crate::write::index_entries::{Versions, each_key};
 use crate::write::unique::ValueClaim;
 
 impl Store {
-    /// Builds an index and offers it to snapshots from `now()` on, a timestamp at or below which everything
-    /// is installed, asked when the index is complete. Other transactions go on meanwhile. Fails, and leaves
-    /// nothing behind, where the same index exists or a unique one would start with duplicates.
+    /// Makes an index. Snapshots use it from the timestamp that `now()` gives when the index is complete. `now` gives a
+    /// timestamp at or below which every transaction has finished. Other transactions go on meanwhile.
+    ///
+    /// Fails with `DuplicateId` if the same index exists, or if two vertices have the same values of a unique index;
+    /// with `InvalidArgument` if the keys are wrong. After an error there is no index.
     pub fn create_index(&self, options: &IndexOptions, now: impl Fn() -> u64) -> Result<IndexId> {
         self.check_options(options)?;
-        let moment = || {
+        let newest_snapshot = || {
             let ts = now();
-            // The builder compares version words with it.
+            // The builder compares version words with the timestamp, so no large commit may still be finalizing.
             self.installing.wait();
             Snapshot::committed(ts)
         };
-        // Asked first: what a later snapshot sees is not older than this.
-        let start = moment();
+        // Taken first: every snapshot that will use the index is at least as new.
+        let start = newest_snapshot();
         let index = self.register(options)?;
-        // Pairs with the fence after a writer's store into a cell: either the writer sees the index
+        // Store, then look. Pairs with the fence after a writer's store into a cell: either the writer sees the index
         // registered, or the scan sees the cell.
         fence(Ordering::SeqCst);
         for tablet in &self.tablets {
@@ -39,7 +49,7 @@ impl Store {
             }
         }
         if options.unique
-            && let Err(error) = self.check_unique_from(&index, &moment())
+            && let Err(error) = self.check_unique_from(&index, &newest_snapshot())
         {
             self.drop_index(index.info.id)?;
             return Err(error);
@@ -63,13 +73,13 @@ impl Store {
         }
     }
 
-    /// Takes an index away. A query that was about to use it is told `NotFound` by the view and scans instead.
+    /// Drops an index. A query that was about to use it gets `NotFound` from the view, and scans instead.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
         self.drop_index_after(id, || Ok(()))
     }
 
-    /// As [`Store::drop_index`], when `first` has succeeded: until it has, and until the index is gone, nobody is told by
-    /// [`Store::online_indexes`] which indexes there are.
+    /// As [`Store::drop_index`], after `first` has succeeded. [`Store::online_indexes`] waits until the index is gone
+    /// or `first` has failed.
     pub fn drop_index_after(&self, id: IndexId, first: impl FnOnce() -> Result<()>) -> Result<()> {
         let dropped = {
             let _turn = self.index_changes.lock();
@@ -86,27 +96,28 @@ impl Store {
         Ok(())
     }
 
-    /// The indexes there are, those being built included.
+    /// All indexes, including those that are being built.
     pub fn indexes(&self) -> Vec<IndexInfo> {
         self.indexes.load().iter().map(|index| index.info.clone()).collect()
     }
 
-    /// Whether an index was not dropped yet.
+    /// Returns true if an index exists, complete or not.
     pub(crate) fn has_index(&self, id: IndexId) -> bool {
         self.indexes.load().iter().any(|index| index.info.id == id)
     }
 
-    /// The indexes with their numbers.
+    /// A report on each index.
     pub fn index_reports(&self) -> Vec<IndexReport> {
         self.indexes.load().iter().map(|index| index.report()).collect()
     }
 
-    /// The place of a key among those of an index, if the index is about vertices with this label set.
+    /// The position of a key among the keys of an index, if the index covers vertices of this label set.
     pub(crate) fn key_position(&self, index: &IndexInfo, labels: LabelSetId, key: KeyId) -> Option<usize> {
         let position = index.keys.iter().position(|&k| k == key)?;
         index.label.is_none_or(|label| self.catalog().labels_of(labels).contains(&label)).then_some(position)
     }
 
+    /// Adds an empty index to the list, so that writers add entries to it.
     fn register(&self, options: &IndexOptions) -> Result<Arc<PropertyIndex>> {
         let mut next = self.index_changes.lock();
         let mut indexes = Vec::clone(&self.indexes.load());
@@ -126,7 +137,7 @@ impl Store {
         Ok(index)
     }
 
-    /// Registers an index that there was before, in a store that nobody else has yet.
+    /// Adds an index of a restored graph to the list, under its old number. No other thread has the store yet.
     pub(crate) fn register_restored(&self, info: &IndexInfo) -> Arc<PropertyIndex> {
         let _turn = self.index_changes.lock();
         let IndexInfo { id, label, ref keys, ordered, unique } = *info;
@@ -138,20 +149,20 @@ impl Store {
         index
     }
 
-    /// Has the next index get at least this number.
+    /// Ensures that the next index gets at least this number.
     pub(crate) fn reserve_index_numbers(&self, next: u32) {
         let mut changes = self.index_changes.lock();
         changes.next_id = next.max(changes.next_id);
     }
 
-    /// The indexes that queries use, and the number that the next one gets: what a checkpoint keeps of them.
+    /// The indexes that queries use, and the number of the next index: the part of the indexes that a checkpoint keeps.
     pub fn online_indexes(&self) -> (Vec<IndexInfo>, u32) {
         let next = self.index_changes.lock();
         let online = self.indexes.load().iter().filter(|index| index.report().online).map(|i| i.info.clone()).collect();
         (online, next.next_id)
     }
 
-    /// Adds what this snapshot or a later one may see of every vertex on a page.
+    /// Adds entries for all values on a page that this snapshot or a later one may see.
     pub(crate) fn index_page(
         &self,
         index: &PropertyIndex,
@@ -163,7 +174,7 @@ impl Store {
         if page.core.column(index.info.keys[0]).is_none() {
             return;
         }
-        // A page is a quantum.
+        // One pin for each page, so that a long scan does not hold back the reuse of memory.
         let pin = epoch::pin();
         for at in 0..page.core.used() {
             if page.core.version(at).0 == NEVER {
@@ -175,7 +186,7 @@ impl Store {
         }
     }
 
-    /// Whether all values of an index have one vertex at most.
+    /// Fails if two vertices have the same values of an index in a snapshot.
     fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
         let Some((_, values)) = self.first_duplicate(index, snapshot) else { return Ok(()) };
         let message = format!(
@@ -185,7 +196,7 @@ impl Store {
         Err(Error::new(ErrorKind::DuplicateId, message))
     }
 
-    /// A vertex with values that another one has too, visibly, and these values; `None` where all are unique.
+    /// A vertex with values that another vertex has, too, in the snapshot, and these values. `None` if all are unique.
     pub(crate) fn first_duplicate(
         &self,
         index: &PropertyIndex,
@@ -205,7 +216,7 @@ impl Store {
         duplicate
     }
 
-    /// Values of a vertex that one of the others has too, visibly.
+    /// Values of a vertex that one of the others has, too, in the snapshot.
     fn first_shared(
         &self,
         index: &PropertyIndex,
