@@ -1,11 +1,11 @@
 //! The graph as one snapshot shows it: [`GraphView`] over the store.
 //!
-//! Every method is a loop over a batch that looks a fixed distance ahead and starts loading what it will
-//! need there, so that many cache misses are in flight at a time. How the ids of a batch are laid out
-//! does not matter; pages and tables are few and stay in the cache.
+//! Every method is a loop over a batch. It looks a fixed number of elements ahead and starts loading the memory that it
+//! will need there, so that many cache misses overlap. The order of the ids in a batch does not matter, since pages and
+//! tables are few and stay in the cache.
 //!
-//! Every call is pinned (`epoch`) from its beginning to its end and no longer: what it finds stays as it is until
-//! it returns, and a cursor it leaves behind is a position.
+//! Every call is pinned from its beginning to its end and no longer. The memory that it finds stays until it returns. A
+//! cursor that it leaves is a position and holds no memory.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ use crate::version::Snapshot;
 
 /// How many elements ahead a batch loads version words, columns and ends.
 pub(crate) const LOOK_AHEAD: usize = 32;
-/// A snapshot of a store.
+
+/// The graph as a snapshot of a store shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreView<'a> {
     pub(crate) store: &'a Store,
@@ -32,21 +33,22 @@ pub struct StoreView<'a> {
 }
 
 impl Store {
-    /// The graph as this snapshot shows it. The caller sees to it that everything the snapshot covers is
-    /// installed (`txn` does).
+    /// The graph as this snapshot shows it. Every commit that the snapshot covers must be installed or announced; `txn`
+    /// ensures that.
     pub fn view<'a>(&'a self, snapshot: Snapshot<'a>) -> StoreView<'a> {
         StoreView { store: self, snapshot: snapshot.amid(&self.installing) }
     }
 }
 
 impl<'a> StoreView<'a> {
-    /// The place of an element, whether visible or not.
+    /// The slot of an element, visible or not. Fails with `NotFound` if there is none.
     pub(crate) fn existing_slot(&self, element: ElementId) -> Result<Slot<'a>> {
         self.store
             .slot(element)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{element:?} is not an element of this graph")))
     }
 
+    /// Calls `each` once, with a function that returns true for elements that the snapshot sees.
     fn retain(&self, mut each: impl FnMut(&dyn Fn(ElementId) -> bool)) {
         let pin = epoch::pin();
         let seen = |slot: Slot<'_>| slot.core.visible_under(&pin, slot.at, &self.snapshot);
@@ -126,7 +128,7 @@ impl GraphView for StoreView<'_> {
         out: &mut Vec<VertexId>,
     ) -> Result<bool> {
         let _pin = epoch::pin();
-        Ok(scan::vertices_where(self, scan::Wanted { labels, key, range }, share, cursor, limit, out))
+        Ok(scan::vertices_where(self, scan::ValueFilter { labels, key, range }, share, cursor, limit, out))
     }
 
     fn scan_edges_where(
@@ -140,7 +142,7 @@ impl GraphView for StoreView<'_> {
         out: &mut Vec<EdgeId>,
     ) -> Result<bool> {
         let _pin = epoch::pin();
-        Ok(scan::edges_where(self, scan::Wanted { labels, key, range }, share, cursor, limit, out))
+        Ok(scan::edges_where(self, scan::ValueFilter { labels, key, range }, share, cursor, limit, out))
     }
 
     fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
@@ -310,7 +312,8 @@ impl GraphView for StoreView<'_> {
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("index {} was dropped", index.0)))?;
         let mut candidates = Vec::new();
         index.candidates(prefix, range, &mut candidates)?;
-        // A drop empties the index before or after that; where it came before, the list has changed by now.
+        // A drop of the index removes it from the list before it empties the index. So if the candidates may be
+        // incomplete, the list has changed by now.
         if !Arc::ptr_eq(&indexes, &self.store.indexes.load()) && !self.store.has_index(index.info.id) {
             return Err(Error::new(ErrorKind::NotFound, format!("index {} was dropped", index.info.id.0)));
         }
