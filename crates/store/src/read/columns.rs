@@ -65,6 +65,7 @@ impl<'a> BatchPages<'a> {
         }
     }
 
+    /// Removes the page of every row whose element the snapshot does not see.
     fn hide_unseen<T: Element>(&mut self, view: &StoreView<'_>, pin: &Pin, elements: &[T]) {
         for (number, element) in self.page_of.iter_mut().zip(elements) {
             let Some((_, core)) = self.pages.get(*number as usize) else { continue };

@@ -182,6 +182,7 @@ impl<'a> Expander<'a> {
         out.len() >= self.request.limit
     }
 
+    /// As [`Expander::copy`], for the run of a clean list.
     #[inline]
     fn copy_clean(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
         let from = position as usize;

@@ -153,6 +153,7 @@ impl AdjacencyWalk<'_, '_> {
         outcome
     }
 
+    /// Shows the lists of these descriptors, in pieces.
     fn pieces_of(&mut self, lists: TableLists<'_>, words: &[u64], ends: &mut [u32]) -> Result<()> {
         // Lists with headers before slot `loaded` have been loaded ahead.
         let (mut at, mut loaded) = (0, 0);

@@ -320,6 +320,7 @@ pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     }
 }
 
+/// The number of visible elements on a page.
 fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool) -> u64 {
     let kept = core.clean_count().or_else(|| core.count_at(snapshot.begin_ts).filter(|_| is_kept_count_seen));
     // A pin is a fence, which costs more than all the rest if the count is known.
