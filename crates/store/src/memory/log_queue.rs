@@ -25,8 +25,8 @@ use crate::memory::{Memory, RecordKind, Write};
 const SHARDS: usize = 8;
 /// A log of more writes than this is kept as it came; smaller ones are copied together.
 const SMALL_MAX: usize = 256;
-/// A shard may have so many writes more or fewer than it has told everybody.
-const UNTOLD_MAX: usize = 256;
+/// A shard may have so many writes more or fewer than it has reported everybody.
+const UNREPORTED_MAX: usize = 256;
 /// So many writes in all shards are more than threads leave that clear up behind themselves.
 pub(crate) const BEHIND_WRITES: usize = 1 << 13;
 /// Writes in a shard that are worth a sweep by its thread: as many as leave its cache to the transactions.
@@ -42,18 +42,18 @@ thread_local! {
 
 /// Logs of one shard, each kind nearly in the order of timestamps.
 #[derive(Debug, Default)]
-struct Shard {
+struct LogShard {
     /// Timestamps and lengths of small logs, whose writes follow one another in `writes`.
     commits: VecDeque<(u64, u32)>,
     writes: VecDeque<Write>,
     large: VecDeque<(u64, Vec<Write>)>,
     /// How many writes `Queue::waiting` counts here.
-    told: usize,
+    reported: usize,
     /// The thread sweeps when `writes` is as long as this.
     sweep_at: usize,
 }
 
-impl Shard {
+impl LogShard {
     /// What the small logs take.
     fn ring_bytes(&self) -> usize {
         self.commits.capacity() * size_of::<(u64, u32)>() + self.writes.capacity() * size_of::<Write>()
@@ -74,12 +74,12 @@ impl Shard {
         self.account(before, memory);
     }
 
-    /// Tells everybody about `here` writes, where that differs enough from what was told.
-    fn tell(&mut self, here: usize, waiting: &AtomicUsize) {
-        if here.abs_diff(self.told) >= UNTOLD_MAX || (here == 0 && self.told > 0) {
-            // It wraps around to a subtraction, and never below zero: every shard takes back only what it has told.
-            waiting.fetch_add(here.wrapping_sub(self.told), Ordering::Relaxed);
-            self.told = here;
+    /// Tells everybody about `here` writes, where that differs enough from what was reported.
+    fn report(&mut self, here: usize, waiting: &AtomicUsize) {
+        if here.abs_diff(self.reported) >= UNREPORTED_MAX || (here == 0 && self.reported > 0) {
+            // It wraps around to a subtraction, and never below zero: every shard takes back only what it has reported.
+            waiting.fetch_add(here.wrapping_sub(self.reported), Ordering::Relaxed);
+            self.reported = here;
         }
     }
 
@@ -133,7 +133,7 @@ pub enum Backlog {
 /// Logs of commits that some snapshot may still look behind.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    shards: [CachePadded<Mutex<Shard>>; SHARDS],
+    shards: [CachePadded<Mutex<LogShard>>; SHARDS],
     /// About how many writes are waiting.
     waiting: CachePadded<AtomicUsize>,
     next_shard: AtomicUsize,
@@ -149,7 +149,7 @@ impl Queue {
     }
 
     /// A thread keeps to one shard, so that committers on several cores do not pass its lines to and fro.
-    fn own_shard(&self) -> &Mutex<Shard> {
+    fn own_shard(&self) -> &Mutex<LogShard> {
         let number = SHARD.try_with(|shard| {
             if shard.get() == usize::MAX {
                 shard.set(self.next_shard.fetch_add(1, Ordering::Relaxed));
@@ -176,7 +176,7 @@ impl Queue {
             shard.large.push_back((ts, log));
         }
         let here = if shard.large.is_empty() { shard.writes.len() } else { shard.len() };
-        shard.tell(here, &self.waiting);
+        shard.report(here, &self.waiting);
         if !is_small {
             Backlog::Large
         } else if shard.writes.len() >= shard.sweep_at.max(SWEEP_WRITES) {
@@ -194,7 +194,7 @@ impl Queue {
         // What is too young is not looked at again after every commit.
         shard.sweep_at = if taken.len() < SWEEP_WRITES_MAX { shard.writes.len() + SWEEP_WRITES } else { SWEEP_WRITES };
         let here = shard.len();
-        shard.tell(here, &self.waiting);
+        shard.report(here, &self.waiting);
         taken
     }
 
@@ -225,7 +225,7 @@ impl Queue {
                 taken.extend(shard.large.pop_front().map(|(_, log)| log));
             }
             let here = shard.len();
-            shard.tell(here, &self.waiting);
+            shard.report(here, &self.waiting);
         }
         taken
     }
