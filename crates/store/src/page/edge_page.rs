@@ -1,4 +1,4 @@
-//! Pages of edges: what all pages have, the ends of each edge, and the reference counts of edges that are over.
+//! Pages of edges: a [`PageCore`], the ends of each edge, and the reference counts of edges that are over.
 //!
 //! The ends are an array of the page's slots. A frozen page with many free slots has them *packed*: only the ends of
 //! its elements, in the order of their slots, found by counting the elements before. They are unpacked before the first
@@ -12,9 +12,9 @@
 //! - **STORE-18.** An edge's slot has three references: its cells in two lists, and its columns. The slot is given back
 //!   when all are released. A cell counts as released when no layout that a cursor can reach holds it.
 //!
-//! One form of the ends is published before the other is taken away, so a reader finds one of the two, at the second
-//! look if need be. Both say the same of every element that the reader may ask for. Ends are packed while no writer
-//! owns a slot of the page (STORE-24), and written only by a writer that owns one.
+//! One form of the ends is published before the other is taken away, so a reader finds one of the two, at the latest at
+//! its second look. Both have the same ends for every element that the reader may ask for. Ends are packed only while
+//! no writer owns a slot of the page (STORE-24), and are written only by a writer that owns one.
 
 use std::sync::atomic::Ordering;
 
@@ -25,6 +25,7 @@ use mangrove_reclaim::{EpochCell, EpochSlice, Pin, epoch};
 use crate::memory::{Garbage, Memory, RecordKind};
 use crate::page::{PageCore, SlotSet};
 
+/// The ends of one slot.
 #[derive(Debug, Default)]
 struct Ends {
     source: AtomicU64,
@@ -47,7 +48,7 @@ impl Ends {
 #[derive(Debug)]
 struct PackedEnds {
     slots: SlotSet,
-    /// How many of the slots are before each word of the set.
+    /// How many slots of the set are before each of its words.
     before: [u16; SlotSet::WORDS],
     ends: Box<[(VertexId, VertexId)]>,
 }
@@ -95,12 +96,12 @@ const REFERENCES: u8 = 3;
 const PACKED_PART: usize = 8;
 
 impl EdgePage {
-    /// A page for transactions.
+    /// Makes a page that transactions write to.
     pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         Self::with_core(PageCore::live(label, capacity, memory), memory)
     }
 
-    /// A page to be filled in bulk.
+    /// Makes a page that a bulk load fills.
     pub(crate) fn clean(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         Self::with_core(PageCore::clean(label, capacity), memory)
     }
@@ -113,6 +114,7 @@ impl EdgePage {
         page
     }
 
+    /// The bytes of the page without its core.
     fn own_bytes(&self) -> usize {
         let pin = epoch::pin();
         let packed = self.packed.get(&pin).map_or(0, PackedEnds::bytes);
@@ -177,7 +179,7 @@ impl EdgePage {
         ends[at].set(source, target);
     }
 
-    /// Source and target.
+    /// Source and target of the edge in a slot.
     #[inline]
     pub(crate) fn ends(&self, at: usize, pin: &Pin) -> (VertexId, VertexId) {
         loop {
@@ -192,6 +194,7 @@ impl EdgePage {
         }
     }
 
+    /// Starts loading the ends of a slot.
     #[inline]
     pub(crate) fn prefetch_ends(&self, at: usize, pin: &Pin) {
         if let Some(ends) = self.ends.get(pin) {
@@ -228,12 +231,14 @@ impl EdgePage {
         }
     }
 
+    /// Replaces the packed form, or takes it away.
     fn replace_packed(&self, new: Option<PackedEnds>, memory: &Memory, garbage: &mut Vec<Garbage>, pin: &Pin) {
         let before = self.packed.get(pin).map_or(0, PackedEnds::bytes);
         memory.resize(RecordKind::EdgePage, before, new.as_ref().map_or(0, PackedEnds::bytes));
         garbage.extend(self.packed.swap(new).map(Garbage::Box));
     }
 
+    /// Calls `add` with the sizes of the page's parts in bytes.
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
         add(RecordKind::EdgePage, self.own_bytes());
         self.core.add_bytes(add);
@@ -275,7 +280,7 @@ mod tests {
             let (source, target) = page.ends(at, &pin);
             assert_eq!((source.to_bits(), target.to_bits()), expected, "{at}");
         }
-        // One of the places is used again.
+        // One of the slots is used again.
         page.set_ends(1, vertex(8), vertex(9), &memory, &pin);
         assert_eq!((page.ends(1, &pin), page.ends(0, &pin)), ((vertex(8), vertex(9)), (vertex(0), vertex(7))));
         page.shrink(None, &memory, &mut garbage, &pin);
