@@ -279,7 +279,7 @@ pub fn a_chain_is_cut_while_the_cell_is_written() {
     assert_eq!(rows.value, [Value::Bool(true)]);
 }
 
-/// Building an index against a collector that cuts the chain of a value, and a writer who gets the record that was cut
+/// Making an index against a collector that cuts the chain of a value, and a writer that gets the record that was cut
 /// off and is rolled back.
 pub fn an_index_is_built_while_a_record_is_used_again() {
     // Enough values that the column is dense.
@@ -406,7 +406,7 @@ pub fn a_table_becomes_dense_while_its_lists_change() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// A table that is emptied, with its array, against a writer who begins another list, a rollback and a reader of its
+/// A table that is emptied, with its array, against a writer that begins another list, a rollback and a reader of its
 /// lists.
 pub fn a_table_is_emptied_while_a_list_begins() {
     // Incoming edges of eight vertices: one more than a small table takes, so that there is an array.
@@ -459,8 +459,8 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// Freezing a page of edges that has free slots against somebody who uses one, somebody who deletes another edge there,
-/// and a reader. At first the page has its words, or (`is_frozen`) has lost them and has its ends packed.
+/// Freezing a page of edges with free slots against a transaction that uses one, a transaction that deletes another
+/// edge there, and a reader. At first the page has version words, or it is frozen with packed ends (`is_frozen`).
 fn a_free_slot_is_used(is_frozen: bool) {
     let graph = Graph::new(PAGE_SLOTS as usize);
     // As many edges as the page has slots, and then fewer.
@@ -522,8 +522,8 @@ fn a_free_slot_is_used(is_frozen: bool) {
     graph.freeze(7);
     check(edges(&graph, 7));
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
-    // Six, or seven where the inserter came while the page's places were withdrawn, and took one of another page. Each
-    // of them is given once.
+    // Six, or seven if the inserter came while the page's slots were withdrawn, and took one of another page. Each is
+    // given once.
     let elements = PAGE_SLOTS as usize + expected.len() + 1;
     let free = graph.store.reserved_slots() as usize - elements;
     assert_eq!(graph.store.free_slots() as usize, free);

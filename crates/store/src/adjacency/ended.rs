@@ -2,7 +2,7 @@
 //!
 //! A dirty list says that some edge of its run has ended, but not which. To ask every edge of the run would cost
 //! compaction a line of memory each. So a transaction that ends an edge names it to the table first, and compaction
-//! asks those that were named. A transaction that ends all edges of a list names the list.
+//! asks the named edges. A transaction that ends all edges of a list names the list.
 //!
 //! - **STORE-15.** An edge is named after its end was claimed and before its list is marked. Compaction takes the
 //!   names, and asks every edge whose name it took or finds in the filter, in every list, clean ones too. It takes a

@@ -250,8 +250,8 @@ impl AdjacencyTable {
         HEADER | index
     }
 
-    /// What is known of a list with a header at no cost: the length of its run, whether it has a block to itself, the
-    /// cells of its tail, and about how many packed edges ended.
+    /// The figures of a list that its header has: the length of its run, whether it has a block to itself, the cells of
+    /// its tail, and about how many packed edges ended.
     pub(crate) fn weigh(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> Weight {
         let header = storage.header(descriptor, pin);
         Weight {
