@@ -156,7 +156,7 @@ impl Store {
         Space { memory: &self.memory, limbo: &self.limbo }
     }
 
-    /// The memory of the store by kind, from counters (STORE-25).
+    /// The memory of the store by kind, from counters (STORE-32).
     pub fn memory(&self) -> MemoryReport {
         let mut report = self.memory.report();
         for tablet in &self.tablets {
@@ -198,7 +198,7 @@ impl Store {
         self.memory.set_limit(bytes);
     }
 
-    /// The bytes in use, added up from the structures themselves, to check [`Store::memory`] (STORE-25). Takes time in
+    /// The bytes in use, added up from the structures themselves, to check [`Store::memory`] (STORE-32). Takes time in
     /// proportion to the number of pages.
     pub fn memory_walk(&self) -> u64 {
         let mut total = self.vertex_ids.bytes() + self.edge_ids.bytes() + self.vertex_cursors.bytes();

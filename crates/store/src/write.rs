@@ -245,7 +245,7 @@ impl<'a> Writer<'a> {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
         let table = page.table_or_create(direction, label, &self.store.sizes, &self.store.memory);
         if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space(), &self.pin) {
-            // STORE-19: this writer's change has made the table due.
+            // STORE-31: this writer's change has made the table due.
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }
     }

@@ -47,7 +47,7 @@ impl Changes {
     }
 
     /// Counts a change. Returns true to one caller when the table has become due: that caller lists the table
-    /// (STORE-19).
+    /// (STORE-31).
     pub(super) fn add(&self, change: Change) -> bool {
         // SeqCst, here, in `count` and on the tablet's flag: the change is counted before the flag is looked at, and a
         // collector that takes the flag away looks at the count afterwards.

@@ -10,10 +10,10 @@
 //! An image has no adjacency, since making the lists from the edges is faster than reading them. It has no indexes, and
 //! no versions, since there is one snapshot.
 //!
-//! - **STORE-27.** In an image, the generation of a slot without an element is at least that of the last element that
+//! - **STORE-33.** In an image, the generation of a slot without an element is at least that of the last element that
 //!   was committed there up to the snapshot. A restored store gives the slot away under the next generation, so no id
 //!   comes back.
-//! - **STORE-28.** Pages keep their numbers, because ids contain them. A page that no commit has written to may be in
+//! - **STORE-34.** Pages keep their numbers, because ids contain them. A page that no commit has written to may be in
 //!   no image, so page directories may have gaps.
 //!
 //! The caller keeps a transaction at the snapshot while it takes images, so that the collector takes nothing away that
@@ -34,7 +34,7 @@ pub use crate::page::{PageName, SlotSet};
 use crate::store::Store;
 use crate::version::Snapshot;
 
-/// The content of a page at a snapshot. Invariants: STORE-27, STORE-28.
+/// The content of a page at a snapshot. Invariants: STORE-33, STORE-34.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PageImage {
     /// Tablet, kind and number of the page.
@@ -190,7 +190,7 @@ fn image(name: PageName, tablet: &Tablet, core: &PageCore, snapshot: &Snapshot<'
     let pin = epoch::pin();
     let used = core.used();
     let live: SlotSet = (0..used).filter(|&at| core.visible_under(&pin, at, snapshot)).collect();
-    // STORE-27: a generation only grows, so one that is read now is not below the one at the snapshot.
+    // STORE-33: a generation only grows, so one that is read now is not below the one at the snapshot.
     let generations = match core.is_first_generation() {
         true => Vec::new(),
         false => (0..used).map(|at| core.generation(at)).collect(),

@@ -13,8 +13,8 @@
 //! A restored store differs from the original in nothing that a transaction can observe:
 //!
 //! 1. Every element has its old id, chosen or not. A slot that had an element is given away under a later generation
-//!    (STORE-27).
-//! 2. Pages keep their numbers (STORE-28). [`Store::pages_changed_since`] goes on as before: a page from an image
+//!    (STORE-33).
+//! 2. Pages keep their numbers (STORE-34). [`Store::pages_changed_since`] goes on as before: a page from an image
 //!    counts as unchanged, and a page that redo touches as changed by that commit.
 //! 3. Input is not trusted. A contradiction in it is [`Damage`], which names the page. After damage the store is
 //!    dropped.

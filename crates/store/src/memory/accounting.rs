@@ -4,7 +4,7 @@
 //! and not its use, so a page that is half full counts as a whole. The bookkeeping of the allocator and a few fixed
 //! structures (the [`Store`](crate::Store) itself, its tablets) are not counted.
 //!
-//! - **STORE-25.** While no thread writes or collects, the counters equal the sizes of the structures:
+//! - **STORE-32.** While no thread writes or collects, the counters equal the sizes of the structures:
 //!   [`Store::memory`](crate::Store::memory) has the same sum as [`Store::memory_walk`](crate::Store::memory_walk).
 //!   Tests compare the two.
 
@@ -72,7 +72,7 @@ const BUDGET_SLACK: u64 = 2 * BUDGET_GRAIN;
 /// The value of [`Memory::reported`] without a budget.
 const WITHOUT_BUDGET: u64 = u64::MAX;
 
-/// The counters of one store. Invariant: STORE-25.
+/// The counters of one store. Invariant: STORE-32.
 #[derive(Debug)]
 pub struct Memory {
     allocations: [AtomicU64; KINDS.len()],
@@ -106,7 +106,7 @@ impl Memory {
     }
 
     // Relaxed throughout: the counters publish nothing.
-    /// Counts an allocation (STORE-25). An allocation of no bytes does not count.
+    /// Counts an allocation (STORE-32). An allocation of no bytes does not count.
     pub(crate) fn add(&self, kind: RecordKind, bytes: usize) {
         if bytes == 0 {
             return;

@@ -2,7 +2,7 @@
 
 use mangrove_graph::{ElementKind, TabletId};
 
-/// The name of a page in a store. It never changes (STORE-28).
+/// The name of a page in a store. It never changes (STORE-34).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PageName {
     /// The tablet that the page is in.

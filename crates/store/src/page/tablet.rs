@@ -1,7 +1,7 @@
 //! Tablets: a share of the vertices, with their properties, their adjacency and the edges that leave them.
 //!
 //! A tablet owns its pages and the pools that their records come from, so no record is shared between tablets. A page
-//! is registered once, under a number that it keeps (STORE-28), and never moves.
+//! is registered once, under a number that it keeps (STORE-34), and never moves.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -47,7 +47,7 @@ impl<P> PageTable<P> {
         number
     }
 
-    /// Puts a restored page into the directory under its old number (STORE-28). No other thread uses the directory yet.
+    /// Puts a restored page into the directory under its old number (STORE-34). No other thread uses the directory yet.
     /// Returns false if the number is taken.
     pub(crate) fn put(&self, number: u32, page: Box<P>, memory: &Memory) -> bool {
         self.count.fetch_max(number + 1, Ordering::AcqRel);

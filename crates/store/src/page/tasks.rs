@@ -4,7 +4,7 @@
 //! the tablet's turn takes them. A name that comes late or twice does no harm, since the collector looks at the state
 //! that it finds.
 //!
-//! - **STORE-19.** An adjacency table that is due for compaction is in its tablet's list, is being compacted, or has a
+//! - **STORE-31.** An adjacency table that is due for compaction is in its tablet's list, is being compacted, or has a
 //!   previous layout. When the layout goes, the collector looks at the table again. So no table stays due for longer
 //!   than the transactions that hold its previous layout.
 
@@ -28,7 +28,7 @@ pub(crate) struct Tasks {
     pub(crate) vertices: Vec<VertexId>,
     /// Pages that can perhaps be frozen by now, each once: true for a page of vertices, and the page number.
     pub(crate) pages: Vec<(bool, u32)>,
-    /// Adjacency tables that have become due for compaction, each once (STORE-19).
+    /// Adjacency tables that have become due for compaction, each once (STORE-31).
     pub(crate) tables: Vec<TableName>,
     /// Tables with a previous layout, in the order in which the layouts may go. Each has the transaction number at
     /// which that is: no transaction with a smaller number is running.

@@ -163,7 +163,7 @@ fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &StagedP
     Ok(())
 }
 
-/// Publishes the pages under their old numbers (STORE-28).
+/// Publishes the pages under their old numbers (STORE-34).
 fn publish(store: &Store, vertices: StagedPages<VertexPage>, edges: StagedPages<EdgePage>) {
     let tablet = |id| store.tablet(id).expect("pages are restored in tablets there are");
     for (id, number, page) in vertices.pages {
@@ -329,7 +329,7 @@ fn roomiest<P: HasPageCore, G: Ord>(
 }
 
 /// Offers the slots of a page that have no element to new elements. Each is known by the id of its last element, so a
-/// new element gets the next generation (STORE-27).
+/// new element gets the next generation (STORE-33).
 fn free_slots(name: PageName, core: &PageCore, cursor: &Cursor, tablet: &Tablet) {
     let page = PagePosition { number: name.number as usize, tablet: name.tablet };
     let none = |_| unreachable!("no page is frozen while a store is restored");
