@@ -37,7 +37,7 @@ use crate::page::{
     Closing, Cursor, Freezing, PageCore, PagePosition, TableName, Tablet, VertexPage, page_core, value_garbage,
 };
 use crate::store::{Slot, Store};
-use crate::version::{NEVER, claimed_by};
+use crate::version::{NEVER, Standing};
 
 /// Tasks of one type that are worth a visit to a tablet.
 const BATCH: usize = 16;
@@ -496,10 +496,9 @@ impl Store {
     /// The slot of an element that no snapshot sees, as the collector was told.
     fn over(&self, element: ElementId, oldest: u64) -> Option<Slot<'_>> {
         let slot = self.slot(element)?;
-        let (begin, end) = slot.core.version(slot.at);
-        let is_over = begin == NEVER || (claimed_by(end).is_none() && end <= oldest);
-        debug_assert!(is_over, "{element:?} was handed over while somebody may see it");
-        is_over.then_some(slot)
+        let standing = Standing::of(slot.core.version(slot.at), oldest);
+        debug_assert!(standing.is_unseen(), "{element:?} was handed over while it is {standing:?}");
+        standing.is_unseen().then_some(slot)
     }
 
     /// Takes away what an element left that nobody sees any more.

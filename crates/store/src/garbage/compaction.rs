@@ -41,7 +41,7 @@ use crate::garbage::RunningTransactions;
 use crate::memory::{Garbage, RecordKind};
 use crate::page::{TableName, Tablet, VertexPage};
 use crate::store::Store;
-use crate::version::{CLOSED, NEVER, claimed_by};
+use crate::version::Standing;
 
 /// Which tables are compacted.
 ///
@@ -62,17 +62,6 @@ const QUIET_PERCENT: u64 = 1;
 /// A long list is packed again when this part of it is in its tail or ended: every edge is then rewritten about eight
 /// times at most while the list grows.
 const LONG_LIST_PART: u64 = 8;
-
-/// What an edge is to a compaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Standing {
-    /// Every snapshot sees it, and nobody is ending it.
-    Settled,
-    /// Some see it, and some do not.
-    Changing,
-    /// Nobody sees it, now or later.
-    Over,
-}
 
 /// A list that was looked at. Ranges are of the arrays of the same name in [`Draft`].
 struct Looked {
@@ -234,15 +223,10 @@ impl Store {
         table.retire_blocks(&tablet.lists, garbage, self.space(), &pin);
     }
 
+    /// What an edge is to the snapshots from `oldest` on. An edge whose slot has another edge is over.
     fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
         let Some((_, page)) = self.edge_page(edge) else { return Standing::Over };
-        let (begin, end) = page.core.version_under(pin, edge.offset());
-        match (begin, end) {
-            (NEVER, _) => Standing::Over,
-            (_, end) if claimed_by(end).is_none() && end <= oldest => Standing::Over,
-            (begin, end) if begin <= oldest && (end == NEVER || end == CLOSED) => Standing::Settled,
-            _ => Standing::Changing,
-        }
+        Standing::of(page.core.version_under(pin, edge.offset()), oldest)
     }
 }
 
@@ -412,12 +396,12 @@ impl Compaction<'_> {
         draft.frozen.extend(neighbors.iter().copied().zip(edges.iter().copied()));
     }
 
-    /// Says where a cell goes that may have to be seen differently by some.
+    /// Decides where a cell goes, by the version of its edge.
     fn put(&self, cell: (VertexId, EdgeId), draft: &mut Draft, pin: &Pin) {
         match self.store.standing(pin, cell.1, self.reached.oldest_snapshot) {
-            Standing::Settled => draft.frozen.push(cell),
-            Standing::Changing => draft.young.push(cell),
-            Standing::Over => draft.dropped.push(cell.1),
+            Standing::Frozen => draft.frozen.push(cell),
+            Standing::Young | Standing::Changing => draft.young.push(cell),
+            Standing::Vacant | Standing::Over => draft.dropped.push(cell.1),
         }
     }
 

@@ -15,7 +15,7 @@ use super::{Writer, conflict};
 use crate::adjacency::AdjacencyTable;
 use crate::memory::Write;
 use crate::page::{PageCore, TableName};
-use crate::version::{CLOSED, NEVER, claimed_by, contested, visible};
+use crate::version::{CLOSED, NEVER, Standing, TIMESTAMP_MAX, contested, visible};
 
 /// Edges of a deleted vertex that are loaded ahead together.
 const DELETE_GROUP: usize = 16;
@@ -92,7 +92,7 @@ impl Writer<'_> {
             // An edge that is over is in the way of no deletion. One that a running transaction has added and deleted again
             // is: that it could be added told the transaction that this vertex is there, and its place in the order may
             // come after the deletion.
-            let is_over = end != NEVER && claimed_by(end).is_none();
+            let is_over = Standing::of((begin, end), TIMESTAMP_MAX) == Standing::Over;
             return if is_over { Ok(false) } else { Err(conflict("added an edge to the vertex to be deleted")) };
         }
         if !visible(begin, end, &self.snapshot) {
