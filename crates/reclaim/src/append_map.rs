@@ -220,7 +220,7 @@ impl<V> AppendMap<V> {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
     use crate::accounting::Counted;

@@ -198,7 +198,7 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use std::collections::HashMap;
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -62,7 +62,7 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> ChunkedArray<T, K, BASE_LOG2> {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -40,10 +40,14 @@ struct Domain {
     slots: Mutex<Vec<ThreadSlot>>,
 }
 
-#[cfg(not(feature = "model"))]
+#[cfg(not(any(feature = "model", feature = "loom")))]
 static DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
 #[cfg(feature = "model")]
 shuttle::lazy_static! {
+    static ref DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
+}
+#[cfg(feature = "loom")]
+loom::lazy_static! {
     static ref DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
 }
 
@@ -59,8 +63,10 @@ impl Domain {
     }
 
     fn enter(&self, slot: &ThreadSlot) {
-        slot.store(self.epoch.load(Ordering::Acquire), Ordering::Relaxed);
-        // SeqCst: the slot is visible before anything is followed. Pairs with the fence in `oldest_pin`.
+        // Release: a reclaimer that reads this epoch also sees the end of the thread's last pin, and so may free what
+        // that pin protected.
+        slot.store(self.epoch.load(Ordering::Acquire), Ordering::Release);
+        // SeqCst: the slot is visible before the thread follows any pointer. Pairs with the fence in `oldest_pin`.
         fence(Ordering::SeqCst);
     }
 }
@@ -75,8 +81,9 @@ impl Drop for Local {
     fn drop(&mut self) {
         // A pin may outlive its thread's slot if it is kept in another thread-local. The slot then stays in the domain and
         // holds everything back for good: a leak, but sound.
-        // When a model fails, the domain is gone before its threads are. Asking for it would hide why the model failed.
-        let is_lost = cfg!(feature = "model") && std::thread::panicking();
+        // The domain is gone before its threads are when a shuttle model fails, and whenever a loom model ends. Asking for it
+        // would hide why the model failed.
+        let is_lost = cfg!(feature = "loom") || (cfg!(feature = "model") && std::thread::panicking());
         if self.depth.get() == 0 && !is_lost {
             DOMAIN.forget(&self.slot);
         }
@@ -183,7 +190,7 @@ pub fn wait_for_readers() {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
 

@@ -209,7 +209,7 @@ impl std::fmt::Debug for OnceCells {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
 

@@ -94,7 +94,7 @@ impl<T> std::fmt::Debug for RecordCell<T> {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
     use crate::epoch::{pin, wait_for_readers};
