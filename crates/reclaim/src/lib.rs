@@ -7,6 +7,7 @@
 //! | `epoch_cell` | boxes and arrays that are replaced while readers use them |
 //! | `record`, `pool` | records that are handed out by number, cleared, and used again |
 //! | `chunked`, `arena` | arrays that grow while readers use them; rows of entries whose memory is given back |
+//! | `ledger` | in debug builds: what pools and arenas have handed out |
 //! | `once`, `append_map` | arrays and maps that are made while readers use them, and then stay |
 //! | [`accounting`] | how these structures report their memory to their owner |
 //! | [`sync`] | the concurrency primitives, which model tests replace |
@@ -27,6 +28,7 @@ mod arena;
 mod chunked;
 pub mod epoch;
 mod epoch_cell;
+mod ledger;
 pub mod limbo;
 mod once;
 mod pool;
