@@ -34,7 +34,8 @@ use crate::cell::{Content, RawCell, undo};
 use crate::index::IdKey;
 use crate::memory::{BEHIND_WRITES, Backlog, ChunkedArray, Garbage, GarbageReport, Write};
 use crate::page::{
-    Closing, Cursor, Freezing, PageCore, PagePosition, TableName, Tablet, VertexPage, page_core, value_garbage,
+    Closing, Cursor, Freezing, PageCore, PagePosition, SlotPage, TableName, Tablet, VertexPage, page_core,
+    value_garbage,
 };
 use crate::store::{Slot, Store};
 use crate::version::{NEVER, Standing};
@@ -239,21 +240,14 @@ impl Store {
         // Begin is NEVER since the slot was given up.
         slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
         let label = u64::from(slot.core.label.0);
-        let (kind, cursors, bits, number, counter) = match element {
-            ElementId::Vertex(id) => {
-                (ElementKind::Vertex, &self.vertex_cursors, id.to_bits(), id.page(), &self.reclaimed.vertices)
-            }
-            ElementId::Edge(id) => {
-                (ElementKind::Edge, &slot.tablet.edge_cursors, id.to_bits(), id.page(), &self.reclaimed.edges)
-            }
+        let (kind, cursors, number, counter) = match element {
+            ElementId::Vertex(id) => (ElementKind::Vertex, &self.vertex_cursors, id.page(), &self.reclaimed.vertices),
+            ElementId::Edge(id) => (ElementKind::Edge, &slot.tablet.edge_cursors, id.page(), &self.reclaimed.edges),
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        let free = &cursors.ensure(label, &self.memory).free;
-        let page = PagePosition { number, tablet: slot.tablet.id };
-        match slot.core.is_used_up(slot.at) {
-            false => free.give(page, bits, |page| self.free_slots_of(kind, page)),
-            true => free.use_up(page, |page| self.free_slots_of(kind, page)),
-        }
+        let position = PagePosition { number, tablet: slot.tablet.id };
+        let page = SlotPage { kind, position, core: slot.core };
+        cursors.ensure(label, &self.memory).free.give(page, slot.at);
         slot.tablet.note_free_slots();
     }
 
@@ -449,9 +443,10 @@ impl Store {
             ElementKind::Edge => &tablet.edge_cursors,
         };
         let free = &cursors.ensure(u64::from(core.label.0), &self.memory).free;
-        // The pin first: a place that is on its way back then stays there, until the page is frozen or is not.
-        let page = PagePosition { number, tablet: tablet.id };
-        let Some(withdrawn) = free.withdraw(page, || core.count_free_slots(&pin)) else { return false };
+        // The pin first: an element that ends once the page is frozen does not give back its slot before the account
+        // knows that.
+        let page = SlotPage { kind, position: PagePosition { number, tablet: tablet.id }, core };
+        let Some(withdrawn) = free.withdraw(page, &pin) else { return false };
         let freezing = self.freeze_page(tablet, kind, number, oldest, withdrawn.slot_count());
         if freezing == Freezing::TooYoung {
             tablet.note_free_slots();

@@ -16,7 +16,7 @@ use crate::index::{IdKey, PropertyIndex};
 use crate::load::bulk::{Paged, Staged};
 use crate::load::image::chosen_id;
 use crate::load::pack::pack;
-use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, Tablet, VertexPage};
+use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, SlotPage, Tablet, VertexPage};
 use crate::store::{Store, edge, vertex};
 use crate::version::{BASE_TS, NEVER, Snapshot};
 
@@ -319,15 +319,12 @@ fn roomiest<P: Paged, G: Ord>(pages: &Placed<P>, group: impl Fn(TabletId, LabelS
     best
 }
 
-/// Gives the places of a page that have no element to new ones.
+/// Gives the slots of a page that have no element to the account of free slots.
 fn free_slots(name: PageName, core: &PageCore, cursor: &Cursor, tablet: &Tablet) {
-    let page = PagePosition { number: name.number as usize, tablet: name.tablet };
-    let none = |_| unreachable!("no page is frozen with free_slots before anybody has it");
+    let position = PagePosition { number: name.number as usize, tablet: name.tablet };
+    let page = SlotPage { kind: name.kind, position, core };
     for at in (0..core.used()).filter(|&at| !has_element(core, at)) {
-        match core.is_used_up(at) {
-            false => cursor.free.give(page, id_of(name.tablet, name.number, core, at).to_bits(), none),
-            true => cursor.free.use_up(page, none),
-        }
+        cursor.free.give(page, at);
         tablet.note_free_slots();
     }
 }
