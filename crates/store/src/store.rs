@@ -296,6 +296,15 @@ impl Store {
         }
     }
 
+    /// Where new elements of a kind and a label set go: in a tablet for edges, in all tablets for vertices.
+    pub(crate) fn cursor<'a>(&'a self, tablet: &'a Tablet, kind: ElementKind, label: LabelSetId) -> &'a Cursor {
+        let cursors = match kind {
+            ElementKind::Vertex => &self.vertex_cursors,
+            ElementKind::Edge => &tablet.edge_cursors,
+        };
+        cursors.ensure(u64::from(label.0), &self.memory)
+    }
+
     /// A page of the account of free slots.
     pub(crate) fn slot_page(&self, kind: ElementKind, position: PagePosition) -> SlotPage<'_> {
         let tablet = self.tablet(position.tablet).expect("a slot is in a tablet");

@@ -107,9 +107,9 @@ impl Store {
 
     /// How many slots were ever given to an element: pages are filled from the front.
     pub fn reserved_slots(&self) -> u64 {
-        let vertices = self.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| page.core.used()));
-        let edges = self.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| page.core.used()));
-        vertices.chain(edges).sum::<usize>() as u64
+        let cores = |kind| self.tablets.iter().flat_map(move |tablet| tablet.cores(kind));
+        let all = cores(ElementKind::Vertex).chain(cores(ElementKind::Edge));
+        all.map(|(_, core)| core.used()).sum::<usize>() as u64
     }
 
     /// How many of these are free for another one.
@@ -239,15 +239,14 @@ impl Store {
         let pin = epoch::pin();
         // Begin is NEVER since the slot was given up.
         slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
-        let label = u64::from(slot.core.label.0);
-        let (kind, cursors, number, counter) = match element {
-            ElementId::Vertex(id) => (ElementKind::Vertex, &self.vertex_cursors, id.page(), &self.reclaimed.vertices),
-            ElementId::Edge(id) => (ElementKind::Edge, &slot.tablet.edge_cursors, id.page(), &self.reclaimed.edges),
+        let (kind, number, counter) = match element {
+            ElementId::Vertex(id) => (ElementKind::Vertex, id.page(), &self.reclaimed.vertices),
+            ElementId::Edge(id) => (ElementKind::Edge, id.page(), &self.reclaimed.edges),
         };
         counter.fetch_add(1, Ordering::Relaxed);
         let position = PagePosition { number, tablet: slot.tablet.id };
         let page = SlotPage { kind, position, core: slot.core };
-        cursors.ensure(label, &self.memory).free.give(page, slot.at);
+        self.cursor(slot.tablet, kind, slot.core.label).free.give(page, slot.at);
         slot.tablet.note_free_slots();
     }
 
@@ -264,8 +263,8 @@ impl Store {
     pub(crate) fn give_page(&self, tablet: &Tablet, core: &PageCore, element: ElementId) {
         if core.is_full_for_good() && core.enlist() {
             let page = match element {
-                ElementId::Vertex(id) => (true, id.page() as u32),
-                ElementId::Edge(id) => (false, id.page() as u32),
+                ElementId::Vertex(id) => (ElementKind::Vertex, id.page() as u32),
+                ElementId::Edge(id) => (ElementKind::Edge, id.page() as u32),
             };
             tablet.tasks.lock().pages.push(page);
         }
@@ -366,13 +365,12 @@ impl Store {
         };
         let oldest = self.oldest_seen();
         let mut done = 0;
-        for &(is_vertices, number) in &pages {
-            let kind = if is_vertices { ElementKind::Vertex } else { ElementKind::Edge };
+        for &(kind, number) in &pages {
             let Some(core) = page_core(tablet, kind, number as usize) else { continue };
             core.delist();
             match self.freeze_page(tablet, kind, number as usize, oldest, 0) {
                 Freezing::Done => done += 1,
-                Freezing::TooYoung if core.enlist() => tablet.tasks.lock().pages.push((is_vertices, number)),
+                Freezing::TooYoung if core.enlist() => tablet.tasks.lock().pages.push((kind, number)),
                 Freezing::TooYoung => {}
                 Freezing::NotNow => tablet.note_free_slots(),
             }
@@ -412,10 +410,8 @@ impl Store {
     /// many. By who has the tablet's turn.
     pub(crate) fn freeze_with_free_slots(&self, tablet: &Tablet, oldest: u64, is_all: bool) -> usize {
         let mut done = 0;
-        for (kind, count) in [(ElementKind::Vertex, tablet.vertices.count()), (ElementKind::Edge, tablet.edges.count())]
-        {
-            for number in 0..count {
-                let Some(core) = page_core(tablet, kind, number) else { continue };
+        for kind in [ElementKind::Vertex, ElementKind::Edge] {
+            for (number, core) in tablet.cores(kind) {
                 if !core.has_versions() || !core.is_full_for_good() {
                     continue;
                 }
@@ -438,11 +434,7 @@ impl Store {
     ) -> bool {
         let (kind, number) = page;
         let pin = epoch::pin();
-        let cursors = match kind {
-            ElementKind::Vertex => &self.vertex_cursors,
-            ElementKind::Edge => &tablet.edge_cursors,
-        };
-        let free = &cursors.ensure(u64::from(core.label.0), &self.memory).free;
+        let free = &self.cursor(tablet, kind, core.label).free;
         // The pin first: an element that ends once the page is frozen does not give back its slot before the account
         // knows that.
         let page = SlotPage { kind, position: PagePosition { number, tablet: tablet.id }, core };

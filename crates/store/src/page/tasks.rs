@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use mangrove_graph::{Direction, LabelSetId, VertexId};
+use mangrove_graph::{Direction, ElementKind, LabelSetId, VertexId};
 
 /// An adjacency table of a tablet.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,8 @@ pub(crate) struct TableName {
 pub(crate) struct Tasks {
     /// Vertices that ended, or never began.
     pub(crate) vertices: Vec<VertexId>,
-    /// Pages (of vertices: true) with versions that may be frozen by now, each once.
-    pub(crate) pages: Vec<(bool, u32)>,
+    /// Pages with versions that may be frozen by now, each once, by kind and number.
+    pub(crate) pages: Vec<(ElementKind, u32)>,
     /// Adjacency tables that have become due for compaction, each once.
     pub(crate) tables: Vec<TableName>,
     /// Tables with a layout that compaction has replaced, in the order in which the layouts may go: when no

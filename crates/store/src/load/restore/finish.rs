@@ -217,25 +217,14 @@ impl Store {
 
     /// Enters the elements of a tablet into the id indexes, and gives its free places to whoever wants one.
     fn enter_elements(&self, tablet: &Tablet) -> Outcome {
-        for (number, page) in tablet.vertices.numbered() {
-            let name = PageName { tablet: tablet.id, kind: ElementKind::Vertex, number: number as u32 };
-            self.enter_page(name, tablet, &page.core, vertex)?;
-            free_slots(
-                name,
-                &page.core,
-                self.vertex_cursors.ensure(u64::from(page.core.label.0), &self.memory),
-                tablet,
-            );
-        }
-        for (number, page) in tablet.edges.numbered() {
-            let name = PageName { tablet: tablet.id, kind: ElementKind::Edge, number: number as u32 };
-            self.enter_page(name, tablet, &page.core, edge)?;
-            free_slots(
-                name,
-                &page.core,
-                tablet.edge_cursors.ensure(u64::from(page.core.label.0), &self.memory),
-                tablet,
-            );
+        for (kind, as_element) in
+            [(ElementKind::Vertex, vertex as fn(u64) -> ElementId), (ElementKind::Edge, edge as fn(u64) -> ElementId)]
+        {
+            for (number, core) in tablet.cores(kind) {
+                let name = PageName { tablet: tablet.id, kind, number: number as u32 };
+                self.enter_page(name, tablet, core, as_element)?;
+                free_slots(name, core, self.cursor(tablet, kind, core.label), tablet);
+            }
         }
         Ok(())
     }
