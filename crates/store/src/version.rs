@@ -276,7 +276,7 @@ impl Standing {
     }
 }
 
-/// The begin and end word of an element.
+/// The begin and end word of an element. Invariants: STORE-1, STORE-2, STORE-3.
 #[derive(Debug)]
 pub struct VersionPair {
     /// The begin word: since when the element exists.
