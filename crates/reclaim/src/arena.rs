@@ -4,16 +4,16 @@
 //! number    | chunk | entry LOG2 |          array of chunks ──▶ chunk ──▶ 2^LOG2 entries, or nothing
 //! ```
 //!
-//! A row is a number of consecutive entries of a chunk. Rows are cut from a chunk until the rest of it is too short. A row
-//! that comes back goes to a free list for its length. A chunk all of whose rows have come back is *empty*:
-//! [`Arena::give_back_chunks`] gives up its memory, and its number is used again before a new one is. So after a burst, an
-//! arena shrinks to the chunks that are not empty.
+//! A row is a number of consecutive entries of a chunk. Rows are cut from a chunk until the rest of it is too short. A
+//! row that comes back goes to a free list for its length. A chunk all of whose rows have come back is *empty*:
+//! [`Arena::give_back_chunks`] gives up its memory, and its number is used again before a new one is. So after a burst,
+//! an arena shrinks to the chunks that are not empty.
 //!
-//! - **RECLAIM-5.** Rows are handed out and taken back, and chunks are given up, under one lock. So no caller gets a row of
-//!   a chunk that is going away.
-//! - **RECLAIM-7.** A row is taken back a grace period after it was unlinked, so no pinned thread has its number. Only a
-//!   thread that loads ahead without reading may still touch an empty chunk. For its sake the chunk's memory goes through a
-//!   limbo, and entries are looked up under a pin.
+//! - **RECLAIM-5.** Rows are handed out and taken back, and chunks are given up, under one lock. So no caller gets a
+//!   row of a chunk that is going away.
+//! - **RECLAIM-7.** A row is taken back a grace period after it was unlinked, so no pinned thread has its number. Only
+//!   a thread that loads ahead without reading may still touch an empty chunk. For its sake the chunk's memory goes
+//!   through a limbo, and entries are looked up under a pin.
 //!
 //! An entry comes as its last owner left it, or as its default.
 //!

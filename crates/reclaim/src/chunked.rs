@@ -1,7 +1,7 @@
 //! Arrays that grow while readers use them.
 //!
-//! Chunk `k` of a [`ChunkedArray`] has `2^BASE_LOG2 << k` entries and is allocated when it is first written to. Entries never
-//! move, and are freed with the whole array. So a reader needs no lock: it may follow an index that was published
+//! Chunk `k` of a [`ChunkedArray`] has `2^BASE_LOG2 << k` entries and is allocated when it is first written to. Entries
+//! never move, and are freed with the whole array. So a reader needs no lock: it may follow an index that was published
 //! somewhere at any time after. What an entry *says* may change once the entry is used again (see `pool`).
 
 use std::sync::OnceLock;

@@ -1,8 +1,8 @@
 //! Epochs: when unlinked memory may be freed or used again.
 //!
 //! A thread *pins* itself while it follows published pointers and numbers. A pin lasts for one call of a view or of a
-//! writer, never for a transaction. Memory that is unlinked in the meantime is *retired* with a tag. It is released once
-//! every pin is younger than the tag. The process has one domain; each thread has one slot in it.
+//! writer, never for a transaction. Memory that is unlinked in the meantime is *retired* with a tag. It is released
+//! once every pin is younger than the tag. The process has one domain; each thread has one slot in it.
 //!
 //! ```text
 //! reader:    slot = epoch; fence ──▶ follow pointers ──▶ slot = 0
@@ -17,10 +17,15 @@
 //!
 //! - *The reclaimer saw the reader's slot as 0.* By the two SeqCst fences, the reader's loads come after the unlinking,
 //!   so the reader cannot have found the memory. (A pin that ended in between holds no reference.)
-//! - *The reclaimer saw an epoch above `t`.* The reader has then read an epoch that was written by the drawing of `t`, or
-//!   after it. The drawing is a read-modify-write that released the unlinking, so again the reader cannot have found it.
+//! - *The reclaimer saw an epoch above `t`.* The reader has then read an epoch that was written by the drawing of `t`,
+//!   or after it. The drawing is a read-modify-write that released the unlinking, so again the reader cannot have found
+//!   it.
 //!
-//! A slot with an older epoch than necessary only delays the release.
+//! Reads of a pin that has ended come before the freeing, too: every store to a slot is Release, that of the next pin's
+//! epoch included, and the reclaimer loads the slot with Acquire.
+//!
+//! A slot with an older epoch than necessary only delays the release. `tests/loom.rs` tries the protocol out under weak
+//! memory.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -79,10 +84,9 @@ struct Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // A pin may outlive its thread's slot if it is kept in another thread-local. The slot then stays in the domain and
-        // holds everything back for good: a leak, but sound.
-        // The domain is gone before its threads are when a shuttle model fails, and whenever a loom model ends. Asking for it
-        // would hide why the model failed.
+        // A pin may outlive its thread's slot if it is kept in another thread-local. The slot then stays in the domain
+        // and holds everything back for good: a leak, but sound. The domain is gone before its threads are when a
+        // shuttle model fails, and whenever a loom model ends. Asking for it would hide why the model failed.
         let is_lost = cfg!(feature = "loom") || (cfg!(feature = "model") && std::thread::panicking());
         if self.depth.get() == 0 && !is_lost {
             DOMAIN.forget(&self.slot);
@@ -94,7 +98,8 @@ thread_local! {
     static LOCAL: Local = Local { slot: DOMAIN.register(), depth: Cell::new(0) };
 }
 
-/// A guard: while it lives, no memory that its thread finds is released. Pins nest, and only the outermost costs a fence.
+/// A guard: while it lives, no memory that its thread finds is released. Pins nest, and only the outermost costs a
+/// fence.
 ///
 /// Invariant: RECLAIM-1. A pin stays on its thread.
 #[must_use = "what was found is protected only while the pin lives"]

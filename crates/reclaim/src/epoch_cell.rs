@@ -1,8 +1,9 @@
 //! Boxes and arrays that are replaced as a whole while readers use them.
 //!
-//! [`EpochCell`] holds a box or nothing; [`EpochSlice`] an array of a fixed length or nothing. A reader borrows the content
-//! under a [`Pin`], and the reference lives no longer than the pin. A writer that replaces the content gets the old one as
-//! [`Retired`] memory, and hands it to a [`crate::Limbo`], which keeps RECLAIM-3. So both types are safe to use.
+//! [`EpochCell`] holds a box or nothing; [`EpochSlice`] an array of a fixed length or nothing. A reader borrows the
+//! content under a [`Pin`], and the reference lives no longer than the pin. A writer that replaces the content gets the
+//! old one as [`Retired`] memory, and hands it to a [`crate::Limbo`], which keeps RECLAIM-3. So both types are safe to
+//! use.
 
 #![expect(unsafe_code, reason = "memory that is freed while readers come and go: RECLAIM-1 to RECLAIM-3")]
 

@@ -1,7 +1,7 @@
 //! What an allocator has handed out, so that handing out and taking back check each other.
 //!
-//! Debug builds keep one bit a number. Release builds keep nothing, and every call is empty. The memory is not reported to
-//! the allocator's owner, since no release build has it.
+//! Debug builds keep one bit a number. Release builds keep nothing, and every call is empty. The memory is not reported
+//! to the allocator's owner, since no release build has it.
 
 use std::ops::Range;
 

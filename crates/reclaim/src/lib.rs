@@ -13,9 +13,9 @@
 //! | [`sync`] | the concurrency primitives, which model tests replace |
 //! | [`mod@prefetch`], [`text`] | two instructions' worth of `unsafe` that have nowhere else to be |
 //!
-//! Not here: graphs, versions, transactions. Nearly all `unsafe` of Mangrove is in this crate, a leaf of it that Miri and
-//! the models can run on its own. All but two functions are safe to call: freeing retired memory, which is private, and
-//! [`RecordCell::clear`].
+//! Not here: graphs, versions, transactions. Nearly all `unsafe` of Mangrove is in this crate, a leaf of it that Miri
+//! and the models can run on its own. All but two functions are safe to call: freeing retired memory, which is private,
+//! and [`RecordCell::clear`].
 //!
 //! The invariants are RECLAIM-1 to RECLAIM-8, each in the header of the module that keeps it.
 

@@ -1,7 +1,7 @@
 //! Records handed out by number, and the numbers that came back.
 //!
-//! A [`Pool`] is a [`ChunkedArray`] of records with a [`FreeList`]. A record is given back to the pool a grace period after it
-//! was unlinked. So a number that a reader finds under a pin keeps its meaning for as long as the pin.
+//! A [`Pool`] is a [`ChunkedArray`] of records with a [`FreeList`]. A record is given back to the pool a grace period
+//! after it was unlinked. So a number that a reader finds under a pin keeps its meaning for as long as the pin.
 
 use std::sync::atomic::Ordering;
 

@@ -1,9 +1,9 @@
 //! The concurrency primitives of this crate and of those that stand on it, all from one place.
 //!
-//! Ordinarily they are those of std and `parking_lot`. With the feature `model` they are shuttle's, so that model tests of the
-//! crates above try out interleavings of the code that runs otherwise. With the feature `loom` they are loom's: the models of
-//! this crate (`tests/loom.rs`) try out what weak memory allows, too. State that only one thread uses at a time, or that
-//! all threads agree on at first use (`OnceLock`), is not replaced.
+//! Ordinarily they are those of std and `parking_lot`. With the feature `model` they are shuttle's, so that model tests
+//! of the crates above try out interleavings of the code that runs otherwise. With the feature `loom` they are loom's:
+//! the models of this crate (`tests/loom.rs`) try out what weak memory allows, too. State that only one thread uses at
+//! a time, or that all threads agree on at first use (`OnceLock`), is not replaced.
 
 #[cfg(all(feature = "model", feature = "loom"))]
 compile_error!("the features `model` and `loom` both replace the concurrency primitives: choose one of them");

@@ -5,8 +5,9 @@
 //! [`PREEMPTIONS`] forced switches, and every value that each atomic load may then return. It reports a data race, a
 //! failed assertion, and a deadlock.
 //!
-//! Memory that readers protect with a pin is a [`Tracked`] here. Its reads are atomic, and it is freed by an access that is
-//! not. So loom reports a read that comes before the writing or after the freeing, and one that is not ordered with them.
+//! Memory that readers protect with a pin is a [`Tracked`] here. Its reads are atomic, and it is freed by an access
+//! that is not. So loom reports a read that comes before the writing or after the freeing, and one that is not ordered
+//! with them.
 //!
 //! Loom is stricter than C11 in one respect and laxer in another: it takes a SeqCst load or store for an Acquire or a
 //! Release, and orders what comes before a SeqCst fence before what comes after a later SeqCst fence.

@@ -10,17 +10,17 @@
 //!
 //! The transaction number leads to the transaction's status in `txn`. In the store it is only a name.
 //!
-//! Two timestamps are special. [`BASE_TS`] is that of bulk-loaded elements, which every snapshot sees. [`NEVER`] is later
-//! than every snapshot. As an end word it means that no transaction has ended the version. As a begin word it means that
-//! the slot has no element: it was reserved and has not begun, or its transaction was rolled back.
+//! Two timestamps are special. [`BASE_TS`] is that of bulk-loaded elements, which every snapshot sees. [`NEVER`] is
+//! later than every snapshot. As an end word it means that no transaction has ended the version. As a begin word it
+//! means that the slot has no element: it was reserved and has not begun, or its transaction was rolled back.
 //!
 //! - **STORE-1.** A begin word goes NEVER → claim → timestamp (commit) or NEVER → claim → NEVER (rollback). Then it is
 //!   final until the slot is used again. An end word goes NEVER → claim → timestamp, or back to NEVER on rollback.
 //! - **STORE-2.** A claim is taken by compare-and-swap. Only the transaction that it names replaces it.
 //! - **STORE-3.** A commit timestamp replaces a claim only while the timestamp is greater than the begin timestamp of
-//!   every running snapshot (`txn`'s stable watermark), or after the commit was announced (`installing`). The claim of an
-//!   announced commit counts as its timestamp for every snapshot that is not older. So no answer changes when a claim
-//!   becomes a timestamp: readers load each word once, at any time, without a lock.
+//!   every running snapshot (`txn`'s stable watermark), or after the commit was announced (`installing`). The claim of
+//!   an announced commit counts as its timestamp for every snapshot that is not older. So no answer changes when a
+//!   claim becomes a timestamp: readers load each word once, at any time, without a lock.
 //! - **STORE-19.** Statements count from 1. A transaction's read sees its own writes of finished statements only, so a
 //!   step never meets what it is itself writing. Statement 0 means "finished before every running statement".
 //!
@@ -55,9 +55,9 @@ pub const STATEMENT_MAX: u16 = (1 << 12) - 1;
 
 /// Says what became of the transactions that claims belong to.
 pub trait ClaimStatus: Sync + std::fmt::Debug {
-    /// Returns true if the transaction has entered validation at a timestamp up to `read_ts` and was not aborted. `None`
-    /// if the transaction is over and its number names another one. Then the claim has been replaced, and the caller
-    /// reads the word again.
+    /// Returns true if the transaction has entered validation at a timestamp up to `read_ts` and was not aborted.
+    /// `None` if the transaction is over and its number names another one. Then the claim has been replaced, and the
+    /// caller reads the word again.
     fn has_happened(&self, txn: u64, read_ts: u64) -> Option<bool>;
 }
 
@@ -86,7 +86,8 @@ impl<'a> Watch<'a> {
         Watch { read_ts, status: Some(status), ..Watch::noticing() }
     }
 
-    /// Returns true if the read met a version that is newer than its begin timestamp, or a claim of another transaction.
+    /// Returns true if the read met a version that is newer than its begin timestamp, or a claim of another
+    /// transaction.
     pub fn met_newer(&self) -> bool {
         self.met.load(Ordering::Relaxed)
     }
@@ -200,8 +201,8 @@ pub fn happened(word: u64, snapshot: &Snapshot<'_>) -> bool {
 }
 
 /// Returns true if `word` has still happened, for a read that took a value because of it. A watched read may take a
-/// claim for one that has happened, and the claim may then be rolled back. In that case no transaction ever committed the
-/// value.
+/// claim for one that has happened, and the claim may then be rolled back. In that case no transaction ever committed
+/// the value.
 #[inline]
 pub(crate) fn still_happened(word: u64, snapshot: &Snapshot<'_>) -> bool {
     snapshot.watch.is_none() || happened(word, snapshot)
@@ -214,8 +215,8 @@ pub fn visible(begin: u64, end: u64, snapshot: &Snapshot<'_>) -> bool {
 }
 
 /// Returns true if a writer with this snapshot must give way to the transaction that wrote the word. That is so for a
-/// claim of another transaction, announced or not (`installing`), and for a commit after the snapshot. The first updater
-/// wins.
+/// claim of another transaction, announced or not (`installing`), and for a commit after the snapshot. The first
+/// updater wins.
 #[inline]
 pub fn contested(word: u64, snapshot: &Snapshot<'_>) -> bool {
     match claimed_by(word) {
@@ -234,8 +235,9 @@ pub(crate) fn happened_for_all(word: u64, oldest: u64) -> bool {
 
 /// What a version is to the snapshots from the oldest one on. Collectors decide by it alone what may be taken away.
 ///
-/// A version goes from `Vacant` through `Changing` and `Young` to `Frozen`, then through `Changing` to `Over`. A rollback
-/// takes it one step back. `Vacant`, `Frozen` and `Over` hold for every later snapshot, until a transaction claims a word.
+/// A version goes from `Vacant` through `Changing` and `Young` to `Frozen`, then through `Changing` to `Over`. A
+/// rollback takes it one step back. `Vacant`, `Frozen` and `Over` hold for every later snapshot, until a transaction
+/// claims a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Standing {
     /// There is no element, and none has ended: the slot is free, reserved, or its element was rolled back.

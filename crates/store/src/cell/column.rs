@@ -37,9 +37,9 @@
 //!   changes again: it is *superseded*.
 //!
 //! Readers take no latch. A reader of a sparse table asks at the end whether the table is still the column's, and
-//! begins again if it is not (`sparse_form` says why descriptors do not ask). The cells of a superseded table stay as they were, but the undo records that they name go
-//! on changing: a rollback may have made one true after it took the value back elsewhere. So the protocol above is the
-//! same in both forms.
+//! begins again if it is not (`sparse_form` says why descriptors do not ask). The cells of a superseded table stay as
+//! they were, but the undo records that they name go on changing: a rollback may have made one true after it took the
+//! value back elsewhere. So the protocol above is the same in both forms.
 //!
 //! A value in place may be overwritten without a record while only one statement can see it: the head's record or the
 //! element itself is that statement's own.

@@ -76,8 +76,8 @@ impl SparseForm {
         self.table.get(pin).map_or(0, SparseCells::bytes)
     }
 
-    /// The cell of a slot, which is made if it is missing. If the page's `slots` are to be dense, it returns the table that
-    /// the dense form takes over, if there is one. The caller holds the latch and has found no dense form.
+    /// The cell of a slot, which is made if it is missing. If the page's `slots` are to be dense, it returns the table
+    /// that the dense form takes over, if there is one. The caller holds the latch and has found no dense form.
     pub(crate) fn find_or_make<'p>(
         &'p self,
         at: usize,

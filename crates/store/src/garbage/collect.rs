@@ -1,11 +1,11 @@
 //! Collection: what finished transactions left becomes free records, free slots and frozen pages.
 //!
-//! A committer collects most of it after its own commit ([`Store::sweep`]): it cuts off older versions, takes apart edges
-//! that ended, and gives back what has left limbo. The rest waits for a collector ([`Store::collect`]). A collector also
-//! works off the logs of committers that do not come again.
+//! A committer collects most of it after its own commit ([`Store::sweep`]): it cuts off older versions, takes apart
+//! edges that ended, and gives back what has left limbo. The rest waits for a collector ([`Store::collect`]). A
+//! collector also works off the logs of committers that do not come again.
 //!
-//! Collection looks at the state that it finds, and takes a log only as a hint where to look. So a log that is worked off
-//! twice, late, or after its element's slot has another element does no harm.
+//! Collection looks at the state that it finds, and takes a log only as a hint where to look. So a log that is worked
+//! off twice, late, or after its element's slot has another element does no harm.
 //!
 //! Any number of threads cut versions and take edges apart. Vertices, pages and tables of a tablet are the work of one
 //! thread at a time, the holder of the tablet's `turn`. Readers and writers never wait for a collection, except for the
@@ -22,9 +22,9 @@
 //! | slot of a vertex | emptying its lists and clearing its columns | a grace period later |
 //! | slot of an edge | removing its cells from two lists and clearing its columns: three references (STORE-18) | a grace period after the last |
 //!
-//! An element's begin word becomes `NEVER` when its element is taken apart. Its end word becomes `NEVER` only when its slot
-//! is given back. Otherwise a reader that loads the old begin word and the new end word would see an element that does
-//! not exist.
+//! An element's begin word becomes `NEVER` when its element is taken apart. Its end word becomes `NEVER` only when its
+//! slot is given back. Otherwise a reader that loads the old begin word and the new end word would see an element that
+//! does not exist.
 
 #![expect(unsafe_code, reason = "clears records of the value region when their grace period is over")]
 
@@ -127,16 +127,16 @@ impl Store {
         self.queue.len_about()
     }
 
-    /// Returns true if a collector is worth its while: tablets were given enough tasks since the last round, or committers
-    /// do not keep up with their own writes.
+    /// Returns true if a collector is worth its while: tablets were given enough tasks since the last round, or
+    /// committers do not keep up with their own writes.
     pub fn is_collector_wanted(&self) -> bool {
         self.tasks_given.load(Ordering::Relaxed) >= TASKS_WORTH || self.queue.len_about() >= BEHIND_WRITES
     }
 
     // --- Rounds -------------------------------------------------------------------------------------
 
-    /// Collects after the calling committer: works off the logs that it has handed over and that every snapshot has passed,
-    /// and gives back some of what has left limbo. The oldest snapshot reads at `oldest`.
+    /// Collects after the calling committer: works off the logs that it has handed over and that every snapshot has
+    /// passed, and gives back some of what has left limbo. The oldest snapshot reads at `oldest`.
     pub fn sweep(&self, oldest: u64) {
         let oldest = self.note_oldest(oldest);
         let writes = self.queue.take_own(oldest, &self.memory);
@@ -144,9 +144,9 @@ impl Store {
         self.release(WRITES_A_PIN);
     }
 
-    /// One round of a collector: gives back what has left limbo, works off about `limit` writes of the queue, and then the
-    /// tasks of every tablet that has a batch of them. With `all`, it works off the tasks of every tablet. Returns how many
-    /// writes, tasks and things from limbo it worked off: 0 if nothing more can be done now.
+    /// One round of a collector: gives back what has left limbo, works off about `limit` writes of the queue, and then
+    /// the tasks of every tablet that has a batch of them. With `all`, it works off the tasks of every tablet. Returns
+    /// how many writes, tasks and things from limbo it worked off: 0 if nothing more can be done now.
     pub fn collect(&self, running: &dyn RunningTransactions, limit: usize, all: bool) -> usize {
         let oldest = self.note_oldest(running.oldest_snapshot());
         self.tasks_given.store(0, Ordering::Relaxed);
@@ -178,14 +178,14 @@ impl Store {
         count
     }
 
-    /// Notes a timestamp of the oldest snapshot, and returns the greatest that was noted. What was true once stays true,
-    /// although a transaction that is just beginning may make a later look return an earlier timestamp.
+    /// Notes a timestamp of the oldest snapshot, and returns the greatest that was noted. What was true once stays
+    /// true, although a transaction that is just beginning may make a later look return an earlier timestamp.
     fn note_oldest(&self, oldest: u64) -> u64 {
         self.oldest_seen.fetch_max(oldest, Ordering::SeqCst).max(oldest)
     }
 
-    /// The greatest timestamp of the oldest snapshot that was noted. A caller that has taken tasks before gets at least the
-    /// timestamp that the tasks were given at.
+    /// The greatest timestamp of the oldest snapshot that was noted. A caller that has taken tasks before gets at least
+    /// the timestamp that the tasks were given at.
     fn oldest_seen(&self) -> u64 {
         self.oldest_seen.load(Ordering::SeqCst)
     }
@@ -262,8 +262,8 @@ impl Store {
         self.tasks_given.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lists the page of an element that has begun, if the page may be frozen then. A hint: a collector that looks at the
-    /// page while the element begins may miss it, and then the next element lists the page again.
+    /// Lists the page of an element that has begun, if the page may be frozen then. A hint: a collector that looks at
+    /// the page while the element begins may miss it, and then the next element lists the page again.
     pub(crate) fn give_page(&self, tablet: &Tablet, core: &PageCore, element: ElementId) {
         if core.is_full_for_good() && core.enlist() {
             let page = match element {
@@ -335,8 +335,8 @@ impl Store {
         self.drop_values(element, &slot, key, first, garbage);
     }
 
-    /// Adds to the garbage the values of the undo records in `garbage[first..]`, which were cut off, and takes them out of
-    /// the indexes.
+    /// Adds to the garbage the values of the undo records in `garbage[first..]`, which were cut off, and takes them out
+    /// of the indexes.
     fn drop_values(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, first: usize, garbage: &mut Vec<Garbage>) {
         for at in first..garbage.len() {
             let Garbage::Undo { record, .. } = garbage[at] else { continue };
@@ -348,7 +348,8 @@ impl Store {
         }
     }
 
-    /// Takes the entries of a value that left a cell out of the indexes, unless another version of the cell has the value.
+    /// Takes the entries of a value that left a cell out of the indexes, unless another version of the cell has the
+    /// value.
     pub(crate) fn forget_value(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, cell: RawCell) {
         if let ElementId::Vertex(id) = element
             && !self.indexes.load().is_empty()
@@ -412,8 +413,8 @@ impl Store {
         freezing.unwrap_or(Freezing::NotNow)
     }
 
-    /// Freezes pages in spite of their free slots: with `is_all` all pages that have version words, otherwise those that were
-    /// left alone since the last call. Returns how many. The caller has the tablet's turn.
+    /// Freezes pages in spite of their free slots: with `is_all` all pages that have version words, otherwise those
+    /// that were left alone since the last call. Returns how many. The caller has the tablet's turn.
     pub(crate) fn freeze_with_free_slots(&self, tablet: &Tablet, oldest: u64, is_all: bool) -> usize {
         let mut done = 0;
         for kind in [ElementKind::Vertex, ElementKind::Edge] {
@@ -488,8 +489,8 @@ impl Store {
         }
     }
 
-    /// The slot of an element that was handed over because no snapshot sees it. `None` if another element has the slot by
-    /// now.
+    /// The slot of an element that was handed over because no snapshot sees it. `None` if another element has the slot
+    /// by now.
     fn unseen_slot(&self, element: ElementId, oldest: u64) -> Option<Slot<'_>> {
         let slot = self.slot(element)?;
         let standing = Standing::of(slot.core.version(slot.at), oldest);
@@ -497,7 +498,8 @@ impl Store {
         standing.is_unseen().then_some(slot)
     }
 
-    /// Takes an element apart that no snapshot sees: its id, its index entries, and its values with their older versions.
+    /// Takes an element apart that no snapshot sees: its id, its index entries, and its values with their older
+    /// versions.
     fn take_apart(&self, element: ElementId, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
         let pin = epoch::pin();
         slot.core.versions(&pin, &self.memory)[slot.at].begin.store(NEVER, Ordering::Release);

@@ -1,22 +1,23 @@
 //! Compaction: lists become packed runs again, without tails and dead cells.
 //!
-//! One table at a time (a page's vertices, one direction, one edge label set), by the thread that has the tablet's turn:
+//! One table at a time (a page's vertices, one direction, one edge label set), by the thread that has the tablet's
+//! turn:
 //!
-//! 1. *Look*: every list is read without a latch. A list that is no clean run gets the compaction bit first. The edges of
-//!    its tail are asked for their versions, and of the packed edges those that may have ended (`adjacency::ended`).
+//! 1. *Look*: every list is read without a latch. A list that is no clean run gets the compaction bit first. The edges
+//!    of its tail are asked for their versions, and of the packed edges those that may have ended (`adjacency::ended`).
 //!    Edges that are frozen ([`Standing`]) go into the list's new run. Cells of edges that are over are dropped. The
 //!    rest, which is young or changing, goes into a new, short tail.
 //! 2. *Build*: the runs become a new block of the table, under the next layout version.
 //! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch if there is a header.
-//!    Cells that were added to a list since it was looked at go into the new list's tail. A list that became dirty stays
-//!    dirty.
+//!    Cells that were added to a list since it was looked at go into the new list's tail. A list that became dirty
+//!    stays dirty.
 //! 4. *Remember*: what was replaced stays readable as the table's previous layout, until every transaction has ended
 //!    that may have a cursor inside one of the lists. Then its records are given up, and the cells that were dropped
 //!    count as gone.
 //!
-//! Why a clean run is right (STORE-13). Suppose that a run holds an edge whose end a transaction claims. Compaction set the
-//! bit, passed a SeqCst fence, then read the end word. The claimer claimed, passed a fence, then read the descriptor
-//! (`AdjacencyTable::mark_ended`). If compaction did not see the claim, there are two cases:
+//! Why a clean run is right (STORE-13). Suppose that a run holds an edge whose end a transaction claims. Compaction set
+//! the bit, passed a SeqCst fence, then read the end word. The claimer claimed, passed a fence, then read the
+//! descriptor (`AdjacencyTable::mark_ended`). If compaction did not see the claim, there are two cases:
 //!
 //! - The claimer sees the bit and takes it away. Then the new list is made dirty, too.
 //! - The claimer sees the new descriptor, and marks that one.
@@ -24,13 +25,13 @@
 //! A clean run without a header has no bit. There the claimer makes the descriptor itself dirty, and one of the two
 //! exchanges fails.
 //!
-//! A table is compacted again only when its previous layout is gone, so it has at most two layouts at a time (STORE-17).
-//! Every compaction takes a layout version of its own; `adjacency` says how cursors use it.
+//! A table is compacted again only when its previous layout is gone, so it has at most two layouts at a time
+//! (STORE-17). Every compaction takes a layout version of its own; `adjacency` says how cursors use it.
 //!
-//! [`Effort`] says which tables are compacted, and when. A table counts the cells that were appended to it and the ends of
-//! its edges ([`Changes`]). The writer whose change makes it *due* lists it in its tablet. So under load no thread walks
-//! the graph to find work, every table has a bounded part of it waiting, and every change costs the same share of a
-//! rewrite. Tables that never become due are found by a walk, once they are left alone.
+//! [`Effort`] says which tables are compacted, and when. A table counts the cells that were appended to it and the ends
+//! of its edges ([`Changes`]). The writer whose change makes it *due* lists it in its tablet. So under load no thread
+//! walks the graph to find work, every table has a bounded part of it waiting, and every change costs the same share of
+//! a rewrite. Tables that never become due are found by a walk, once they are left alone.
 //!
 //! [`Changes`]: crate::adjacency::Changes
 
@@ -49,8 +50,8 @@ use crate::version::Standing;
 
 /// Which tables are compacted.
 ///
-/// A scan of a table with 1 % dirty lists takes about 1.1 times as long as that of a clean table, with 10 % twice as long.
-/// Rewriting a table takes about as long as scanning it five times.
+/// A scan of a table with 1 % dirty lists takes about 1.1 times as long as that of a clean table, with 10 % twice as
+/// long. Rewriting a table takes about as long as scanning it five times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
     /// Every table with a change.
@@ -63,8 +64,8 @@ pub enum Effort {
 
 /// A table that is left alone is compacted from so many changes on a hundred lists.
 const QUIET_PERCENT: u64 = 1;
-/// A long list is packed again when one cell in this many is in its tail or has ended. So every edge is rewritten at most
-/// about eight times while the list grows.
+/// A long list is packed again when one cell in this many is in its tail or has ended. So every edge is rewritten at
+/// most about eight times while the list grows.
 const LONG_LIST_PART: u64 = 8;
 
 /// A list that was looked at. Ranges are of the arrays of the same name in [`Draft`].
@@ -281,8 +282,8 @@ impl Compaction<'_> {
             self.prefetch(&draft.slots[group.clone()], &suspects, pin);
             group.for_each(|nth| self.look(draft.slots[nth], version, effort, &suspects, draft, pin));
         }
-        // A compaction with `Effort::All` has to find the table. All these lists count as one change, so that they do not
-        // make the table due.
+        // A compaction with `Effort::All` has to find the table. All these lists count as one change, so that they do
+        // not make the table due.
         table.changes.keep(u32::from(draft.is_some_left));
         if draft.looked.is_empty() {
             suspects.give_back();

@@ -12,13 +12,13 @@
 //! Opening a frozen page costs version words for all its slots, so it has to be worth it. A slot whose generations are
 //! *used up* is never handed out; it is counted, so that its page can be frozen.
 //!
-//! A page knows which of its slots have no element: by its version words, or by its set of free slots while it is frozen.
-//! The account knows which of those are free, that is, have no owner either. Only this module compares the two, so every
-//! slot that loses its element or its owner is given back here ([`FreeSlots::give`]), whether it can be used again or
-//! not. A slot that is given back nowhere keeps its page from ever being frozen.
+//! A page knows which of its slots have no element: by its version words, or by its set of free slots while it is
+//! frozen. The account knows which of those are free, that is, have no owner either. Only this module compares the two,
+//! so every slot that loses its element or its owner is given back here ([`FreeSlots::give`]), whether it can be used
+//! again or not. A slot that is given back nowhere keeps its page from ever being frozen.
 //!
-//! - **STORE-25.** A page's free slots are listed, or used up, or the page is frozen and they are in its set. Those of a
-//!   withdrawn page are none of these until the collector puts them back. The account changes under one lock.
+//! - **STORE-25.** A page's free slots are listed, or used up, or the page is frozen and they are in its set. Those of
+//!   a withdrawn page are none of these until the collector puts them back. The account changes under one lock.
 //! - A collector withdraws a page's slots only if they are all its slots without an element (STORE-24). So no
 //!   transaction owns a slot there that was handed out and has no element yet.
 
@@ -126,8 +126,8 @@ impl Lists {
         self.takeable += listed.len() - before;
     }
 
-    /// Lists the free slots of a page, if the page was frozen. `ids` gives the last ids of its free slots that are not used
-    /// up.
+    /// Lists the free slots of a page, if the page was frozen. `ids` gives the last ids of its free slots that are not
+    /// used up.
     fn open(&mut self, page: PagePosition, ids: impl FnOnce(PagePosition) -> Vec<u64>) {
         let free_slots = self.unfreeze(page);
         if free_slots > 0 {
@@ -155,7 +155,8 @@ impl FreeSlots {
         self.take_id(|page| find(page).frozen_ids())
     }
 
-    /// Gives back a slot that has neither an element nor an owner. A slot whose generations are used up is only counted.
+    /// Gives back a slot that has neither an element nor an owner. A slot whose generations are used up is only
+    /// counted.
     pub(crate) fn give(&self, page: SlotPage<'_>, at: usize) {
         assert!(at < page.core.used(), "slot {at} of {:?} was never handed out", page.position);
         debug_assert!(page.core.is_vacant(at), "slot {at} of {:?} is given back with an element", page.position);
@@ -165,8 +166,8 @@ impl FreeSlots {
         }
     }
 
-    /// Withdraws the free slots of a page, if they are all its slots without an element. By a collector that is about to
-    /// freeze the page.
+    /// Withdraws the free slots of a page, if they are all its slots without an element. By a collector that is about
+    /// to freeze the page.
     pub(crate) fn withdraw(&self, page: SlotPage<'_>, pin: &Pin) -> Option<Withdrawn> {
         self.withdraw_if(page.position, || page.core.count_free_slots(pin))
     }

@@ -1,9 +1,9 @@
 //! Announced commits: large commits whose claims are being finalized while snapshots already see them.
 //!
-//! Commits become visible in the order of their timestamps. So every commit after a transaction of a million writes would
-//! wait until the last of these writes is finalized. Instead, a large commit is *announced* here, with the number and the
-//! timestamp of its transaction. Then the watermark may pass it, and its claims are finalized afterwards. A snapshot
-//! from its timestamp on that meets one of its claims takes the claim for the timestamp
+//! Commits become visible in the order of their timestamps. So every commit after a transaction of a million writes
+//! would wait until the last of these writes is finalized. Instead, a large commit is *announced* here, with the number
+//! and the timestamp of its transaction. Then the watermark may pass it, and its claims are finalized afterwards. A
+//! snapshot from its timestamp on that meets one of its claims takes the claim for the timestamp
 //! ([`crate::version::happened`]).
 //!
 //! ```text
@@ -12,12 +12,13 @@
 //!
 //! - **STORE-27.** A commit is announced before the watermark passes its timestamp. So a snapshot that sees the commit
 //!   finds the announcement.
-//! - **STORE-28.** An announcement stays for a grace period after the last finalization. So a reader that loaded a claim
-//!   under its pin finds the announcement when it looks the claim up.
+//! - **STORE-28.** An announcement stays for a grace period after the last finalization. So a reader that loaded a
+//!   claim under its pin finds the announcement when it looks the claim up.
 //! - **STORE-29.** Until the last finalization, the transaction counts as running. So nothing that it has written or
 //!   replaced is collected, and no other transaction gets its number.
-//! - **STORE-30.** A writer gives way to an announced claim as to any other claim ([`crate::version::contested`]), even if
-//!   its snapshot sees the commit. So no version is built on a claim, and a rollback never meets another transaction's.
+//! - **STORE-30.** A writer gives way to an announced claim as to any other claim ([`crate::version::contested`]), even
+//!   if its snapshot sees the commit. So no version is built on a claim, and a rollback never meets another
+//!   transaction's.
 //!
 //! If all entries are taken, a large commit finalizes its claims first and becomes visible afterwards, as a small one
 //! does.
@@ -57,12 +58,12 @@ pub(crate) struct Installing {
 }
 
 impl Installing {
-    /// Returns true if a transaction is announced with a timestamp up to `begin_ts`. The caller has loaded a claim of the
-    /// transaction under a pin that it still holds.
+    /// Returns true if a transaction is announced with a timestamp up to `begin_ts`. The caller has loaded a claim of
+    /// the transaction under a pin that it still holds.
     #[cold]
     pub(crate) fn has_committed(&self, txn: u64, begin_ts: u64) -> bool {
-        // Relaxed, here and for the timestamp. A snapshot from the timestamp on has read a watermark that was moved after
-        // the announcement (STORE-27). For an older snapshot the answer is no, whatever it finds.
+        // Relaxed, here and for the timestamp. A snapshot from the timestamp on has read a watermark that was moved
+        // after the announcement (STORE-27). For an older snapshot the answer is no, whatever it finds.
         if self.count.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -95,11 +96,11 @@ impl Installing {
         }
     }
 
-    /// Returns true if every commit that a snapshot taken before this call sees is finalized. For some time after that, it
-    /// may return false.
+    /// Returns true if every commit that a snapshot taken before this call sees is finalized. For some time after that,
+    /// it may return false.
     pub(crate) fn is_idle(&self) -> bool {
-        // Acquire: its partner is in `free_entries`. A commit that the snapshot sees was announced before the snapshot was
-        // taken (STORE-27).
+        // Acquire: its partner is in `free_entries`. A commit that the snapshot sees was announced before the snapshot
+        // was taken (STORE-27).
         self.count.load(Ordering::Acquire) == 0
     }
 
