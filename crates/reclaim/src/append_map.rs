@@ -1,7 +1,7 @@
 //! A small map from numbers to values that only grows.
 //!
-//! Most maps have a handful of entries, so a walk over four entries inside the owner beats a hash table and needs no lock.
-//! Some have hundreds: from the fifth entry on, a map has an *index*, a table of positions in open addressing.
+//! Most maps have a handful of entries, so a walk over four entries inside the owner beats a hash table and needs no
+//! lock. Some have hundreds: from the fifth entry on, a map has an *index*, a table of positions in open addressing.
 //!
 //! ```text
 //! entries   first: 4 inline | chunks of 4, 8, 16, .. on the heap        position ──▶ (key, value)
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! - **RECLAIM-8.** Entries fill in order, and each is set once. So positions are stable, and callers may keep them.
-//! - Two threads that add the same key meet at the first empty inline entry, where one of them wins, or at the lock of the
-//!   other entries. So a key is never there twice. Readers take no lock.
+//! - Two threads that add the same key meet at the first empty inline entry, where one of them wins, or at the lock of
+//!   the other entries. So a key is never there twice. Readers take no lock.
 //! - A level of the index holds every key that was there when the next level was made. A reader that still uses an old
 //!   level came before the keys that it lacks. Old levels stay: together they are smaller than the newest.
 
@@ -170,8 +170,8 @@ impl<V> AppendMap<V> {
         first.chain(self.rest.get().into_iter().flat_map(|rest| rest.iter())).map(|(key, value)| (*key, value))
     }
 
-    /// Calls `each` with position, key and value of each entry, in order, until it returns false. Returns true if it never
-    /// did. For hot paths, where the iterator does not compile to a plain loop.
+    /// Calls `each` with position, key and value of each entry, in order, until it returns false. Returns true if it
+    /// never did. For hot paths, where the iterator does not compile to a plain loop.
     #[inline]
     pub fn each_while<'a>(&'a self, mut each: impl FnMut(u32, u32, &'a V) -> bool) -> bool {
         let mut position = 0;
@@ -220,7 +220,7 @@ impl<V> AppendMap<V> {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
     use crate::accounting::Counted;

@@ -1,8 +1,8 @@
 //! Limbo: unlinked things that wait until no reader can hold them.
 //!
-//! A writer or a collector hands in a bag of things, and the limbo draws a tag when it closes the bag. Bags leave in the
-//! order of their tags, when RECLAIM-3 allows it. The limbo frees memory itself. A thing that is a name, such as the number
-//! of a record, goes back to its owner: the limbo only says when.
+//! A writer or a collector hands in a bag of things, and the limbo draws a tag when it closes the bag. Bags leave in
+//! the order of their tags, when RECLAIM-3 allows it. The limbo frees memory itself. A thing that is a name, such as
+//! the number of a record, goes back to its owner: the limbo only says when.
 //!
 //! A limbo that is dropped hands memory that readers may still hold to a list of the process, which every limbo works
 //! off. (Those are readers of other structures; its own cannot be borrowed any more.)
@@ -21,8 +21,8 @@ pub trait Unlinked: From<Retired> {
     fn into_memory(self) -> Result<Retired, Self>;
 }
 
-/// Things in a bag at most. A caller that releases a little takes about one bag, so that a committer is not held up by the
-/// garbage of another committer or of a compaction.
+/// Things in a bag at most. A caller that releases a little takes about one bag, so that a committer is not held up by
+/// the garbage of another committer or of a compaction.
 const BAG_MAX: usize = 1_024;
 
 /// Things unlinked before `tag` was drawn.

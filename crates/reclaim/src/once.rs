@@ -1,11 +1,11 @@
 //! Arrays that are made once, while readers use them, and then stay. Each is one thin pointer away.
 //!
-//! An owner may have tens of thousands of these, most of which never get an array, so a missing array has to be small. A
-//! reader asks first whether the array exists, so that has to be one load and one branch that is predicted well. A
+//! An owner may have tens of thousands of these, most of which never get an array, so a missing array has to be small.
+//! A reader asks first whether the array exists, so that has to be one load and one branch that is predicted well. A
 //! `OnceLock<Box<[T]>>` would be three words and two loads.
 //!
-//! - **RECLAIM-4.** A pointer is null, or that of a complete array of `len` entries. It changes once, by compare-and-swap,
-//!   and the array is freed with its owner.
+//! - **RECLAIM-4.** A pointer is null, or that of a complete array of `len` entries. It changes once, by
+//!   compare-and-swap, and the array is freed with its owner.
 
 #![expect(unsafe_code, reason = "thin pointers to arrays whose length is kept beside them")]
 
@@ -209,7 +209,7 @@ impl std::fmt::Debug for OnceCells {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
 

@@ -1,12 +1,13 @@
 //! Records handed out by number, and the numbers that came back.
 //!
-//! A [`Pool`] is a [`ChunkedArray`] of records with a [`FreeList`]. A record is given back to the pool a grace period after it
-//! was unlinked. So a number that a reader finds under a pin keeps its meaning for as long as the pin.
+//! A [`Pool`] is a [`ChunkedArray`] of records with a [`FreeList`]. A record is given back to the pool a grace period
+//! after it was unlinked. So a number that a reader finds under a pin keeps its meaning for as long as the pin.
 
 use std::sync::atomic::Ordering;
 
 use crate::accounting::Accounting;
 use crate::chunked::ChunkedArray;
+use crate::ledger::Ledger;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex};
 
 /// A list of numbers that may be given out again.
@@ -26,14 +27,18 @@ impl FreeList {
             return None;
         }
         let mut numbers = self.numbers.lock();
+        debug_assert_eq!(self.len.load(Ordering::Relaxed), numbers.len(), "the length is that of the list");
         let number = numbers.pop()?;
         self.len.store(numbers.len(), Ordering::Relaxed);
+        debug_assert_ne!(numbers.last(), Some(&number), "number {number} is in the list twice");
         Some((number, numbers.last().copied()))
     }
 
     /// Puts a number back.
     pub fn give(&self, number: u64) {
         let mut numbers = self.numbers.lock();
+        debug_assert_eq!(self.len.load(Ordering::Relaxed), numbers.len(), "the length is that of the list");
+        debug_assert_ne!(numbers.last(), Some(&number), "number {number} is put back twice");
         numbers.push(number);
         self.len.store(numbers.len(), Ordering::Relaxed);
     }
@@ -52,12 +57,32 @@ pub struct Pool<T, K, const BASE_LOG2: u32> {
     entries: ChunkedArray<T, K, BASE_LOG2>,
     next: AtomicU64,
     free: FreeList,
+    /// A lock of debug builds; it is never held while another thread may have to run.
+    #[cfg(debug_assertions)]
+    ledger: parking_lot::Mutex<Ledger>,
 }
 
 impl<T: Default, K: Copy, const BASE_LOG2: u32> Pool<T, K, BASE_LOG2> {
     /// A pool without records.
     pub fn new(kind: K) -> Self {
-        Pool { entries: ChunkedArray::new(kind), next: AtomicU64::new(1), free: FreeList::default() }
+        Pool {
+            entries: ChunkedArray::new(kind),
+            next: AtomicU64::new(1),
+            free: FreeList::default(),
+            #[cfg(debug_assertions)]
+            ledger: parking_lot::Mutex::default(),
+        }
+    }
+
+    /// Checks a number at its way out or back, against what the other way has noted.
+    #[inline]
+    fn check(&self, index: u64, note: impl FnOnce(&mut Ledger, u64)) {
+        debug_assert_ne!(index, 0, "number 0 stands for no record");
+        debug_assert!(index < self.next.load(Ordering::Relaxed), "record {index} was never handed out");
+        #[cfg(debug_assertions)]
+        note(&mut self.ledger.lock(), index);
+        #[cfg(not(debug_assertions))]
+        let _ = (index, note);
     }
 
     /// Hands out a record and its number. A record that is used again is as its last owner left it.
@@ -65,8 +90,10 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> Pool<T, K, BASE_LOG2> {
         let Some((index, next)) = self.free.take() else {
             // Relaxed: the number is private until its owner publishes it.
             let index = self.next.fetch_add(1, Ordering::Relaxed);
+            self.check(index, |ledger, index| ledger.hand_out(index..index + 1));
             return (index, self.entries.ensure(index, memory));
         };
+        self.check(index, |ledger, index| ledger.hand_out(index..index + 1));
         // A record that came back was last touched long ago or by another core, so the next one is loaded ahead.
         if let Some(next) = next.and_then(|next| self.entries.get(next)) {
             crate::prefetch::prefetch(next);
@@ -76,7 +103,7 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> Pool<T, K, BASE_LOG2> {
 
     /// Takes a number back, a grace period after it was unlinked.
     pub fn free(&self, index: u64) {
-        debug_assert!(index != 0 && index < self.next.load(Ordering::Relaxed), "record {index} was never given out");
+        self.check(index, |ledger, index| ledger.take_back(index..index + 1));
         self.free.give(index);
     }
 

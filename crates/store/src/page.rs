@@ -24,7 +24,7 @@ mod vertex_page;
 
 pub(crate) use self::core::{PAGE_SLOTS, PageCore};
 pub(crate) use self::edge_page::EdgePage;
-pub(crate) use self::free_slots::{FreeSlots, PagePosition};
+pub(crate) use self::free_slots::{FreeSlots, PagePosition, SlotPage};
 pub(crate) use self::freeze::{Closing, Freezing};
 pub use self::name::PageName;
 pub use self::slot_set::SlotSet;

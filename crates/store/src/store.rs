@@ -12,14 +12,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
 use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
-use mangrove_reclaim::epoch;
 use parking_lot::Mutex;
 
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
 use crate::index::{IdIndex, IdKey, PropertyIndex};
 use crate::memory::{ChunkedArray, Limbo, Memory, MemoryReport, Queue, Reclaimed, RecordKind, Space};
-use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotSet, Tablet, VertexPage, page_core};
+use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core};
 use crate::schema::Schema;
 use crate::sizes::StoreSizes;
 use crate::version::Snapshot;
@@ -268,10 +267,11 @@ impl Store {
     /// Reserves a slot for a new vertex: a free slot, or the next one of the page that is being filled.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.free_slots_of(ElementKind::Vertex, page)) {
+        if let Some(bits) = cursor.free.take(|page| self.slot_page(ElementKind::Vertex, page)) {
             let last = VertexId::from_bits(bits);
             let (tablet, page) = self.vertex_page(last).expect("a slot is freed under its last generation");
             let at = last.offset();
+            debug_assert!(page.core.is_vacant(at), "the slot of {last:?} was handed out with an element");
             let id = last.with_generation(page.core.next_generation(at, &self.memory));
             return (id, Slot { tablet, core: &page.core, at });
         }
@@ -302,18 +302,20 @@ impl Store {
         }
     }
 
-    /// The ids of the last elements of the free slots of a frozen page, without slots that are used up.
-    pub(crate) fn free_slots_of(&self, kind: ElementKind, page: PagePosition) -> Vec<u64> {
-        let tablet = self.tablet(page.tablet).expect("a slot is in a tablet");
-        let core = page_core(tablet, kind, page.number).expect("a slot is on a page");
-        let pin = epoch::pin();
-        let base = page.number as u64 * PAGE_SLOTS;
-        let free_slots = core.free_slots(&pin).into_iter().flat_map(SlotSet::iter).filter(|at| !core.is_used_up(*at));
-        let free_slots = free_slots.map(|at| core.slot_number(base, at));
-        match kind {
-            ElementKind::Vertex => free_slots.map(|slot| VertexId::new(tablet.id, slot).to_bits()).collect(),
-            ElementKind::Edge => free_slots.map(|slot| EdgeId::new(tablet.id, slot).to_bits()).collect(),
-        }
+    /// The cursor for new elements of a kind and a label set. Vertices have one for all tablets, edges one in each tablet.
+    pub(crate) fn cursor<'a>(&'a self, tablet: &'a Tablet, kind: ElementKind, label: LabelSetId) -> &'a Cursor {
+        let cursors = match kind {
+            ElementKind::Vertex => &self.vertex_cursors,
+            ElementKind::Edge => &tablet.edge_cursors,
+        };
+        cursors.ensure(u64::from(label.0), &self.memory)
+    }
+
+    /// A page, as the account of free slots knows it.
+    pub(crate) fn slot_page(&self, kind: ElementKind, position: PagePosition) -> SlotPage<'_> {
+        let tablet = self.tablet(position.tablet).expect("a slot is in a tablet");
+        let core = page_core(tablet, kind, position.number).expect("a slot is on a page");
+        SlotPage { kind, position, core }
     }
 
     /// The tablet that gets the next page of vertices.
@@ -328,10 +330,11 @@ impl Store {
         label: LabelSetId,
     ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
         let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.free_slots_of(ElementKind::Edge, page)) {
+        if let Some(bits) = cursor.free.take(|page| self.slot_page(ElementKind::Edge, page)) {
             let last = EdgeId::from_bits(bits);
             let (_, page) = self.edge_page(last).expect("a slot is freed under its last generation");
             let at = last.offset();
+            debug_assert!(page.core.is_vacant(at), "the slot of {last:?} was handed out with an element");
             let id = last.with_generation(page.core.next_generation(at, &self.memory));
             return (id, page, Slot { tablet, core: &page.core, at });
         }

@@ -28,7 +28,8 @@ use mangrove_reclaim::sync::{AtomicU32, AtomicU64};
 const SLOT_SHIFT: u32 = 48;
 /// The largest side that fits in an entry.
 pub(crate) const SIDE_MAX: u64 = (1 << SLOT_SHIFT) - 1;
-const FIRST_ENTRIES: usize = 2;
+/// How many entries the first table has.
+pub(crate) const FIRST_ENTRIES: usize = 2;
 
 /// A cell: slot, side and word.
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use mangrove_reclaim::sync::{AtomicU8, AtomicU64};
 
 use crate::cell::RawCell;
 use crate::memory::Pool;
-use crate::version::{BASE_TS, NEVER, claimed_by};
+use crate::version::{BASE_TS, NEVER, claimed_by, happened_for_all};
 
 /// The record owns its older value (STORE-8).
 const LINKED: u8 = 0;
@@ -165,7 +165,7 @@ pub(crate) fn cut_behind(newest: &UndoRecord, oldest: u64, pool: &UndoPool, each
             return;
         }
         let following = record(pool, next);
-        if following.begin() <= oldest {
+        if happened_for_all(following.begin(), oldest) {
             if is_waiting(next, pool) {
                 return;
             }

@@ -22,7 +22,8 @@ use smol_str::SmolStr;
 use crate::cell::{MultiProperty, RawCell};
 use crate::index::IdKey;
 use crate::load::pack::pack;
-use crate::page::{EdgePage, PAGE_SLOTS, PageCore, Tablet, VertexPage};
+use crate::memory::Memory;
+use crate::page::{EdgePage, PAGE_SLOTS, PageCore, PagePosition, Tablet, VertexPage};
 use crate::store::{Slot, Store};
 use crate::version::{BASE_TS, Snapshot};
 
@@ -206,6 +207,16 @@ impl<P: HasPageCore> StagedPages<P> {
         let index = self.index_of(id.tablet(), id.page());
         index.is_some_and(|index| self.free_slots.contains(&(index as u32, id.offset())))
     }
+
+    /// Leaves the slots without an element that stay empty. Returns where they are.
+    fn leave_empty(&mut self, memory: &Memory) -> Vec<(PagePosition, usize)> {
+        let left = std::mem::take(&mut self.free_slots).into_iter().map(|(index, at)| {
+            let (tablet, number, page) = &self.pages[index as usize];
+            page.core().leave_empty(at, memory);
+            (PagePosition { number: *number as usize, tablet: *tablet }, at)
+        });
+        left.collect()
+    }
 }
 
 /// The columns in which most rows of a call have a value. A page that is begun for many rows gets dense columns at
@@ -366,15 +377,23 @@ impl BulkLoader {
             return Err(Error::invalid("an earlier step of this bulk load failed; drop it and load again"));
         }
         self.closed = true;
-        for (index, at) in std::mem::take(&mut self.vertices.free_slots) {
-            self.vertices.pages[index as usize].2.core.leave_empty(at, &self.store.memory);
-        }
-        for (index, at) in std::mem::take(&mut self.edges.free_slots) {
-            self.edges.pages[index as usize].2.core.leave_empty(at, &self.store.memory);
-        }
+        let empty_vertices = self.vertices.leave_empty(&self.store.memory);
+        let empty_edges = self.edges.leave_empty(&self.store.memory);
         pack(&self.store, &self.vertices, &self.edges);
         self.publish();
+        self.give_slots(ElementKind::Vertex, &empty_vertices);
+        self.give_slots(ElementKind::Edge, &empty_edges);
         Ok(())
+    }
+
+    /// Gives slots that stay empty to the account of free slots.
+    fn give_slots(&self, kind: ElementKind, slots: &[(PagePosition, usize)]) {
+        for &(position, at) in slots {
+            let page = self.store.slot_page(kind, position);
+            let tablet = self.store.tablet(position.tablet).expect("pages are staged for tablets there are");
+            self.store.cursor(tablet, kind, page.core.label).free.give(page, at);
+            tablet.note_free_slots();
+        }
     }
 
     fn publish(&mut self) {
@@ -514,5 +533,42 @@ impl Drop for BulkLoader {
 impl std::fmt::Debug for BulkLoader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "BulkLoader({} vertex pages, {} edge pages)", self.vertices.pages.len(), self.edges.pages.len())
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+    use crate::{Effort, RunningTransactions, StoreOptions};
+
+    struct Idle;
+
+    impl RunningTransactions for Idle {
+        fn oldest_snapshot(&self) -> u64 {
+            BASE_TS
+        }
+        fn oldest_transaction(&self) -> u64 {
+            1
+        }
+        fn next_transaction(&self) -> u64 {
+            1
+        }
+    }
+
+    #[test]
+    fn a_slot_that_stays_empty_is_free_and_its_page_is_frozen() {
+        let store = Arc::new(Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() }));
+        let person = store.catalog().intern_label_text("person");
+        let mut loader = BulkLoader::new(store.clone()).unwrap();
+        // A user chooses the number that the second slot has by itself.
+        let second = VertexId::new(TabletId(1), 1);
+        loader.vertices(person, 1, Some(&[UserId::from(second.external())]), &[]).unwrap();
+        let loaded = loader.vertices(person, 1, None, &[]).unwrap();
+        assert_eq!(loaded, [VertexId::new(TabletId(1), 2)]);
+        loader.finish().unwrap();
+        assert_eq!((store.reserved_slots(), store.free_slots(), store.garbage().pages), (3, 1, 0));
+
+        store.compact(&Idle, Effort::All);
+        assert_eq!((store.free_slots(), store.garbage().pages), (1, 1));
     }
 }

@@ -106,6 +106,7 @@ impl PageCore {
             return None;
         }
         let at = self.used.fetch_add(1, Ordering::AcqRel);
+        debug_assert!(at >= self.capacity || self.is_vacant(at as usize), "slot {at} has an element before its first");
         (at < self.capacity).then_some(at as usize)
     }
 
@@ -147,6 +148,7 @@ impl PageCore {
     pub(crate) fn versions<'p>(&'p self, pin: &'p Pin, memory: &Memory) -> &'p [VersionPair] {
         let mut bytes_made = 0;
         let (words, is_new) = self.versions.get_or_init(pin, || {
+            debug_assert!(self.clean_slots() <= self.used(), "an element is in a slot that was never handed out");
             let begin = |at| if self.is_frozen(at, pin) { BASE_TS } else { NEVER };
             let pairs: Box<[VersionPair]> = (0..self.capacity()).map(|at| VersionPair::begun(begin(at))).collect();
             bytes_made = size_of_val(&*pairs);
@@ -196,6 +198,11 @@ impl PageCore {
         memory: &Memory,
         garbage: &mut Vec<Garbage>,
     ) {
+        assert!(slots <= self.capacity(), "{slots} slots are frozen of {}", self.capacity);
+        debug_assert!(
+            free_slots.is_none_or(|free_slots| free_slots.iter().all(|at| at < slots)),
+            "a free slot was never handed out"
+        );
         let bytes = |is_there| if is_there { size_of::<SlotSet>() } else { 0 };
         memory.resize(RecordKind::Version, bytes(self.free_slots.is_some()), bytes(free_slots.is_some()));
         garbage.extend(self.free_slots.swap(free_slots).map(Garbage::Box));
@@ -219,6 +226,11 @@ impl PageCore {
             None if self.is_frozen(at, pin) => (BASE_TS, NEVER),
             None => (NEVER, NEVER),
         }
+    }
+
+    /// Returns true if a slot has no element: it is free, or a transaction owns it and has not begun.
+    pub(crate) fn is_vacant(&self, at: usize) -> bool {
+        self.version(at) == (NEVER, NEVER)
     }
 
     #[inline]

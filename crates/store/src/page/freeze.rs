@@ -43,7 +43,7 @@ use mangrove_reclaim::Pin;
 
 use crate::memory::{Garbage, Memory};
 use crate::page::{PageCore, SlotSet};
-use crate::version::{CLOSED, NEVER, TIMESTAMP_MAX, VersionPair};
+use crate::version::{CLOSED, NEVER, Standing, VersionPair};
 
 /// The outcome of an attempt to freeze a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,10 +85,11 @@ impl PageCore {
         let filled = if self.is_full_for_good() { self.used() } else { 0 };
         let (mut is_young, mut free_slots) = (false, SlotSet::default());
         for (at, pair) in words[..filled].iter().enumerate() {
-            match pair.load() {
-                (NEVER, NEVER) if closing.free_slots > 0 => free_slots.insert(at),
-                (begin, NEVER) if begin <= TIMESTAMP_MAX => is_young |= begin > oldest,
-                _ => return Freezing::NotNow,
+            match Standing::of(pair.load(), oldest) {
+                Standing::Vacant if closing.free_slots > 0 => free_slots.insert(at),
+                Standing::Frozen => {}
+                Standing::Young => is_young = true,
+                Standing::Vacant | Standing::Changing | Standing::Over => return Freezing::NotNow,
             }
         }
         if is_young {

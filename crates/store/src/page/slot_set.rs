@@ -9,7 +9,7 @@ const WORDS: usize = PAGE_SLOTS as usize / 64;
 pub struct SlotSet([u64; WORDS]);
 
 impl SlotSet {
-    /// How many 64-bit words a set is.
+    /// How many 64-bit words a set has.
     pub const WORDS: usize = WORDS;
 
     /// The set with these words; slot 0 is the lowest bit of the first.
@@ -22,7 +22,7 @@ impl SlotSet {
         &self.0
     }
 
-    /// Whether a slot is in the set.
+    /// Returns true if a slot is in the set.
     #[inline]
     pub fn contains(&self, at: usize) -> bool {
         self.0.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
@@ -45,12 +45,12 @@ impl SlotSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether none is.
+    /// Returns true if the set has no slot.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Whether all of its slots are in another set.
+    /// Returns true if all slots of the set are in the other set.
     pub fn is_subset(&self, other: &SlotSet) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| mine & !theirs == 0)
     }

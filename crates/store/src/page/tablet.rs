@@ -142,6 +142,15 @@ impl Tablet {
         self.has_new_free_slots.swap(false, Ordering::SeqCst)
     }
 
+    /// What vertices and edges have in common, of all pages of one kind, with the numbers of the pages.
+    pub(crate) fn cores(&self, kind: ElementKind) -> impl Iterator<Item = (usize, &PageCore)> {
+        let count = match kind {
+            ElementKind::Vertex => self.vertices.count(),
+            ElementKind::Edge => self.edges.count(),
+        };
+        (0..count).filter_map(move |number| Some((number, page_core(self, kind, number)?)))
+    }
+
     /// The undo records, to be read under this pin.
     #[inline]
     pub(crate) fn undo_under<'p>(&'p self, pin: &'p Pin) -> UndoReader<'p> {

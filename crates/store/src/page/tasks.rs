@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use mangrove_graph::{Direction, LabelSetId, VertexId};
+use mangrove_graph::{Direction, ElementKind, LabelSetId, VertexId};
 
 /// An adjacency table of a tablet.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +26,8 @@ pub(crate) struct TableName {
 pub(crate) struct Tasks {
     /// Vertices that ended, or never began.
     pub(crate) vertices: Vec<VertexId>,
-    /// Pages that can perhaps be frozen by now, each once: true for a page of vertices, and the page number.
-    pub(crate) pages: Vec<(bool, u32)>,
+    /// Pages that can perhaps be frozen by now, each once, by kind and number.
+    pub(crate) pages: Vec<(ElementKind, u32)>,
     /// Adjacency tables that have become due for compaction, each once (STORE-31).
     pub(crate) tables: Vec<TableName>,
     /// Tables with a previous layout, in the order in which the layouts may go. Each has the transaction number at

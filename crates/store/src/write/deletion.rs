@@ -18,7 +18,7 @@ use super::{Writer, conflict};
 use crate::adjacency::AdjacencyTable;
 use crate::memory::Write;
 use crate::page::{PageCore, TableName};
-use crate::version::{CLOSED, NEVER, claimed_by, contested, visible};
+use crate::version::{CLOSED, NEVER, Standing, TIMESTAMP_MAX, contested, visible};
 
 /// How many edges of a deleted vertex are loaded ahead together.
 const DELETE_GROUP: usize = 16;
@@ -96,7 +96,7 @@ impl Writer<'_> {
             // A committed deletion of the edge is no conflict. An edge that a running transaction has added and deleted
             // again is one: adding it has shown that transaction that this vertex exists, and the transaction may
             // commit after this deletion.
-            let is_over = end != NEVER && claimed_by(end).is_none();
+            let is_over = Standing::of((begin, end), TIMESTAMP_MAX) == Standing::Over;
             return if is_over { Ok(false) } else { Err(conflict("added an edge to the vertex to be deleted")) };
         }
         if !visible(begin, end, &self.snapshot) {

@@ -13,7 +13,7 @@ use crate::cell::RawCell;
 use crate::cell::sparse::{SIDE_MAX, SparseCell};
 use crate::cell::undo::{UndoPool, UndoReader, cut_behind, each_record, is_waiting, record};
 use crate::memory::{Memory, RecordKind};
-use crate::version::{BASE_TS, Snapshot, claimed_by, contested, happened, still_happened};
+use crate::version::{BASE_TS, Snapshot, claimed_by, contested, happened, happened_for_all, still_happened};
 
 use super::{Contested, WriteClaim, Written};
 
@@ -280,7 +280,7 @@ pub(super) fn cut(location: impl CellLocation, oldest: u64, pool: &UndoPool, eac
             return;
         }
         let newest = record(pool, head);
-        if newest.begin() > oldest {
+        if !happened_for_all(newest.begin(), oldest) {
             return cut_behind(newest, oldest, pool, each);
         }
         if is_waiting(head, pool) {

@@ -16,7 +16,7 @@ use crate::index::{IdKey, PropertyIndex};
 use crate::load::bulk::{HasPageCore, StagedPages};
 use crate::load::image::chosen_id;
 use crate::load::pack::pack;
-use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, Tablet, VertexPage};
+use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, SlotPage, Tablet, VertexPage};
 use crate::store::{Store, edge, vertex};
 use crate::version::{BASE_TS, NEVER, Snapshot};
 
@@ -221,25 +221,14 @@ impl Store {
 
     /// Adds the elements of a tablet to the id indexes, and makes its empty slots free.
     fn enter_elements(&self, tablet: &Tablet) -> Outcome {
-        for (number, page) in tablet.vertices.numbered() {
-            let name = PageName { tablet: tablet.id, kind: ElementKind::Vertex, number: number as u32 };
-            self.enter_page(name, tablet, &page.core, vertex)?;
-            free_slots(
-                name,
-                &page.core,
-                self.vertex_cursors.ensure(u64::from(page.core.label.0), &self.memory),
-                tablet,
-            );
-        }
-        for (number, page) in tablet.edges.numbered() {
-            let name = PageName { tablet: tablet.id, kind: ElementKind::Edge, number: number as u32 };
-            self.enter_page(name, tablet, &page.core, edge)?;
-            free_slots(
-                name,
-                &page.core,
-                tablet.edge_cursors.ensure(u64::from(page.core.label.0), &self.memory),
-                tablet,
-            );
+        for (kind, as_element) in
+            [(ElementKind::Vertex, vertex as fn(u64) -> ElementId), (ElementKind::Edge, edge as fn(u64) -> ElementId)]
+        {
+            for (number, core) in tablet.cores(kind) {
+                let name = PageName { tablet: tablet.id, kind, number: number as u32 };
+                self.enter_page(name, tablet, core, as_element)?;
+                free_slots(name, core, self.cursor(tablet, kind, core.label), tablet);
+            }
         }
         Ok(())
     }
@@ -328,16 +317,13 @@ fn roomiest<P: HasPageCore, G: Ord>(
     best
 }
 
-/// Offers the slots of a page that have no element to new elements. Each is known by the id of its last element, so a
-/// new element gets the next generation (STORE-33).
+/// Gives the slots of a page that have no element to the account of free slots. Each is known by the id of its last
+/// element, so a new element gets the next generation (STORE-33).
 fn free_slots(name: PageName, core: &PageCore, cursor: &Cursor, tablet: &Tablet) {
-    let page = PagePosition { number: name.number as usize, tablet: name.tablet };
-    let none = |_| unreachable!("no page is frozen while a store is restored");
+    let position = PagePosition { number: name.number as usize, tablet: name.tablet };
+    let page = SlotPage { kind: name.kind, position, core };
     for at in (0..core.used()).filter(|&at| !has_element(core, at)) {
-        match core.is_used_up(at) {
-            false => cursor.free.give(page, id_of(name.tablet, name.number, core, at).to_bits(), none),
-            true => cursor.free.use_up(page, none),
-        }
+        cursor.free.give(page, at);
         tablet.note_free_slots();
     }
 }
