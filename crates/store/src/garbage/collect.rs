@@ -22,9 +22,9 @@
 //! | slot of a vertex | emptying its lists and clearing its columns | a grace period later |
 //! | slot of an edge | removing its cells from two lists and clearing its columns: three references (STORE-18) | a grace period after the last |
 //!
-//! An element's begin word becomes `NEVER` when its element is taken apart. Its end word becomes `NEVER` only when its
-//! slot is given back. Otherwise a reader that loads the old begin word and the new end word would see an element that
-//! does not exist.
+//! - **STORE-35.** An element's begin word becomes `NEVER` when the element is taken apart, and its end word a grace
+//!   period later, when its slot is given back. So no reader combines one word from before with the other from after,
+//!   which would show an element that does not exist.
 
 #![expect(unsafe_code, reason = "clears records of the value region when their grace period is over")]
 
@@ -241,7 +241,7 @@ impl Store {
     fn recycle_slot(&self, element: ElementId) {
         let slot = self.slot(element).expect("a slot is freed once a generation");
         let pin = epoch::pin();
-        // The begin word is NEVER since the element was taken apart, or because it never began.
+        // STORE-35: the begin word is NEVER since the element was taken apart, or because it never began.
         slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
         let (kind, number, counter) = match element {
             ElementId::Vertex(id) => (ElementKind::Vertex, id.page(), &self.reclaimed.vertices),
@@ -502,6 +502,7 @@ impl Store {
     /// versions.
     fn take_apart(&self, element: ElementId, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
         let pin = epoch::pin();
+        // STORE-35: the end word follows when the slot is given back.
         slot.core.versions(&pin, &self.memory)[slot.at].begin.store(NEVER, Ordering::Release);
         self.drop_user_id(element, slot, garbage);
         if let ElementId::Vertex(id) = element {

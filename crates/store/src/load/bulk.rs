@@ -208,7 +208,7 @@ impl<P: HasPageCore> StagedPages<P> {
         index.is_some_and(|index| self.free_slots.contains(&(index as u32, id.offset())))
     }
 
-    /// Leaves the slots without an element that stay empty. Returns where they are.
+    /// Removes the elements of the slots that stay empty. Returns the pages and offsets of these slots.
     fn leave_empty(&mut self, memory: &Memory) -> Vec<(PagePosition, usize)> {
         let left = std::mem::take(&mut self.free_slots).into_iter().map(|(index, at)| {
             let (tablet, number, page) = &self.pages[index as usize];
@@ -386,7 +386,7 @@ impl BulkLoader {
         Ok(())
     }
 
-    /// Gives slots that stay empty to the account of free slots.
+    /// Gives the slots that stay empty to the account of free slots (STORE-25).
     fn give_slots(&self, kind: ElementKind, slots: &[(PagePosition, usize)]) {
         for &(position, at) in slots {
             let page = self.store.slot_page(kind, position);

@@ -142,7 +142,7 @@ impl Tablet {
         self.has_new_free_slots.swap(false, Ordering::SeqCst)
     }
 
-    /// What vertices and edges have in common, of all pages of one kind, with the numbers of the pages.
+    /// The cores of all published pages of one kind, with the numbers of the pages.
     pub(crate) fn cores(&self, kind: ElementKind) -> impl Iterator<Item = (usize, &PageCore)> {
         let count = match kind {
             ElementKind::Vertex => self.vertices.count(),

@@ -47,7 +47,7 @@ impl Store {
     }
 
     /// Makes the writes of a log those of a commit at `ts`. The timestamp must be above the begin of every running
-    /// snapshot, or announced.
+    /// snapshot, or announced (STORE-3).
     pub fn install(&self, log: &[Write], ts: u64) {
         let pin = epoch::pin();
         for write in log {
