@@ -1,12 +1,21 @@
-//! Sets of items: a list while there are a few, a table while there are some thousands, compressed bitmaps by class beyond.
+//! A set of items, in one of three forms that depend on its size.
 //!
-//! A set is filled, perhaps asked meanwhile, frozen, and compared. Most transactions name a handful of items, for which a
-//! list is all that is needed. Long ones name some thousands, and what counts is what one of them costs: a place in a hash
-//! table, without an order. A few name a million, mostly the same few classes of many elements, whose ids are dense: a
-//! bitmap takes one to two bytes for such an item. Hashed ids lie anywhere, and are kept as they are.
+//! | form | items | why |
+//! |---|---|---|
+//! | list | up to 24 | most transactions name a handful of items, and a short list is searched fastest |
+//! | hash table | up to 8,192 | the cost of adding one item counts, and the table needs no order |
+//! | bitmaps, one a class | more | ids of elements are dense, so a compressed bitmap takes one or two bytes an item |
 //!
-//! Invariants: an item is in one of the three at most, and once only, except in a set for bulk before it is frozen. A
-//! frozen set is a list, a table or bitmaps, and not two of them.
+//! Hashed ids are spread over 64 bits, where a bitmap saves nothing. Their classes keep hash sets in place of bitmaps.
+//!
+//! A transaction fills a set, may look items up meanwhile, freezes it, and compares it with others. A *bulk* set is
+//! filled without lookups, so its list collects items, duplicates too, until they are sorted into the bitmaps.
+//!
+//! Invariants:
+//!
+//! 1. An item is at most once in list, table and bitmaps together, unless the set is a bulk set that is not frozen, or
+//!    the item was added again after it had gone to the bitmaps and the set is not frozen.
+//! 2. A frozen set is a list, a table or bitmaps, and not two of them.
 
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringTreemap;
@@ -14,147 +23,147 @@ use smallvec::SmallVec;
 
 use super::{Item, ItemClass, Signature};
 
-/// So many items need no allocation: what one element's insertion with a property writes.
+/// Items that need no allocation. The insertion of one element with a property writes about this many.
 const INLINE: usize = 12;
-/// A list is searched from one end to the other: a longer one becomes a table.
+/// The most items in a list. Lists are searched from one end to the other, so a longer one becomes a table.
 const LIST_MAX: usize = 24;
-/// A table with more items than this goes into the bitmaps: there it would take less memory, and more time.
+/// The most items in a table. More go into the bitmaps, which take less memory and more time.
 const TABLE_MAX: usize = 8_192;
-/// A set of more items than this that nobody asks before it is frozen goes into the bitmaps at once.
+/// A set that is not read before it is frozen is a bulk set if it will have more items than this.
 const BULK_MIN: usize = 2_048;
-/// How many items of a set for bulk wait for being sorted into the bitmaps: the more at a time, the less work an item.
+/// The most items of a bulk set that wait to be sorted into the bitmaps. The more at a time, the less work an item.
 const PENDING_MAX: usize = 1 << 20;
 
 type FastState = foldhash::fast::FixedState;
-type Table = HashSet<Item, FastState>;
+type ItemTable = HashSet<Item, FastState>;
 
-/// See the module.
+/// Items that a transaction has read, or that it changes.
 #[derive(Debug, Default)]
 pub struct ItemSet {
-    /// The first items. In a set for bulk, those that are not in `large` yet, duplicates among them.
-    few: SmallVec<[Item; INLINE]>,
-    some: Option<Box<Table>>,
-    large: Option<Box<HashMap<ItemClass, Ids, FastState>>>,
-    /// What the bitmaps take. To sum it up takes a look at each of their parts, so it is done when they change.
-    large_bytes: usize,
+    /// The first items. In a bulk set, the items that are not in the bitmaps yet, with duplicates.
+    list: SmallVec<[Item; INLINE]>,
+    table: Option<Box<ItemTable>>,
+    bitmaps: Option<Box<HashMap<ItemClass, ClassIds, FastState>>>,
+    /// The size of the bitmaps in bytes. Summing it up visits all their containers, so it is done when they change.
+    bitmap_bytes: usize,
     signature: Signature,
     is_in_bulk: bool,
 }
 
 /// The ids of one class.
 #[derive(Debug)]
-enum Ids {
+enum ClassIds {
     Dense(RoaringTreemap),
     Hashed(HashSet<u64, FastState>),
 }
 
-impl Ids {
+impl ClassIds {
     fn new(class: ItemClass) -> Self {
         match class.is_hashed() {
-            true => Ids::Hashed(HashSet::default()),
-            false => Ids::Dense(RoaringTreemap::new()),
+            true => ClassIds::Hashed(HashSet::default()),
+            false => ClassIds::Dense(RoaringTreemap::new()),
         }
     }
 
     fn extend(&mut self, ascending: &[Item]) {
         match self {
-            Ids::Dense(ids) => {
+            ClassIds::Dense(ids) => {
                 let ascending = ascending.iter().map(|item| item.id);
                 let more = RoaringTreemap::from_sorted_iter(ascending).expect("items of one class ascend by their ids");
                 *ids |= more;
             }
-            Ids::Hashed(ids) => ids.extend(ascending.iter().map(|item| item.id)),
+            ClassIds::Hashed(ids) => ids.extend(ascending.iter().map(|item| item.id)),
         }
     }
 
     fn contains(&self, id: u64) -> bool {
         match self {
-            Ids::Dense(ids) => ids.contains(id),
-            Ids::Hashed(ids) => ids.contains(&id),
+            ClassIds::Dense(ids) => ids.contains(id),
+            ClassIds::Hashed(ids) => ids.contains(&id),
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            Ids::Dense(ids) => ids.len() as usize,
-            Ids::Hashed(ids) => ids.len(),
+            ClassIds::Dense(ids) => ids.len() as usize,
+            ClassIds::Hashed(ids) => ids.len(),
         }
     }
 
     fn each(&self, then: impl FnMut(u64)) {
         match self {
-            Ids::Dense(ids) => ids.iter().for_each(then),
-            Ids::Hashed(ids) => ids.iter().copied().for_each(then),
+            ClassIds::Dense(ids) => ids.iter().for_each(then),
+            ClassIds::Hashed(ids) => ids.iter().copied().for_each(then),
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Ids::Dense(ids) => ids.serialized_size() + 64 * ids.bitmaps().count(),
-            Ids::Hashed(ids) => ids.allocation_size(),
+            ClassIds::Dense(ids) => ids.serialized_size() + 64 * ids.bitmaps().count(),
+            ClassIds::Hashed(ids) => ids.allocation_size(),
         }
     }
 
-    fn meets(&self, other: &Ids) -> bool {
+    fn meets(&self, other: &ClassIds) -> bool {
         match (self, other) {
-            (Ids::Dense(a), Ids::Dense(b)) => !a.is_disjoint(b),
-            (Ids::Hashed(a), Ids::Hashed(b)) => !a.is_disjoint(b),
-            // One class is kept in one way.
+            (ClassIds::Dense(a), ClassIds::Dense(b)) => !a.is_disjoint(b),
+            (ClassIds::Hashed(a), ClassIds::Hashed(b)) => !a.is_disjoint(b),
+            // The class decides which form its ids have, so two sets never differ in it.
             _ => true,
         }
     }
 }
 
-/// Makes room for so many more items. A table that is full becomes four times as large: moving its items is what one
-/// costs most, and it does not live for long.
-fn make_room(table: &mut Table, items: usize) {
+/// Makes room for this many more items. A full table grows fourfold, because moving items to a larger table is the
+/// greatest cost of one, and a table is short-lived.
+fn make_room(table: &mut ItemTable, items: usize) {
     if table.capacity() - table.len() < items {
         table.reserve(items.max(3 * table.len()).min(TABLE_MAX));
     }
 }
 
 impl ItemSet {
-    /// An empty set for about so many items, which are all added before anybody asks for one.
+    /// An empty set for about this many items, all of which are added before the set is frozen or read.
     pub(super) fn for_bulk(items: usize) -> Self {
         let is_in_bulk = items > BULK_MIN;
-        let few = SmallVec::with_capacity(if is_in_bulk { items.min(PENDING_MAX) } else { 0 });
-        ItemSet { few, is_in_bulk, ..ItemSet::default() }
+        let list = SmallVec::with_capacity(if is_in_bulk { items.min(PENDING_MAX) } else { 0 });
+        ItemSet { list, is_in_bulk, ..ItemSet::default() }
     }
 
-    /// Gets ready for so many more items, as far as they will be in a table.
+    /// Makes room for this many more items, as far as they will be in a table.
     pub fn reserve(&mut self, items: usize) {
         if items > LIST_MAX && !self.is_in_bulk {
-            make_room(self.some.get_or_insert_default(), items);
+            make_room(self.table.get_or_insert_default(), items);
         }
     }
 
     /// Adds an item.
     #[inline]
     pub fn add(&mut self, item: Item) {
-        if self.some.is_none() && self.large.is_none() && !self.is_in_bulk && self.few.len() < LIST_MAX {
-            if !self.few.contains(&item) {
+        if self.table.is_none() && self.bitmaps.is_none() && !self.is_in_bulk && self.list.len() < LIST_MAX {
+            if !self.list.contains(&item) {
                 self.signature.add(item);
-                self.few.push(item);
+                self.list.push(item);
             }
         } else {
-            self.add_to_many(item);
+            self.add_to_large(item);
         }
     }
 
-    fn add_to_many(&mut self, item: Item) {
+    fn add_to_large(&mut self, item: Item) {
         self.signature.add(item);
         if self.is_in_bulk {
-            if self.few.last() != Some(&item) {
-                self.few.push(item);
+            if self.list.last() != Some(&item) {
+                self.list.push(item);
             }
-            if self.few.len() >= PENDING_MAX {
+            if self.list.len() >= PENDING_MAX {
                 self.compress();
             }
             return;
         }
-        let table = self.some.get_or_insert_default();
-        if !self.few.is_empty() {
-            table.extend(self.few.drain(..));
+        let table = self.table.get_or_insert_default();
+        if !self.list.is_empty() {
+            table.extend(self.list.drain(..));
         }
         make_room(table, 1);
         table.insert(item);
@@ -163,92 +172,97 @@ impl ItemSet {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the set has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many items. Exact of a frozen set; of another one, items that were compressed and came again count twice.
+    /// The number of items, which is exact in a frozen set. In another one, items that were added again after they had
+    /// gone to the bitmaps count twice.
     pub fn len(&self) -> usize {
-        let some = self.some.as_ref().map_or(0, |table| table.len());
-        self.few.len() + some + self.large.as_ref().map_or(0, |large| large.values().map(Ids::len).sum())
+        let in_table = self.table.as_ref().map_or(0, |table| table.len());
+        self.list.len()
+            + in_table
+            + self.bitmaps.as_ref().map_or(0, |bitmaps| bitmaps.values().map(ClassIds::len).sum())
     }
 
-    /// The memory it takes, about. Cheap to ask.
+    /// The approximate size of the set in bytes. Takes constant time.
     pub fn bytes(&self) -> usize {
-        let some = self.some.as_ref().map_or(0, |table| size_of::<Table>() + table.allocation_size());
-        let few = if self.few.spilled() { self.few.capacity() * size_of::<Item>() } else { 0 };
-        size_of::<ItemSet>() + few + some + self.large_bytes
+        let table = self.table.as_ref().map_or(0, |table| size_of::<ItemTable>() + table.allocation_size());
+        let list = if self.list.spilled() { self.list.capacity() * size_of::<Item>() } else { 0 };
+        size_of::<ItemSet>() + list + table + self.bitmap_bytes
     }
 
-    /// The set's signature.
+    /// The Bloom filter of the set's items.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
 
-    /// Moves list and table into the bitmaps.
+    /// Moves the items of list and table into the bitmaps.
     fn compress(&mut self) {
-        let table = self.some.take().into_iter().flat_map(|table| table.into_iter());
-        let mut items: Vec<Item> = self.few.drain(..).chain(table).collect();
+        let table = self.table.take().into_iter().flat_map(|table| table.into_iter());
+        let mut items: Vec<Item> = self.list.drain(..).chain(table).collect();
         items.sort_unstable();
         items.dedup();
-        let large = self.large.get_or_insert_default();
+        let bitmaps = self.bitmaps.get_or_insert_default();
         for run in items.chunk_by(|a, b| a.class == b.class) {
-            large.entry(run[0].class).or_insert_with(|| Ids::new(run[0].class)).extend(run);
+            bitmaps.entry(run[0].class).or_insert_with(|| ClassIds::new(run[0].class)).extend(run);
         }
-        self.large_bytes = large.values().map(Ids::bytes).sum();
+        self.bitmap_bytes = bitmaps.values().map(ClassIds::bytes).sum();
     }
 
-    /// Gets ready to be compared.
+    /// Brings all items into one form, for [`ItemSet::each`] and [`ItemSet::meets`].
     pub fn freeze(&mut self) {
-        let is_apart = self.large.is_some() && (self.some.is_some() || !self.few.is_empty());
+        let is_apart = self.bitmaps.is_some() && (self.table.is_some() || !self.list.is_empty());
         if is_apart || self.is_in_bulk {
             self.compress();
-            self.few = SmallVec::new();
+            self.list = SmallVec::new();
         }
     }
 
-    /// Whether the item is in the set.
+    /// Returns true if the item is in the set. A bulk set must be frozen first.
     pub fn contains(&self, item: Item) -> bool {
-        self.few.contains(&item)
-            || self.some.as_ref().is_some_and(|table| table.contains(&item))
-            || self.large_contains(item)
+        self.list.contains(&item)
+            || self.table.as_ref().is_some_and(|table| table.contains(&item))
+            || self.bitmaps_contain(item)
     }
 
-    fn large_contains(&self, item: Item) -> bool {
-        self.large.as_ref().and_then(|large| large.get(&item.class)).is_some_and(|ids| ids.contains(item.id))
+    fn bitmaps_contain(&self, item: Item) -> bool {
+        self.bitmaps.as_ref().and_then(|bitmaps| bitmaps.get(&item.class)).is_some_and(|ids| ids.contains(item.id))
     }
 
-    /// The items that are not in the bitmaps.
+    /// The items in list and table.
     fn plain(&self) -> impl Iterator<Item = Item> {
-        self.few.iter().chain(self.some.iter().flat_map(|table| table.iter())).copied()
+        self.list.iter().chain(self.table.iter().flat_map(|table| table.iter())).copied()
     }
 
-    /// Calls a function with every item of a frozen set, in no order.
+    /// Calls a function with every item of a frozen set, in no particular order.
     pub fn each(&self, mut then: impl FnMut(Item)) {
         self.plain().for_each(&mut then);
-        for (class, ids) in self.large.iter().flat_map(|large| large.iter()) {
+        for (class, ids) in self.bitmaps.iter().flat_map(|bitmaps| bitmaps.iter()) {
             ids.each(|id| then(Item { class: *class, id }));
         }
     }
 
-    /// Returns true if items are in the bitmaps.
+    /// Returns true if the set has bitmaps.
     pub(super) fn is_compressed(&self) -> bool {
-        self.large.is_some()
+        self.bitmaps.is_some()
     }
 
-    /// Whether two frozen sets have an item in common: the smaller one's items are looked for in the other.
+    /// Returns true if two frozen sets have an item in common. Looks up the items of the smaller set in the larger one.
     pub fn meets(&self, other: &ItemSet) -> bool {
         if !self.signature.meets(&other.signature) {
             return false;
         }
-        let (few, many) = if self.len() <= other.len() { (self, other) } else { (other, self) };
-        if few.plain().any(|item| many.contains(item)) {
+        let (smaller, larger) = if self.len() <= other.len() { (self, other) } else { (other, self) };
+        if smaller.plain().any(|item| larger.contains(item)) {
             return true;
         }
-        let Some(few_large) = &few.large else { return false };
-        let Some(many_large) = &many.large else { return many.plain().any(|item| few.large_contains(item)) };
-        few_large.iter().any(|(class, ids)| many_large.get(class).is_some_and(|others| ids.meets(others)))
+        let Some(smaller_bitmaps) = &smaller.bitmaps else { return false };
+        let Some(larger_bitmaps) = &larger.bitmaps else {
+            return larger.plain().any(|item| smaller.bitmaps_contain(item));
+        };
+        smaller_bitmaps.iter().any(|(class, ids)| larger_bitmaps.get(class).is_some_and(|others| ids.meets(others)))
     }
 }
 
@@ -297,7 +311,7 @@ mod tests {
             let (mut set_a, mut set_b) = (set(&a), set(&b));
             let probe = item(&mut rng, 100);
             assert_eq!(set_a.contains(probe), a.contains(&probe));
-            // Asked again and again while it grows.
+            // A set that is read while it grows.
             let mut asked = ItemSet::default();
             for (n, item) in a.iter().rev().chain(a.iter().take(50)).enumerate() {
                 asked.add(*item);

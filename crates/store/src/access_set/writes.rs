@@ -1,8 +1,11 @@
-//! The write set of a transaction: what its log changes, as items and images.
+//! The write set of a transaction: the changes in its log, as items and images.
 //!
-//! A log entry names what was claimed; the undo record has the value before, the column the value after. A created
-//! element's columns are images from nothing, a deleted one's are images to nothing. The set is made when the
-//! transaction is about to commit, while it still holds all its claims, so nothing of it can change meanwhile.
+//! A log entry names the version that was claimed. For a property, the undo record has the value before the write and
+//! the column has the value after it; both are images. For a created or deleted element, the values of all its columns
+//! are images.
+//!
+//! The set is made before the transaction commits, while it holds all its claims. So no other transaction can change
+//! the values meanwhile.
 
 use hashbrown::HashMap;
 use mangrove_graph::compare::order;
@@ -15,15 +18,16 @@ use crate::cell::{Content, RawCell, undo};
 use crate::memory::Write;
 use crate::store::{Slot, Store};
 
-/// Up to here images are kept one by one; beyond, only the smallest and the largest by key and label set.
+/// The most images that are kept one by one. Of more, only the smallest and the largest of each key and label set are
+/// kept.
 const IMAGES_MAX: usize = 1_024;
 
-/// About how many items a write of a large log has: an edge has five.
+/// The approximate number of items for each write of a large log. An edge has five.
 const ITEMS_A_WRITE: usize = 5;
-/// So many images need no allocation: an update has two.
+/// Images that need no allocation. An update has two.
 const INLINE_IMAGES: usize = 2;
 
-/// A value that an element has or had.
+/// A value that an element had before a write or has after it.
 #[derive(Debug)]
 pub(super) struct ValueImage {
     pub(super) kind: ElementKind,
@@ -32,40 +36,40 @@ pub(super) struct ValueImage {
     pub(super) value: Value,
 }
 
-/// Smallest and largest image of a key and label set.
-type Spans = HashMap<(bool, KeyId, LabelSetId), (Value, Value), foldhash::fast::FixedState>;
+/// The smallest and the largest image of each kind of element (true: vertex), key and label set.
+type ImageSpans = HashMap<(bool, KeyId, LabelSetId), (Value, Value), foldhash::fast::FixedState>;
 
-/// What a transaction writes; see the module.
+/// The write set of a transaction.
 #[derive(Debug, Default)]
 pub struct WriteSet {
     items: ItemSet,
     images: SmallVec<[ValueImage; INLINE_IMAGES]>,
-    spans: Option<Box<Spans>>,
+    spans: Option<Box<ImageSpans>>,
     newest: NewestNames,
 }
 
 impl WriteSet {
-    /// The items; frozen.
+    /// The items that the transaction changes, frozen.
     pub fn items(&self) -> &ItemSet {
         &self.items
     }
 
-    /// The signature of its items.
+    /// The Bloom filter of the items.
     pub fn signature(&self) -> &Signature {
         self.items.signature()
     }
 
-    /// The youngest names among what it writes.
+    /// The largest numbers of label sets and keys among the writes.
     pub fn newest(&self) -> NewestNames {
         self.newest
     }
 
-    /// Returns true if it is compressed: its items into bitmaps, or its images into spans.
+    /// Returns true if the set is compressed: its items into bitmaps, or its images into spans.
     pub(super) fn is_large(&self) -> bool {
         self.items.is_compressed() || self.spans.is_some()
     }
 
-    /// The images that are kept one by one.
+    /// The images that are kept one by one. Empty if they are summarized as spans.
     pub(super) fn images(&self) -> &[ValueImage] {
         &self.images
     }
@@ -82,11 +86,11 @@ impl WriteSet {
         *newest = labels.0.max(*newest);
     }
 
-    /// Whether a predicate may have another answer because of these writes.
+    /// Returns true if a predicate may have another answer because of these writes.
     pub fn meets(&self, predicate: &Predicate) -> bool {
         let hit =
             |image: &ValueImage| predicate.takes(image.kind, image.key, image.labels) && predicate.holds(&image.value);
-        let spanned = |spans: &Spans| {
+        let spanned = |spans: &ImageSpans| {
             spans.iter().any(|((is_vertex, key, labels), (smallest, largest))| {
                 let kind = if *is_vertex { ElementKind::Vertex } else { ElementKind::Edge };
                 predicate.takes(kind, *key, *labels) && predicate.may_hold_between(smallest, largest)
@@ -95,7 +99,7 @@ impl WriteSet {
         self.images.iter().any(hit) || self.spans.as_deref().is_some_and(spanned)
     }
 
-    /// The memory it takes, about.
+    /// The approximate size of the set in bytes.
     pub fn bytes(&self) -> usize {
         let spans = self.spans.as_ref().map_or(0, |spans| spans.allocation_size());
         let images = if self.images.spilled() { self.images.capacity() * size_of::<ValueImage>() } else { 0 };
@@ -113,6 +117,7 @@ impl WriteSet {
         }
     }
 
+    /// Replaces the images by the smallest and the largest of each key and label set.
     fn summarize(&mut self) {
         let spans = self.spans.get_or_insert_default();
         for image in self.images.drain(..) {
@@ -135,7 +140,7 @@ impl WriteSet {
 }
 
 impl Store {
-    /// The write set of a transaction that has finished writing and holds all its claims.
+    /// Makes the write set of a transaction that has finished writing and still holds all its claims.
     pub fn write_set(&self, log: &[Write]) -> WriteSet {
         let _pin = mangrove_reclaim::epoch::pin();
         let mut set = WriteSet { items: ItemSet::for_bulk(log.len() * ITEMS_A_WRITE), ..WriteSet::default() };
@@ -160,8 +165,8 @@ impl Store {
         set
     }
 
-    /// An element that comes or goes, with all it has. `scanned` is the kind and label set of the last one: those of a
-    /// large log are mostly alike, and what was named need not be named again.
+    /// Adds the items of an element that is created or deleted, with its properties. `scanned` is the kind and label
+    /// set of the last such element. The elements of a large log are mostly alike, so scan items are added once.
     fn name_element(&self, element: ElementId, scanned: &mut Option<(ElementKind, LabelSetId)>, set: &mut WriteSet) {
         let slot = self.slot(element).expect("a log names only elements that exist");
         let (kind, labels) = (element.kind(), slot.core.label);
@@ -200,6 +205,7 @@ impl Store {
     }
 }
 
+/// Adds the values of a cell as images.
 fn add_cell(slot: &Slot<'_>, element: ElementId, key: KeyId, cell: RawCell, set: &mut WriteSet) {
     set.add_label_set(element.kind(), slot.core.label);
     slot.tablet.values.values(cell, |value| set.add_image(element.kind(), key, slot.core.label, value));
