@@ -21,7 +21,6 @@
 //! | `read` | the batched read interface |
 //! | `load` | bulk load, [`image`]s of pages for checkpoints, and [`restore`] |
 //! | `garbage` | from the log of a finished transaction to free records, packed lists and frozen pages |
-//! | [`access_set`] | what a transaction read and wrote, in one vocabulary |
 //!
 //! Not here: timestamps, the commit protocol and isolation (`txn`), which also lends threads to garbage collection;
 //! durability; when memory may be used again (`mangrove_reclaim`). Layouts are drawn in `docs/design/store.md`.
@@ -31,7 +30,6 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod access_set;
 mod adjacency;
 mod cell;
 mod garbage;
@@ -58,5 +56,6 @@ pub use sizes::StoreSizes;
 pub use store::{Store, StoreOptions};
 pub use version::installing::Announced;
 pub use version::{ClaimStatus, STATEMENT_MAX, Snapshot, Watch, claim};
+pub use write::changes::{ChangeVisitor, ChangedElement, ChangedProperty, user_id_hash};
 pub use write::redo::Redo;
 pub use write::{WriteCardinality, Writer};

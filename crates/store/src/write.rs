@@ -18,6 +18,7 @@
 //!   that happens to be that number: index entry and slot, Dekker again.
 //! - Adding different edges to one vertex is no conflict.
 
+pub(crate) mod changes;
 mod deletion;
 mod finalization;
 mod index_build;

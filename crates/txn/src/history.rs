@@ -20,8 +20,7 @@
 
 use std::sync::Arc;
 
-use mangrove_store::access_set::{MERGED_SPAN_MAX, MergedWrites};
-
+use crate::access_set::{MERGED_SPAN_MAX, MergedWrites};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 

@@ -23,6 +23,7 @@
 //! | `shared` | the state that the manager, its transactions and the collector share |
 //! | `status` | the status table (TST): what each running transaction is doing |
 //! | `recent`, `outcome`, `history` | the table of recent commits (RCT): clock, write sets, outcomes, watermark; merged older write sets |
+//! | `access_set` | items, and sets of them: what a transaction read and what it wrote, in one vocabulary |
 //! | `reads`, `tracking`, `lists`, `view` | read sets and how they are filled; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | the traits that a commit log implements |
@@ -42,6 +43,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod access_set;
 mod bulk;
 mod collector;
 mod commit;

@@ -35,8 +35,8 @@
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
-use mangrove_store::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 
+use crate::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 use crate::history::{History, HistoryBlock};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};

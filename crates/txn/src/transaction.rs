@@ -19,10 +19,10 @@ use mangrove_graph::{
     MemoryBudget, Result, UserId, Value, VertexId,
 };
 use mangrove_reclaim::{Pin, epoch};
-use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
+use crate::access_set::{Item, Predicate};
 use crate::counters::AbortCause;
 use crate::memory::TransactionMemory;
 use crate::options::{Isolation, TransactionOptions};

@@ -22,8 +22,8 @@
 //! the time in which other transactions have to wait for it is short even for a large read set.
 
 use mangrove_graph::Error;
-use mangrove_store::access_set::ReadTimestamps;
 
+use crate::access_set::ReadTimestamps;
 use crate::counters::{AbortCause, Counters};
 use crate::outcome::Outcome;
 use crate::reads::{KnownNames, ReadSet};
