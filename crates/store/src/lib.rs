@@ -36,8 +36,6 @@ mod garbage;
 mod index;
 mod load;
 mod memory;
-#[cfg(feature = "model")]
-pub mod model_tests;
 mod page;
 mod read;
 pub mod schema;
