@@ -8,8 +8,14 @@
 //! a rule speaks of one element, of labels that never change, and of values that two transactions cannot both
 //! write, so two commits that keep to the rules keep to them together.
 //!
-//! A rule is *pending* while what is there is looked at: commits are checked by it, and it is not kept on disk. Who waits
-//! for whom when one is made is in `txn::schema`. Unique values are not here but an index's ([`crate::unique`]).
+//! A rule is *pending* while the data that exists is checked against it: commits are checked by it, and it is not kept on
+//! disk.
+//!
+//! All of this is in the store because the store itself uses it: commits, rows of bulk loads and restored graphs are
+//! checked against rules here, and a checkpoint reads the rules under the lock that changes of them take. So it never
+//! misses a change whose log record is older than the checkpoint. Policy is elsewhere: `txn::schema` decides when a rule
+//! may come into force and what waits for that, and `db::schema` says what a client can ask for. Unique values are kept
+//! by indexes (`write::unique`).
 
 use std::sync::Arc;
 
