@@ -1,12 +1,12 @@
 //! The concurrency primitives of this crate and of those that stand on it, all from one place.
 //!
-//! Ordinarily they are those of std and `parking_lot`. With the feature `model` they are shuttle's, so that model tests try
+//! Ordinarily they are those of std, and mutexes with a rank (`mangrove_locks`). With the feature `model` they are shuttle's, so that model tests try
 //! out interleavings of the code that runs otherwise. State that only one thread uses at a time, or that all threads agree
 //! on at first use (`OnceLock`), is not replaced.
 
 #[cfg(not(feature = "model"))]
 mod real {
-    pub use parking_lot::Mutex;
+    pub use mangrove_locks::Mutex;
     pub use std::hint::spin_loop;
     pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
     pub use std::thread::yield_now;
@@ -15,38 +15,13 @@ mod real {
 
 #[cfg(feature = "model")]
 mod real {
+    pub use mangrove_locks::model::Mutex;
     pub use shuttle::hint::spin_loop;
     pub use shuttle::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub use shuttle::thread::yield_now;
     pub use shuttle::thread_local;
-
-    /// Shuttle's mutex with the interface of `parking_lot`'s.
-    #[derive(Debug, Default)]
-    pub struct Mutex<T>(shuttle::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        /// A mutex with a value.
-        pub const fn new(value: T) -> Self {
-            Mutex(shuttle::sync::Mutex::new(value))
-        }
-
-        /// Locks, waiting for the holder.
-        pub fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
-            self.0.lock().expect("a model that panicked is over")
-        }
-
-        /// Locks if no thread holds the lock.
-        pub fn try_lock(&self) -> Option<shuttle::sync::MutexGuard<'_, T>> {
-            self.0.try_lock().ok()
-        }
-
-        /// The value, for an owner of the mutex.
-        pub fn get_mut(&mut self) -> &mut T {
-            self.0.get_mut().expect("a model that panicked is over")
-        }
-    }
 }
 
 pub use real::*;

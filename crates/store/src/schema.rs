@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 use mangrove_graph::{Catalog, ElementKind, Error, ErrorKind, KeyId, LabelId, Result, Value};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::Mutex;
 
 /// The number of a rule. Numbers are not given twice.
@@ -262,7 +263,7 @@ struct RuleChanges {
 pub(crate) struct Schema {
     rules: ArcSwap<Rules>,
     /// Held while the rules change.
-    changes: Mutex<RuleChanges>,
+    changes: Mutex<RuleChanges, rank::SchemaChanges>,
 }
 
 /// The rules that were in force at a moment. Every commit asks for them, so that is no count that all share.

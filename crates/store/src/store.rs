@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
 use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
+use mangrove_locks::{Mutex, rank};
 use mangrove_reclaim::epoch;
-use parking_lot::Mutex;
 
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
@@ -56,7 +56,7 @@ pub struct Store {
     pub(crate) edge_ids: IdIndex,
     pub(crate) indexes: ArcSwap<Vec<Arc<PropertyIndex>>>,
     /// Held while the list of indexes changes.
-    pub(crate) index_changes: Mutex<IndexChanges>,
+    pub(crate) index_changes: Mutex<IndexChanges, rank::IndexChanges>,
     /// The rules that commits are checked by.
     pub(crate) schema: Schema,
     /// Where new vertices go, by label set.

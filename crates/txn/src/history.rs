@@ -20,6 +20,8 @@
 
 use std::sync::Arc;
 
+use mangrove_locks::rank;
+
 use crate::access_set::{MERGED_SPAN_MAX, MergedWrites};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Mutex, Ordering};
@@ -83,7 +85,7 @@ pub(crate) struct History {
     merged: AtomicU64,
     /// Bytes of all blocks.
     bytes: AtomicU64,
-    kept: Mutex<HistoryBlocks>,
+    kept: Mutex<HistoryBlocks, rank::HistoryBlocks>,
 }
 
 /// The blocks, and where they begin.

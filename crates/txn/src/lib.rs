@@ -34,8 +34,8 @@
 //! | `sharded_arc` | reference counting without one shared counter |
 //! | `sync` | the concurrency primitives, exchangeable for a model checker's |
 //!
-//! Lock order: a transaction's log of writes, its read set, the trimming of the ring, the ordered step, a ring entry,
-//! the history. Only the log of writes is held while the store is read or written.
+//! Locks: `mangrove_locks::rank` has their order. Only a transaction's log of writes is held while the store is read or
+//! written.
 //!
 //! Invariants carry names (**TXN-n**). Each is defined in the header of the module that owns the data, and cited where
 //! code keeps it. `docs/design/transactions.md` tells the whole protocol and its proof.

@@ -35,6 +35,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 
 use crate::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 use crate::history::{History, HistoryBlock};
@@ -91,7 +92,7 @@ struct RingEntry {
     word: AtomicU64,
     signature: [AtomicU64; 4],
     newest: [AtomicU64; 2],
-    writes: Mutex<Option<Arc<WriteSet>>>,
+    writes: Mutex<Option<Arc<WriteSet>>, rank::RingEntry>,
 }
 
 impl RingEntry {
@@ -132,14 +133,14 @@ pub(crate) struct RecentCommits {
     /// Every commit up to here is durable. `u64::MAX` if there is no log, so that it holds no reader back.
     durable: CachePadded<AtomicU64>,
     /// Held during the ordered step.
-    order: CachePadded<Mutex<()>>,
+    order: CachePadded<Mutex<(), rank::EnterValidation>>,
     ring: Box<[OnceLock<Box<[RingEntry]>>]>,
     options: RecentOptions,
     /// Bytes of the write sets in the ring.
     bytes: CachePadded<AtomicU64>,
     history: History,
     /// Locked while the ring is trimmed.
-    trimmed: Mutex<Trimmed>,
+    trimmed: Mutex<Trimmed, rank::RingTrimming>,
 }
 
 /// How far the ring has been trimmed.

@@ -37,6 +37,7 @@
 use std::sync::OnceLock;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 use mangrove_store::ClaimStatus;
 
 use crate::recent::RecentCommits;
@@ -457,7 +458,7 @@ impl StatusTable {
 #[derive(Debug)]
 pub(crate) struct ClaimStatusAt<'a> {
     table: &'a StatusTable,
-    relied_on: Mutex<Vec<u64>>,
+    relied_on: Mutex<Vec<u64>, rank::PreReadReliance>,
 }
 
 impl<'a> ClaimStatusAt<'a> {

@@ -27,6 +27,8 @@
 
 use std::sync::Arc;
 
+use mangrove_locks::rank;
+
 use crate::sync::{AtomicU8, Mutex, Ordering, Thread, current, park};
 
 /// What must be durable: all commits up to a timestamp, and all schema records up to a number.
@@ -114,7 +116,7 @@ struct GroupState {
 /// The committers of one log. The mutex is held for a few instructions, never during a flush.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCommit {
-    state: Mutex<GroupState>,
+    state: Mutex<GroupState, rank::GroupCommit>,
 }
 
 impl GroupCommit {

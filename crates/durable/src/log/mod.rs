@@ -34,8 +34,7 @@
 //! - **LOG-6.** The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it.
 //!   So a snapshot that begins after a look at the floor has every commit before it.
 //!
-//! Lock order: `writer` (held through the I/O of a flush) before `names` and the supply's state. `queue` and `floor` are held
-//! for a few instructions, with no other lock.
+//! Locks: `mangrove_locks::rank` has their order, and says which are held through I/O.
 
 mod first_segment;
 mod floor;
@@ -58,6 +57,7 @@ use std::thread::JoinHandle;
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_locks::rank;
 use mangrove_store::schema::RuleEntry;
 use mangrove_store::{Store, Write};
 use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, Watermarks};
@@ -145,9 +145,9 @@ struct LogCore {
     supply: Arc<SegmentSupply>,
     meters: Arc<LogMeters>,
     group: GroupCommit,
-    queue: Mutex<FlushQueue>,
+    queue: Mutex<FlushQueue, rank::LogQueue>,
     /// Locked by the leader of a flush only, so never contended.
-    writer: Mutex<BatchWriter>,
+    writer: Mutex<BatchWriter, rank::LogWriter>,
     /// Every commit up to this timestamp is durable (LOG-2).
     durable: AtomicU64,
     /// Schema records up to this number are durable.
@@ -157,17 +157,17 @@ struct LogCore {
     /// Set when the log accepts nothing any more.
     is_closed: AtomicBool,
     /// The names that are in the log.
-    names: Mutex<NameCounts>,
+    names: Mutex<NameCounts, rank::LogNames>,
     /// From where on a checkpoint needs the log: the segment in which the durable part ends, and how far that part
     /// goes.
-    floor: Mutex<LogFloor>,
+    floor: Mutex<LogFloor, rank::LogFloor>,
 }
 
 /// An open log. Dropping it closes it.
 #[derive(Debug)]
 pub struct Log {
     inner: Arc<LogCore>,
-    maker: Mutex<Option<SegmentMaker>>,
+    maker: Mutex<Option<SegmentMaker>, rank::SegmentMaker>,
 }
 
 /// The thread that makes segments ahead of need.

@@ -9,15 +9,15 @@
 //! always fit (LOG-4): a segment of `n` blocks offers `n - 2`, one for its header and one because a batch that crosses
 //! into the next segment needs one header more.
 //!
-//! `making` is locked while a segment is made or removed, through its I/O. `state` is locked for a few instructions,
-//! because every commit takes it.
+//! The lock on `state` is held for a few instructions, because every commit takes it. So I/O is done under `making` only.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
-use parking_lot::{Condvar, Mutex};
+use mangrove_locks::{Mutex, rank};
+use parking_lot::Condvar;
 use uuid::Uuid;
 
 use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path, segment_seq};
@@ -63,9 +63,9 @@ pub(crate) struct SegmentSupply {
     database: Uuid,
     epoch: u64,
     options: LogOptions,
-    state: Mutex<SupplyState>,
+    state: Mutex<SupplyState, rank::SegmentSupply>,
     /// Locked while a segment is made or retired.
-    making: Mutex<()>,
+    making: Mutex<(), rank::SegmentMaking>,
     /// Wakes the thread that makes segments ahead of need.
     low: Condvar,
 }
@@ -157,8 +157,8 @@ impl SegmentSupply {
                 return true;
             }
             if space.last_failure.is_none() {
-                self.low.wait(&mut space);
-            } else if self.low.wait_for(&mut space, RETRY_AFTER).timed_out() && space.last_failure.is_some() {
+                self.low.wait(space.inner());
+            } else if self.low.wait_for(space.inner(), RETRY_AFTER).timed_out() && space.last_failure.is_some() {
                 return !is_over();
             }
         }

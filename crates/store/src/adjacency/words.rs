@@ -27,6 +27,7 @@
 
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 use mangrove_reclaim::{EpochCell, EpochSlice, Pin};
 
@@ -54,7 +55,7 @@ pub(crate) struct Descriptors {
     /// The sparse form, while the table has it; never for long beside the dense one.
     sparse: EpochCell<SparseCells>,
     /// Held by a thread that changes the sparse form, makes the dense one, or takes either away.
-    latch: Mutex<()>,
+    latch: Mutex<(), rank::ListDescriptors>,
 }
 
 impl Descriptors {

@@ -51,6 +51,7 @@ mod tests;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU8, AtomicU64, Mutex};
 use mangrove_reclaim::{CellArrays, EpochCell, OnceCells, OnceSlice, epoch};
 
@@ -100,7 +101,7 @@ pub(crate) struct Column {
     /// The sparse form, until the dense one is made.
     sparse: EpochCell<SparseCells>,
     /// Held by a thread that changes the sparse form (STORE-10).
-    latch: Mutex<()>,
+    latch: Mutex<(), rank::ColumnForm>,
 }
 
 /// The cells of a dense column without undo chains, for walks over many of them. A caller that has read some asks

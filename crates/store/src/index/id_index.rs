@@ -14,6 +14,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_graph::{Result, UserId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 use mangrove_reclaim::{EpochCell, Guarded, Pin, epoch};
 
@@ -132,7 +133,7 @@ struct Counts {
 struct Shard {
     table: EpochCell<Table>,
     /// Held while the table changes.
-    counts: Mutex<Counts>,
+    counts: Mutex<Counts, rank::IdIndexShard>,
 }
 
 impl Shard {

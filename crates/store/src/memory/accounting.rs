@@ -8,8 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
+use mangrove_locks::{Mutex, rank};
 use mangrove_reclaim::{Accounting, Usage};
-use parking_lot::Mutex;
 
 /// What memory is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub struct Memory {
     /// What the budget has been told of the total.
     told: AtomicU64,
     budget: MemoryBudget,
-    draw: Mutex<Draw>,
+    draw: Mutex<Draw, rank::MemoryDraw>,
 }
 
 impl Memory {

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicUsize, Mutex, thread_local};
 
 use crate::memory::{Memory, RecordKind, Write};
@@ -133,7 +134,7 @@ pub enum Backlog {
 /// Logs of commits that some snapshot may still look behind.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    shards: [CachePadded<Mutex<Shard>>; SHARDS],
+    shards: [CachePadded<Mutex<Shard, rank::FinishedLogs>>; SHARDS],
     /// About how many writes are waiting.
     waiting: CachePadded<AtomicUsize>,
     next_shard: AtomicUsize,
@@ -149,7 +150,7 @@ impl Queue {
     }
 
     /// A thread keeps to one shard, so that committers on several cores do not pass its lines to and fro.
-    fn own_shard(&self) -> &Mutex<Shard> {
+    fn own_shard(&self) -> &Mutex<Shard, rank::FinishedLogs> {
         let number = SHARD.try_with(|shard| {
             if shard.get() == usize::MAX {
                 shard.set(self.next_shard.fetch_add(1, Ordering::Relaxed));

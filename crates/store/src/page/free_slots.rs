@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::TabletId;
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 
 /// A page of a label set. The order is by number, lowest first.
@@ -51,7 +52,7 @@ struct Lists {
 /// The account of free slots of a label set. Invariants: see the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct FreeSlots {
-    lists: Mutex<Lists>,
+    lists: Mutex<Lists, rank::FreeSlots>,
     /// How many slots can be taken, so that a caller that finds none takes no lock. Changed under the lock.
     len: AtomicU64,
 }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{ElementKind, TabletId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use mangrove_reclaim::{Pin, Usage};
 
@@ -76,7 +77,7 @@ pub(crate) struct Cursor {
     /// Tablet << 32 | page number + 1; 0 before the first page.
     at: AtomicU64,
     /// Held while the next page is made.
-    pub(crate) turn: Mutex<()>,
+    pub(crate) turn: Mutex<(), rank::PageTurn>,
     /// Slots that elements left: taken first.
     pub(crate) free: FreeSlots,
 }
@@ -106,9 +107,9 @@ pub(crate) struct Tablet {
     pub(crate) undo: UndoPool,
     pub(crate) lists: ListStorage,
     /// What the collector has to do here.
-    pub(crate) tasks: Mutex<Tasks>,
+    pub(crate) tasks: Mutex<Tasks, rank::CollectorTasks>,
     /// Held by the collector that works here.
-    pub(crate) turn: Mutex<()>,
+    pub(crate) turn: Mutex<(), rank::CollectorTurn>,
     /// Whether there may be pages with free slots to be frozen, once they are left alone.
     has_new_free_slots: AtomicBool,
 }

@@ -23,6 +23,7 @@
 
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
 use mangrove_reclaim::Grace;
 use mangrove_reclaim::sync::{AtomicU64, Mutex, yield_now};
 
@@ -51,7 +52,7 @@ pub(crate) struct Installing {
     /// Places that are not free: mostly none, and then nobody looks further.
     count: AtomicU64,
     entries: [Entry; ENTRIES],
-    uses: Mutex<[Use; ENTRIES]>,
+    uses: Mutex<[Use; ENTRIES], rank::LargeCommits>,
 }
 
 impl Installing {

@@ -11,7 +11,7 @@
 //!
 //! - A full leaf is *split*: two new ones and a new directory are published before the old one is unlocked,
 //!   retired. A leaf that has become empty is retired, too, and its range falls to its left neighbor.
-//! - Lock order: a leaf, then the directory's mutex.
+//! - A thread that holds a leaf may take the directory's mutex, and not the other way round (`mangrove_locks::rank`).
 //! - The low bound of a leaf never changes. The high bound of one that is not retired only grows.
 //!
 //! A scan that meets a retired leaf goes on from that leaf's low bound in a new directory, so it may meet an
@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use mangrove_graph::{Result, VertexId};
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use mangrove_locks::{Guard, Mutex, RwLock, rank};
+use parking_lot::RwLockWriteGuard;
 
 use super::key::{IndexKey, Interval};
 use super::{Added, Ledger};
@@ -69,14 +70,18 @@ impl Leaf {
     }
 }
 
+type LeafLock = RwLock<Leaf, rank::OrderedIndexLeaf>;
+/// A leaf that is locked for writing.
+type LockedLeaf<'a> = Guard<RwLockWriteGuard<'a, Leaf>, rank::OrderedIndexLeaf>;
+
 /// What a leaf costs besides its entries: itself and its place in the directory, with the counts of two `Arc`s.
-const LEAF_BYTES: usize = size_of::<RwLock<Leaf>>() + size_of::<Entry>() + 6 * size_of::<usize>();
+const LEAF_BYTES: usize = size_of::<LeafLock>() + size_of::<Entry>() + 6 * size_of::<usize>();
 
 #[derive(Debug, Default)]
 struct LeafDirectory {
     /// Leaf `i + 1` begins here.
     lows: Vec<Arc<Entry>>,
-    leaves: Vec<Arc<RwLock<Leaf>>>,
+    leaves: Vec<Arc<LeafLock>>,
 }
 
 impl LeafDirectory {
@@ -109,7 +114,7 @@ impl LeafDirectory {
 pub(super) struct OrderedEntries {
     directory: ArcSwap<LeafDirectory>,
     /// Held while the directory changes; true once the index was dropped.
-    changes: Mutex<bool>,
+    changes: Mutex<bool, rank::OrderedIndexDirectory>,
 }
 
 impl OrderedEntries {
@@ -154,7 +159,7 @@ impl OrderedEntries {
     fn insert(
         &self,
         directory: &LeafDirectory,
-        mut leaf: RwLockWriteGuard<'_, Leaf>,
+        mut leaf: LockedLeaf<'_>,
         key: IndexKey,
         vertex: VertexId,
         ledger: &Ledger,
@@ -180,7 +185,7 @@ impl OrderedEntries {
     }
 
     /// Replaces a full leaf by two.
-    fn split(&self, mut full: RwLockWriteGuard<'_, Leaf>, ledger: &Ledger, memory: &Memory) {
+    fn split(&self, mut full: LockedLeaf<'_>, ledger: &Ledger, memory: &Memory) {
         let closed = self.changes.lock();
         if *closed {
             return;
@@ -240,13 +245,7 @@ impl OrderedEntries {
     }
 
     /// Retires an empty leaf; its range falls to its left neighbor. The first leaf, which has none, stays.
-    fn merge_away(
-        &self,
-        mut empty: RwLockWriteGuard<'_, Leaf>,
-        low: Option<&Arc<Entry>>,
-        ledger: &Ledger,
-        memory: &Memory,
-    ) {
+    fn merge_away(&self, mut empty: LockedLeaf<'_>, low: Option<&Arc<Entry>>, ledger: &Ledger, memory: &Memory) {
         let Some(low) = low else { return };
         let closed = self.changes.lock();
         if *closed {
