@@ -43,11 +43,18 @@ pub(crate) struct HistoryBlock {
 
 impl HistoryBlock {
     pub(crate) fn new(after: u64, last: u64, writes: MergedWrites, aborted: Vec<u64>) -> Self {
+        debug_assert!(aborted.is_sorted(), "timestamps of a block ascend");
+        debug_assert!(aborted.iter().all(|ts| (after + 1..=last).contains(ts)), "a block has timestamps of its span");
         HistoryBlock { after, last, writes, aborted: aborted.into(), level: 0 }
     }
 
     fn join(parts: &[Arc<HistoryBlock>]) -> Self {
         let (first, last) = (parts.first().expect("there are parts"), parts.last().expect("there are parts"));
+        // TXN-8.
+        debug_assert!(
+            parts.windows(2).all(|pair| pair[0].last == pair[1].after),
+            "blocks that are joined are adjacent"
+        );
         HistoryBlock {
             after: first.after,
             last: last.last,
@@ -71,6 +78,7 @@ impl HistoryBlock {
     }
 
     fn outcome(&self, ts: u64) -> Outcome {
+        debug_assert!(self.after < ts && ts <= self.last, "timestamp {ts} is looked up in the block of another");
         match self.aborted.binary_search(&ts) {
             Ok(_) => Outcome::Aborted,
             Err(_) => Outcome::Committed,

@@ -271,6 +271,7 @@ impl RecentCommits {
 
     /// Publishes the outcome of a validating transaction. Its owner calls this once.
     pub(crate) fn decide(&self, ts: u64, outcome: Outcome) {
+        assert_ne!(outcome, Outcome::Validating, "timestamp {ts} is decided one way or the other");
         let entry = self.entry(ts);
         // Only the owner changes the word between its publication and here.
         let before = entry.word.load(Ordering::Relaxed);
@@ -281,6 +282,7 @@ impl RecentCommits {
             let writes = entry.writes.lock().take();
             self.account(0, writes);
         }
+        debug_assert_eq!(self.outcome(ts), Some(outcome));
     }
 
     /// Publishes that the store shows the outcome, and advances the watermark. Its owner calls this once, after
@@ -289,6 +291,8 @@ impl RecentCommits {
         // Release: its partner is the Acquire in `advance`.
         let before = self.entry(ts).word.fetch_or(FINISHED, Ordering::Release);
         assert!(RingEntry::is_of(before, ts) && before & FINISHED == 0, "timestamp {ts} is finished once");
+        // TXN-5.
+        assert_ne!(Outcome::of(before), Outcome::Validating, "timestamp {ts} is finished before it is decided");
         self.advance();
     }
 
@@ -350,6 +354,11 @@ impl RecentCommits {
                 Ok(_) => {
                     stable += 1;
                     debug_assert!(stable <= self.published(), "the watermark passed the clock");
+                    debug_assert_ne!(
+                        Outcome::of(word),
+                        Outcome::Validating,
+                        "the watermark passed an undecided commit"
+                    );
                 }
                 Err(current) => stable = current,
             }
@@ -431,7 +440,10 @@ impl RecentCommits {
         for ts in after + 1..=last {
             let entry = self.entry(ts);
             // TXN-6: the entry is not taken over before the history has it.
-            match Outcome::of(entry.word.load(Ordering::Acquire)) {
+            let word = entry.word.load(Ordering::Acquire);
+            assert!(RingEntry::is_of(word, ts), "the entry of {ts} was taken over");
+            assert_ne!(word & FINISHED, 0, "timestamp {ts} is moved before it is finished");
+            match Outcome::of(word) {
                 Outcome::Aborted => aborted.push(ts),
                 _ => sets.extend(entry.writes.lock().clone().map(|writes| (ts, writes))),
             }
@@ -474,11 +486,15 @@ mod tests {
         let recent = recent(8);
         let drawn = [draw(&recent), draw(&recent), draw(&recent)];
         assert_eq!((drawn, recent.stable()), ([1, 2, 3], 0));
-        recent.finish(2);
+        let finish = |ts| {
+            recent.decide(ts, Outcome::Committed);
+            recent.finish(ts);
+        };
+        finish(2);
         assert_eq!(recent.stable(), 0);
-        recent.finish(1);
+        finish(1);
         assert_eq!(recent.stable(), 2);
-        recent.finish(3);
+        finish(3);
         assert_eq!((recent.stable(), recent.published()), (3, 3));
     }
 

@@ -459,6 +459,8 @@ impl Transaction {
         }
         let finished = self.finished.load(Ordering::Relaxed) + 1;
         assert!(finished < STATEMENT_MAX);
+        assert!(writes.renumbered <= writes.statement_start, "claims of the running statement have its number");
+        assert!(writes.statement_start < writes.log.len(), "the log of writes has shrunk");
         if finished + 1 == STATEMENT_MAX {
             // The numbers are used up. All statements so far are finished, so their claims may share number 0, which
             // every later statement sees.

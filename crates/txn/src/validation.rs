@@ -112,8 +112,13 @@ impl Validation {
         }
     }
 
-    /// Waits for the outcomes of the transactions that this one depends on. Fails if one ended the other way.
+    /// Waits for the outcomes of the transactions that this one depends on. Fails if one ended the other way. Everything
+    /// was compared that comes before this transaction.
     pub(crate) fn await_dependencies(&self, recent: &RecentCommits, counters: &Counters) -> Result<(), AbortCause> {
+        // TXN-10.
+        let is_before = |ts: &u64| *ts <= self.checked;
+        assert!(self.reads.must_commit().iter().all(is_before), "a transaction waits for a later one to commit");
+        assert!(self.must_abort.iter().all(is_before), "a transaction waits for a later one to abort");
         await_all(recent, counters, self.reads.must_commit(), Outcome::Committed)?;
         await_all(recent, counters, &self.must_abort, Outcome::Aborted)
     }

@@ -89,8 +89,9 @@ struct Waiter {
 
 impl Waiter {
     fn wake(&self, state: u8) {
-        debug_assert_eq!(self.state.load(Ordering::Relaxed), WAITING, "a waiter is woken once");
-        self.state.store(state, Ordering::Release);
+        assert_ne!(state, WAITING, "a waiter is woken to return or to lead");
+        let before = self.state.swap(state, Ordering::Release);
+        assert_eq!(before, WAITING, "a waiter is woken once");
         self.thread.unpark();
     }
 

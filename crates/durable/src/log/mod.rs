@@ -237,6 +237,8 @@ impl Log {
     /// segment (LOG-5).
     pub fn checkpoint_floor(&self) -> Result<LogFloor> {
         let floor = *self.inner.floor.lock();
+        // LOG-6.
+        assert!(floor.is_covered_by(self.inner.so_far().ts), "the floor {floor:?} is beyond what is durable");
         if self.inner.supply.next_seq() <= floor.segment {
             self.inner.supply.make_one(1)?;
         }
@@ -314,6 +316,7 @@ impl LogCore {
         // Release, both: their partner is in `so_far`.
         self.durable.store(reached.ts, Ordering::Release);
         self.durable_schema_record.store(reached.schema_record, Ordering::Release);
+        debug_assert_eq!(self.so_far(), reached);
         watermarks.set_durable(reached.ts);
         if let Some(FlushEnd { segment, next_batch, .. }) = written {
             // LOG-6: last. The lock orders it after the stores above, and before the snapshot of a checkpoint that
@@ -321,6 +324,8 @@ impl LogCore {
             let before = LogBefore { next_batch, last_ts: reached.ts };
             let mut floor = self.floor.lock();
             assert!(floor.segment <= segment, "the log goes on in an earlier segment");
+            // LOG-14.
+            assert!(floor.before.is_none_or(|last| last.next_batch < next_batch), "a flush wrote no batch");
             *floor = LogFloor { segment, before: Some(before) };
         }
     }
@@ -383,8 +388,8 @@ impl Flush for Flushing<'_> {
             Err(DiskError::new("flush", "the log", &cause))
         });
         if let Err(error) = flushed {
-            // LOG-3. Only the leader comes here, so it is the first failure.
-            let _ = self.log.failed.set(error);
+            // LOG-3. Only the leader comes here (LOG-8), and it has looked.
+            assert!(self.log.failed.set(error).is_ok(), "a log fails once");
         }
     }
 }

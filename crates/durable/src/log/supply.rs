@@ -189,6 +189,8 @@ impl SegmentSupply {
             Ok(segment) => {
                 // LOG-14.
                 assert_eq!(segment.header.seq, space.next_seq, "segments are made in order");
+                // LOG-16.
+                assert_eq!(space.half_made, None, "a segment that is ready is whole");
                 space.free += segment.header.size / BLOCK - 2;
                 space.ready.push_back(segment);
                 space.next_seq = seq + 1;
@@ -214,7 +216,9 @@ impl SegmentSupply {
         };
         let made = made.and_then(|(file, size, is_reused)| {
             let header = SegmentHeader { database: self.database, epoch: self.epoch, seq, size, is_reused };
-            file.write_at(0, &header.encode())?;
+            let encoded = header.encode();
+            debug_assert_eq!(SegmentHeader::decode(&encoded), Ok(header), "a header is read as it was written");
+            file.write_at(0, &encoded)?;
             file.sync_data()?;
             // LOG-16: named after the header is synced.
             self.disk.link_new(&unfinished, &path)?;
@@ -289,6 +293,8 @@ impl SegmentSupply {
             let path = format!("{DIRECTORY}/{name}");
             let (is_spare, has_room, wanted_bytes) = {
                 let space = self.state.lock();
+                let is_ready = |seq| space.ready.iter().any(|ready| ready.header.seq == seq);
+                assert!(!segment_seq(&name).is_some_and(is_ready), "a segment is retired before it is written to");
                 let has_room = space.spare.len() < self.options.spare_segments;
                 (space.spare.contains(&path), has_room, space.next_bytes)
             };
