@@ -76,10 +76,8 @@ impl Status {
     }
 
     fn from_word(word: u64) -> Self {
-        debug_assert!(
-            word & 1 != word >> 1 & 1 || word <= 3,
-            "{word:x} is no status: only two of them have a timestamp"
-        );
+        let has_timestamp = matches!(word & 3, 1 | 2);
+        debug_assert!(has_timestamp || word <= 3, "{word:x} is no status: only two of them have a timestamp");
         match word & 3 {
             0 => Status::Running,
             1 => Status::Validating(word >> 2),
