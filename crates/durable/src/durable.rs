@@ -12,8 +12,7 @@
 //! A bulk load writes no log. It is durable when a checkpoint of it is, and only then transactions may begin: after a
 //! crash before that, the graph is empty.
 //!
-//! Lock order: the lock on the checkpoint state is held through all I/O of a checkpoint, and no thread asks for it with
-//! another lock held.
+//! Locks: `mangrove_locks::rank` has their order. The one on the checkpoint state is held through all I/O of a checkpoint.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -24,9 +23,10 @@ use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
+use mangrove_locks::{Mutex, rank};
 use mangrove_store::{Store, StoreSizes};
 use mangrove_txn::{RecentOptions, TransactionManager};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Condvar;
 use uuid::Uuid;
 
 use crate::checkpoint::{CHECKPOINT_DIR, CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
@@ -107,8 +107,8 @@ struct DurableCore {
     disk: Arc<dyn Disk>,
     log: Arc<Log>,
     /// Locked while a checkpoint is taken.
-    checkpoints: Mutex<Checkpoints>,
-    progress: Mutex<CheckpointProgress>,
+    checkpoints: Mutex<Checkpoints, rank::CheckpointState>,
+    progress: Mutex<CheckpointProgress, rank::CheckpointProgress>,
     changed: Condvar,
 }
 
@@ -393,7 +393,7 @@ fn start_background(
             let is_due = {
                 let mut progress = inner.progress.lock();
                 if !progress.is_closing {
-                    inner.changed.wait_for(&mut progress, LOOK_EVERY);
+                    inner.changed.wait_for(progress.inner(), LOOK_EVERY);
                 }
                 if progress.is_closing {
                     return;

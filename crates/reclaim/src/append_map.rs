@@ -17,6 +17,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
+
 use crate::accounting::Accounting;
 use crate::sync::{AtomicU32, Mutex};
 
@@ -50,7 +52,7 @@ struct Rest<V> {
     /// The number of the newest level.
     newest: AtomicU32,
     /// How many entries there are. Locked while one is added.
-    len: Mutex<usize>,
+    len: Mutex<usize, rank::AppendMapEntries>,
 }
 
 impl<V> Default for Rest<V> {

@@ -21,6 +21,8 @@
 
 use std::ops::Range;
 
+use mangrove_locks::rank;
+
 use crate::accounting::Accounting;
 use crate::chunked::ChunkedArray;
 use crate::epoch::Pin;
@@ -49,7 +51,7 @@ impl<T: Send + Sync + 'static, const LOG2: u32> Default for Chunk<T, LOG2> {
 #[derive(Debug)]
 pub struct Arena<T, K, const LOG2: u32> {
     chunks: ChunkedArray<Chunk<T, LOG2>, K, DIRECTORY_LOG2>,
-    account: Mutex<RowAccount>,
+    account: Mutex<RowAccount, rank::ArenaRows>,
     /// What the memory is counted under.
     kind: K,
 }

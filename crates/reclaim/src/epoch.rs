@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 
 use crate::sync::{AtomicU64, Mutex, fence, thread_local};
 
@@ -42,7 +43,7 @@ type ThreadSlot = Arc<CachePadded<AtomicU64>>;
 struct Domain {
     /// Every pin reads it, so it is on another cache line than the lock, which every release takes.
     epoch: CachePadded<AtomicU64>,
-    slots: Mutex<Vec<ThreadSlot>>,
+    slots: Mutex<Vec<ThreadSlot>, rank::PinnedThreads>,
 }
 
 #[cfg(not(any(feature = "model", feature = "loom")))]

@@ -11,6 +11,8 @@
 
 use std::collections::VecDeque;
 
+use mangrove_locks::rank;
+
 use crate::epoch::{draw_tag, oldest_pin};
 use crate::retired::Retired;
 use crate::sync::Mutex;
@@ -33,12 +35,13 @@ struct Bag<G> {
 }
 
 /// Memory of limbos that were dropped, with its tags.
-static LEFT_BEHIND: parking_lot::Mutex<Vec<(u64, Retired)>> = parking_lot::Mutex::new(Vec::new());
+static LEFT_BEHIND: mangrove_locks::Mutex<Vec<(u64, Retired)>, rank::LeftBehind> =
+    mangrove_locks::Mutex::new(Vec::new());
 
 /// Unlinked things in bags, oldest first. Invariant: tags ascend.
 #[derive(Debug)]
 pub struct Limbo<G: Unlinked> {
-    bags: Mutex<VecDeque<Bag<G>>>,
+    bags: Mutex<VecDeque<Bag<G>>, rank::Limbo>,
 }
 
 impl<G: Unlinked> Default for Limbo<G> {

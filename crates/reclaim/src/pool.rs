@@ -5,6 +5,8 @@
 
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
+
 use crate::accounting::Accounting;
 use crate::chunked::ChunkedArray;
 use crate::ledger::Ledger;
@@ -13,7 +15,7 @@ use crate::sync::{AtomicU64, AtomicUsize, Mutex};
 /// A list of numbers that may be given out again.
 #[derive(Debug, Default)]
 pub struct FreeList {
-    numbers: Mutex<Vec<u64>>,
+    numbers: Mutex<Vec<u64>, rank::FreeNumbers>,
     /// The length of the list, so that a caller that finds it empty takes no lock. Changed under the lock.
     len: AtomicUsize,
 }

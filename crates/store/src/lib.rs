@@ -21,7 +21,6 @@
 //! | `read` | the batched read interface |
 //! | `load` | bulk load, [`image`]s of pages for checkpoints, and [`restore`] |
 //! | `garbage` | from the log of a finished transaction to free records, packed lists and frozen pages |
-//! | [`access_set`] | the read set and the write set of a transaction |
 //!
 //! Not here: timestamps, the commit protocol and isolation (`txn`, which also lends threads to the collector),
 //! durability (`durable`), and when memory may be used again (`mangrove_reclaim`). `docs/design/store.md` has layouts
@@ -32,15 +31,12 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod access_set;
 mod adjacency;
 mod cell;
 mod garbage;
 mod index;
 mod load;
 mod memory;
-#[cfg(feature = "model")]
-pub mod model_tests;
 mod page;
 mod read;
 pub mod schema;
@@ -59,5 +55,6 @@ pub use sizes::StoreSizes;
 pub use store::{Store, StoreOptions};
 pub use version::installing::Announced;
 pub use version::{ClaimStatus, STATEMENT_MAX, Snapshot, Watch, claim};
+pub use write::changes::{ChangeVisitor, ChangedElement, ChangedProperty, user_id_hash};
 pub use write::redo::Redo;
 pub use write::{WriteCardinality, Writer};

@@ -15,13 +15,17 @@
 //!            └────────────── the graph breaks it, or the disk fails ──▶ gone
 //! ```
 //!
-//! Not here: how a new rule and the commits beside it wait for each other (`txn::schema`), and unique values, which an
-//! index ensures (`write::unique`).
+//! Rules are in the store because the store uses them: commits, rows of bulk loads and restored graphs are checked here.
+//! A checkpoint reads the rules under the lock that changes of them take, so it never misses a change whose log record
+//! is older than the checkpoint. Policy is elsewhere: `txn::schema` decides when a rule may come into force and which
+//! transactions wait for that, and `db::schema` says what a client can ask for. Indexes ensure unique values
+//! (`write::unique`).
 
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 use mangrove_graph::{Catalog, ElementKind, Error, ErrorKind, KeyId, LabelId, Result, Value};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::Mutex;
 
 /// The number of a rule. No number is given twice.
@@ -264,7 +268,7 @@ struct RuleChanges {
 pub(crate) struct Schema {
     rules: ArcSwap<Rules>,
     /// Held while the rules change.
-    changes: Mutex<RuleChanges>,
+    changes: Mutex<RuleChanges, rank::SchemaChanges>,
 }
 
 /// The rules that commits were checked by at one time. Every commit takes them, so taking them counts no reference that

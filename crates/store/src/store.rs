@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
 use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
-use parking_lot::Mutex;
+use mangrove_locks::{Mutex, rank};
 
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
@@ -58,7 +58,7 @@ pub struct Store {
     pub(crate) edge_ids: IdIndex,
     pub(crate) indexes: ArcSwap<Vec<Arc<PropertyIndex>>>,
     /// Held while the list of indexes changes.
-    pub(crate) index_changes: Mutex<IndexChanges>,
+    pub(crate) index_changes: Mutex<IndexChanges, rank::IndexChanges>,
     /// The rules that commits are checked by.
     pub(crate) schema: Schema,
     /// The cursors for new vertices, by label set.

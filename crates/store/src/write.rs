@@ -33,6 +33,7 @@
 //! | `rule_check` | checking a commit against the schema |
 //! | `redo` | the after-images of a commit, for the log on disk |
 
+pub(crate) mod changes;
 mod deletion;
 mod finalization;
 mod index_build;

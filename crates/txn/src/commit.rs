@@ -28,6 +28,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_store::Write;
 use mangrove_store::schema::RulesInForce;
 
+use crate::access_set::WriteSet;
 use crate::counters::AbortCause;
 use crate::log::{PreparedCommit, unknown_outcome, unsure_reads};
 use crate::outcome::Outcome;
@@ -139,7 +140,7 @@ impl Validating {
     /// Checks what can be checked before, then draws the commit timestamp.
     fn draw(&mut self) -> Result<()> {
         let shared = &self.transaction.shared;
-        let writes = Arc::new(shared.store.write_set(&self.log));
+        let writes = Arc::new(WriteSet::of(&shared.store, &self.log));
         if let Err(cause) = self.check_published() {
             self.abort(cause);
             return Err(abort_error(cause));

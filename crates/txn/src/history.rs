@@ -20,8 +20,9 @@
 
 use std::sync::Arc;
 
-use mangrove_store::access_set::{MERGED_SPAN_MAX, MergedWrites};
+use mangrove_locks::rank;
 
+use crate::access_set::{MERGED_SPAN_MAX, MergedWrites};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
@@ -42,11 +43,18 @@ pub(crate) struct HistoryBlock {
 
 impl HistoryBlock {
     pub(crate) fn new(after: u64, last: u64, writes: MergedWrites, aborted: Vec<u64>) -> Self {
+        debug_assert!(aborted.is_sorted(), "timestamps of a block ascend");
+        debug_assert!(aborted.iter().all(|ts| (after + 1..=last).contains(ts)), "a block has timestamps of its span");
         HistoryBlock { after, last, writes, aborted: aborted.into(), level: 0 }
     }
 
     fn join(parts: &[Arc<HistoryBlock>]) -> Self {
         let (first, last) = (parts.first().expect("there are parts"), parts.last().expect("there are parts"));
+        // TXN-8.
+        debug_assert!(
+            parts.windows(2).all(|pair| pair[0].last == pair[1].after),
+            "blocks that are joined are adjacent"
+        );
         HistoryBlock {
             after: first.after,
             last: last.last,
@@ -70,6 +78,7 @@ impl HistoryBlock {
     }
 
     fn outcome(&self, ts: u64) -> Outcome {
+        debug_assert!(self.after < ts && ts <= self.last, "timestamp {ts} is looked up in the block of another");
         match self.aborted.binary_search(&ts) {
             Ok(_) => Outcome::Aborted,
             Err(_) => Outcome::Committed,
@@ -84,7 +93,7 @@ pub(crate) struct History {
     merged: AtomicU64,
     /// Bytes of all blocks.
     bytes: AtomicU64,
-    kept: Mutex<HistoryBlocks>,
+    kept: Mutex<HistoryBlocks, rank::HistoryBlocks>,
 }
 
 /// The blocks, and where they begin.

@@ -23,6 +23,7 @@
 //! | `shared` | the state that the manager, its transactions and the collector share |
 //! | `status` | the status table (TST): what each running transaction is doing |
 //! | `recent`, `outcome`, `history` | the table of recent commits (RCT): clock, write sets, outcomes, watermark; merged older write sets |
+//! | `access_set` | items, and sets of them: what a transaction read and what it wrote, in one vocabulary |
 //! | `reads`, `tracking`, `lists`, `view` | read sets and how they are filled; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | the traits that a commit log implements |
@@ -33,8 +34,8 @@
 //! | `sharded_arc` | reference counting without one shared counter |
 //! | `sync` | the concurrency primitives, exchangeable for a model checker's |
 //!
-//! Lock order: a transaction's log of writes, its read set, the trimming of the ring, the ordered step, a ring entry,
-//! the history. Only the log of writes is held while the store is read or written.
+//! Locks: `mangrove_locks::rank` has their order. Only a transaction's log of writes is held while the store is read or
+//! written.
 //!
 //! Invariants carry names (**TXN-n**). Each is defined in the header of the module that owns the data, and cited where
 //! code keeps it. `docs/design/transactions.md` tells the whole protocol and its proof.
@@ -42,6 +43,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod access_set;
 mod bulk;
 mod collector;
 mod commit;

@@ -5,9 +5,9 @@
 //! before is wasted for every row that the call does not reach.
 
 use mangrove_graph::{ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, Result, VertexId};
-use mangrove_store::access_set::Item;
 use mangrove_store::{StoreView, Watch};
 
+use crate::access_set::Item;
 use crate::status::ClaimStatusAt;
 use crate::sync::between_steps;
 use crate::tracking::{ATTEMPTS_LATER, AddItem, BatchOutput, lists};

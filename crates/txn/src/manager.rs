@@ -58,7 +58,7 @@ impl TransactionManager {
     fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
         let budget = store.memory_budget();
         let history_draw =
-            (!budget.is_unlimited()).then(|| parking_lot::Mutex::new(budget.account(Purpose::Transactions)));
+            (!budget.is_unlimited()).then(|| mangrove_locks::Mutex::new(budget.account(Purpose::Transactions)));
         let shared = Arc::new(Shared {
             store,
             recent,

@@ -24,7 +24,8 @@ impl Outcome {
         match word & OUTCOME_MASK {
             0 => Outcome::Validating,
             1 => Outcome::Committed,
-            _ => Outcome::Aborted,
+            2 => Outcome::Aborted,
+            other => unreachable!("no outcome has the number {other}"),
         }
     }
 }

@@ -15,10 +15,8 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{ElementKind, LabelFilter, MemoryBudget, Result};
-use mangrove_store::access_set::{
-    Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadTimestamps, Signature, WriteSet,
-};
 
+use crate::access_set::{Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadTimestamps, Signature, WriteSet};
 use crate::memory::TransactionMemory;
 
 /// Batches of fewer items are kept item by item.

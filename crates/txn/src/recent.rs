@@ -35,8 +35,9 @@
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
-use mangrove_store::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
+use mangrove_locks::rank;
 
+use crate::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 use crate::history::{History, HistoryBlock};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};
@@ -91,7 +92,7 @@ struct RingEntry {
     word: AtomicU64,
     signature: [AtomicU64; 4],
     newest: [AtomicU64; 2],
-    writes: Mutex<Option<Arc<WriteSet>>>,
+    writes: Mutex<Option<Arc<WriteSet>>, rank::RingEntry>,
 }
 
 impl RingEntry {
@@ -132,14 +133,14 @@ pub(crate) struct RecentCommits {
     /// Every commit up to here is durable. `u64::MAX` if there is no log, so that it holds no reader back.
     durable: CachePadded<AtomicU64>,
     /// Held during the ordered step.
-    order: CachePadded<Mutex<()>>,
+    order: CachePadded<Mutex<(), rank::EnterValidation>>,
     ring: Box<[OnceLock<Box<[RingEntry]>>]>,
     options: RecentOptions,
     /// Bytes of the write sets in the ring.
     bytes: CachePadded<AtomicU64>,
     history: History,
     /// Locked while the ring is trimmed.
-    trimmed: Mutex<Trimmed>,
+    trimmed: Mutex<Trimmed, rank::RingTrimming>,
 }
 
 /// How far the ring has been trimmed.
@@ -270,6 +271,7 @@ impl RecentCommits {
 
     /// Publishes the outcome of a validating transaction. Its owner calls this once.
     pub(crate) fn decide(&self, ts: u64, outcome: Outcome) {
+        assert_ne!(outcome, Outcome::Validating, "timestamp {ts} is decided one way or the other");
         let entry = self.entry(ts);
         // Only the owner changes the word between its publication and here.
         let before = entry.word.load(Ordering::Relaxed);
@@ -280,6 +282,7 @@ impl RecentCommits {
             let writes = entry.writes.lock().take();
             self.account(0, writes);
         }
+        debug_assert_eq!(self.outcome(ts), Some(outcome));
     }
 
     /// Publishes that the store shows the outcome, and advances the watermark. Its owner calls this once, after
@@ -288,6 +291,8 @@ impl RecentCommits {
         // Release: its partner is the Acquire in `advance`.
         let before = self.entry(ts).word.fetch_or(FINISHED, Ordering::Release);
         assert!(RingEntry::is_of(before, ts) && before & FINISHED == 0, "timestamp {ts} is finished once");
+        // TXN-5.
+        assert_ne!(Outcome::of(before), Outcome::Validating, "timestamp {ts} is finished before it is decided");
         self.advance();
     }
 
@@ -349,6 +354,11 @@ impl RecentCommits {
                 Ok(_) => {
                     stable += 1;
                     debug_assert!(stable <= self.published(), "the watermark passed the clock");
+                    debug_assert_ne!(
+                        Outcome::of(word),
+                        Outcome::Validating,
+                        "the watermark passed an undecided commit"
+                    );
                 }
                 Err(current) => stable = current,
             }
@@ -430,7 +440,10 @@ impl RecentCommits {
         for ts in after + 1..=last {
             let entry = self.entry(ts);
             // TXN-6: the entry is not taken over before the history has it.
-            match Outcome::of(entry.word.load(Ordering::Acquire)) {
+            let word = entry.word.load(Ordering::Acquire);
+            assert!(RingEntry::is_of(word, ts), "the entry of {ts} was taken over");
+            assert_ne!(word & FINISHED, 0, "timestamp {ts} is moved before it is finished");
+            match Outcome::of(word) {
                 Outcome::Aborted => aborted.push(ts),
                 _ => sets.extend(entry.writes.lock().clone().map(|writes| (ts, writes))),
             }
@@ -473,11 +486,15 @@ mod tests {
         let recent = recent(8);
         let drawn = [draw(&recent), draw(&recent), draw(&recent)];
         assert_eq!((drawn, recent.stable()), ([1, 2, 3], 0));
-        recent.finish(2);
+        let finish = |ts| {
+            recent.decide(ts, Outcome::Committed);
+            recent.finish(ts);
+        };
+        finish(2);
         assert_eq!(recent.stable(), 0);
-        recent.finish(1);
+        finish(1);
         assert_eq!(recent.stable(), 2);
-        recent.finish(3);
+        finish(3);
         assert_eq!((recent.stable(), recent.published()), (3, 3));
     }
 

@@ -37,6 +37,7 @@
 use std::sync::OnceLock;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 use mangrove_store::ClaimStatus;
 
 use crate::recent::RecentCommits;
@@ -75,6 +76,8 @@ impl Status {
     }
 
     fn from_word(word: u64) -> Self {
+        let has_timestamp = matches!(word & 3, 1 | 2);
+        debug_assert!(has_timestamp || word <= 3, "{word:x} is no status: only two of them have a timestamp");
         match word & 3 {
             0 => Status::Running,
             1 => Status::Validating(word >> 2),
@@ -240,8 +243,13 @@ impl StatusTable {
         // Until the incarnation is stored, the entry counts as that of the oldest transaction of all.
         let ordinal = self.next_ordinal.fetch_add(1, Ordering::AcqRel);
         entry.began_ms.store(began_ms, Ordering::Relaxed);
+        // TXN-3: `release` left this, before it let the entry be claimed.
+        assert_eq!(entry.incarnation.load(Ordering::Relaxed), 0, "the last owner of an entry is still there");
         entry.incarnation.store(incarnation(ordinal, ExpiryState::Live), Ordering::Release);
-        let number = Self::next_number(entry.number.load(Ordering::Relaxed), id);
+        let last_number = entry.number.load(Ordering::Relaxed);
+        let number = Self::next_number(last_number, id);
+        // TXN-1.
+        debug_assert_ne!(number, last_number, "two owners of an entry have one number");
         // TXN-1: `status_of` relies on this order.
         entry.number.store(0, Ordering::Relaxed);
         entry.status.store(Status::Running.to_word(), Ordering::Release);
@@ -252,6 +260,7 @@ impl StatusTable {
         if begin_ts != lower_bound {
             entry.begin.store(word(begin_ts), Ordering::SeqCst);
         }
+        debug_assert_eq!(self.status_of(number), Some(Status::Running));
         Registration { entry: id, number, begin_ts, ordinal }
     }
 
@@ -308,7 +317,9 @@ impl StatusTable {
 
     /// Changes the status of the transaction that owns the entry. Only its owner calls this.
     pub(crate) fn set(&self, id: EntryId, status: Status) {
-        let word = &self.entry(id).status;
+        let entry = self.entry(id);
+        debug_assert_ne!(entry.begin.load(Ordering::Relaxed), 0, "a transaction that has ended changes its status");
+        let word = &entry.status;
         // Only the owner stores here, so a relaxed load reads its own last store.
         let before = Status::from_word(word.load(Ordering::Relaxed));
         assert!(before.may_become(status), "a transaction went from {before:?} to {status:?}");
@@ -332,6 +343,9 @@ impl StatusTable {
     pub(crate) fn release(&self, id: EntryId) {
         let entry = self.entry(id);
         assert_ne!(entry.begin.load(Ordering::Relaxed), 0, "a transaction ends once");
+        assert_ne!(entry.incarnation.load(Ordering::Relaxed), 0, "a transaction ends after its begin");
+        let status = Status::from_word(entry.status.load(Ordering::Relaxed));
+        assert!(!matches!(status, Status::Validating(_)), "a transaction ends undecided, as {status:?}");
         // TXN-3: the incarnation first, so that the next owner is never mistaken for this one.
         entry.incarnation.store(0, Ordering::Release);
         entry.begin.store(0, Ordering::SeqCst);
@@ -430,14 +444,21 @@ impl StatusTable {
         for &(id, word) in expired {
             assert!(is_in(word, ExpiryState::Expired));
             let forgotten = incarnation(word >> EXPIRY_BITS, ExpiryState::Forgotten);
+            let exchanged =
+                self.entry(id).incarnation.compare_exchange(word, forgotten, Ordering::SeqCst, Ordering::Relaxed);
             // TXN-3: fails for a transaction that has ended since.
-            let _ = self.entry(id).incarnation.compare_exchange(word, forgotten, Ordering::SeqCst, Ordering::Relaxed);
+            if let Err(found) = exchanged {
+                let is_same = found >> EXPIRY_BITS == word >> EXPIRY_BITS;
+                assert!(!is_same || is_in(found, ExpiryState::Forgotten), "an expired transaction was protected");
+            }
         }
     }
 
     /// Returns true if a transaction may read no more. The caller holds the pin of the read.
     pub(crate) fn is_expired(&self, of: &Registration) -> bool {
         let incarnation = self.entry(of.entry).incarnation.load(Ordering::Acquire);
+        // TXN-3: it owns the entry until it ends.
+        debug_assert_eq!(incarnation >> EXPIRY_BITS, of.ordinal, "the entry has another owner");
         is_in(incarnation, ExpiryState::Expired) || is_in(incarnation, ExpiryState::Forgotten)
     }
 
@@ -447,7 +468,10 @@ impl StatusTable {
             (incarnation(of.ordinal, ExpiryState::Live), incarnation(of.ordinal, ExpiryState::Protected));
         match self.entry(of.entry).incarnation.compare_exchange(live, kept, Ordering::SeqCst, Ordering::Acquire) {
             Ok(_) => true,
-            Err(found) => found == kept,
+            Err(found) => {
+                assert_eq!(found >> EXPIRY_BITS, of.ordinal, "the entry has another owner");
+                found == kept
+            }
         }
     }
 }
@@ -457,7 +481,7 @@ impl StatusTable {
 #[derive(Debug)]
 pub(crate) struct ClaimStatusAt<'a> {
     table: &'a StatusTable,
-    relied_on: Mutex<Vec<u64>>,
+    relied_on: Mutex<Vec<u64>, rank::PreReadReliance>,
 }
 
 impl<'a> ClaimStatusAt<'a> {

@@ -18,11 +18,12 @@ use mangrove_graph::{
     EdgeId, ElementId, ElementKind, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
     MemoryBudget, Result, UserId, Value, VertexId,
 };
+use mangrove_locks::rank;
 use mangrove_reclaim::{Pin, epoch};
-use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
+use crate::access_set::{Item, Predicate};
 use crate::counters::AbortCause;
 use crate::memory::TransactionMemory;
 use crate::options::{Isolation, TransactionOptions};
@@ -59,7 +60,7 @@ struct Writes {
 /// The read set of a serializable transaction that may write, and what belongs to it.
 #[derive(Debug)]
 pub(crate) struct Tracking {
-    pub(crate) reads: Mutex<ReadSet>,
+    pub(crate) reads: Mutex<ReadSet, rank::TransactionReads>,
     /// True if it may read at later timestamps than its begin.
     pub(crate) pre_reads: bool,
     /// The names of the catalog when it began.
@@ -104,7 +105,7 @@ pub struct Transaction {
     abort_cause: OnceLock<AbortCause>,
     /// The error message of the request that failed after it had begun to write. Set before `abort_cause`.
     failed_request: OnceLock<String>,
-    writes: Mutex<Writes>,
+    writes: Mutex<Writes, rank::TransactionWrites>,
     /// Absent in read-only and snapshot transactions (TXN-20). Boxed, because most transactions only read, and a
     /// transaction is moved a few times while it begins.
     tracking: Option<Box<Tracking>>,
@@ -458,6 +459,8 @@ impl Transaction {
         }
         let finished = self.finished.load(Ordering::Relaxed) + 1;
         assert!(finished < STATEMENT_MAX);
+        assert!(writes.renumbered <= writes.statement_start, "claims of the running statement have its number");
+        assert!(writes.statement_start < writes.log.len(), "the log of writes has shrunk");
         if finished + 1 == STATEMENT_MAX {
             // The numbers are used up. All statements so far are finished, so their claims may share number 0, which
             // every later statement sees.

@@ -22,8 +22,8 @@
 //! the time in which other transactions have to wait for it is short even for a large read set.
 
 use mangrove_graph::Error;
-use mangrove_store::access_set::ReadTimestamps;
 
+use crate::access_set::ReadTimestamps;
 use crate::counters::{AbortCause, Counters};
 use crate::outcome::Outcome;
 use crate::reads::{KnownNames, ReadSet};
@@ -112,8 +112,13 @@ impl Validation {
         }
     }
 
-    /// Waits for the outcomes of the transactions that this one depends on. Fails if one ended the other way.
+    /// Waits for the outcomes of the transactions that this one depends on. Fails if one ended the other way. Everything
+    /// was compared that comes before this transaction.
     pub(crate) fn await_dependencies(&self, recent: &RecentCommits, counters: &Counters) -> Result<(), AbortCause> {
+        // TXN-10.
+        let is_before = |ts: &u64| *ts <= self.checked;
+        assert!(self.reads.must_commit().iter().all(is_before), "a transaction waits for a later one to commit");
+        assert!(self.must_abort.iter().all(is_before), "a transaction waits for a later one to abort");
         await_all(recent, counters, self.reads.must_commit(), Outcome::Committed)?;
         await_all(recent, counters, &self.must_abort, Outcome::Aborted)
     }

@@ -10,9 +10,9 @@ use mangrove_graph::{
     look_up_in_steps, vertex_columns_of_rows,
 };
 
-use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{Snapshot, StoreView};
 
+use crate::access_set::{Item, Predicate};
 use crate::tracking::{AddItem, lists, properties_of};
 use crate::transaction::{PinnedView, Tracking, Transaction};
 

@@ -27,6 +27,8 @@
 
 use std::sync::Arc;
 
+use mangrove_locks::rank;
+
 use crate::sync::{AtomicU8, Mutex, Ordering, Thread, current, park};
 
 /// What must be durable: all commits up to a timestamp, and all schema records up to a number.
@@ -87,8 +89,9 @@ struct Waiter {
 
 impl Waiter {
     fn wake(&self, state: u8) {
-        debug_assert_eq!(self.state.load(Ordering::Relaxed), WAITING, "a waiter is woken once");
-        self.state.store(state, Ordering::Release);
+        assert_ne!(state, WAITING, "a waiter is woken to return or to lead");
+        let before = self.state.swap(state, Ordering::Release);
+        assert_eq!(before, WAITING, "a waiter is woken once");
         self.thread.unpark();
     }
 
@@ -114,7 +117,7 @@ struct GroupState {
 /// The committers of one log. The mutex is held for a few instructions, never during a flush.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCommit {
-    state: Mutex<GroupState>,
+    state: Mutex<GroupState, rank::GroupCommit>,
 }
 
 impl GroupCommit {

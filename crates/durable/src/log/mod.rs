@@ -34,8 +34,7 @@
 //! - **LOG-6.** The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it.
 //!   So a snapshot that begins after a look at the floor has every commit before it.
 //!
-//! Lock order: `writer` (held through the I/O of a flush) before `names` and the supply's state. `queue` and `floor` are held
-//! for a few instructions, with no other lock.
+//! Locks: `mangrove_locks::rank` has their order, and says which are held through I/O.
 
 mod first_segment;
 mod floor;
@@ -58,6 +57,7 @@ use std::thread::JoinHandle;
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_locks::rank;
 use mangrove_store::schema::RuleEntry;
 use mangrove_store::{Store, Write};
 use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, Watermarks};
@@ -145,9 +145,9 @@ struct LogCore {
     supply: Arc<SegmentSupply>,
     meters: Arc<LogMeters>,
     group: GroupCommit,
-    queue: Mutex<FlushQueue>,
+    queue: Mutex<FlushQueue, rank::LogQueue>,
     /// Locked by the leader of a flush only, so never contended.
-    writer: Mutex<BatchWriter>,
+    writer: Mutex<BatchWriter, rank::LogWriter>,
     /// Every commit up to this timestamp is durable (LOG-2).
     durable: AtomicU64,
     /// Schema records up to this number are durable.
@@ -157,17 +157,17 @@ struct LogCore {
     /// Set when the log accepts nothing any more.
     is_closed: AtomicBool,
     /// The names that are in the log.
-    names: Mutex<NameCounts>,
+    names: Mutex<NameCounts, rank::LogNames>,
     /// From where on a checkpoint needs the log: the segment in which the durable part ends, and how far that part
     /// goes.
-    floor: Mutex<LogFloor>,
+    floor: Mutex<LogFloor, rank::LogFloor>,
 }
 
 /// An open log. Dropping it closes it.
 #[derive(Debug)]
 pub struct Log {
     inner: Arc<LogCore>,
-    maker: Mutex<Option<SegmentMaker>>,
+    maker: Mutex<Option<SegmentMaker>, rank::SegmentMaker>,
 }
 
 /// The thread that makes segments ahead of need.
@@ -237,6 +237,8 @@ impl Log {
     /// segment (LOG-5).
     pub fn checkpoint_floor(&self) -> Result<LogFloor> {
         let floor = *self.inner.floor.lock();
+        // LOG-6.
+        assert!(floor.is_covered_by(self.inner.so_far().ts), "the floor {floor:?} is beyond what is durable");
         if self.inner.supply.next_seq() <= floor.segment {
             self.inner.supply.make_one(1)?;
         }
@@ -314,6 +316,7 @@ impl LogCore {
         // Release, both: their partner is in `so_far`.
         self.durable.store(reached.ts, Ordering::Release);
         self.durable_schema_record.store(reached.schema_record, Ordering::Release);
+        debug_assert_eq!(self.so_far(), reached);
         watermarks.set_durable(reached.ts);
         if let Some(FlushEnd { segment, next_batch, .. }) = written {
             // LOG-6: last. The lock orders it after the stores above, and before the snapshot of a checkpoint that
@@ -321,6 +324,8 @@ impl LogCore {
             let before = LogBefore { next_batch, last_ts: reached.ts };
             let mut floor = self.floor.lock();
             assert!(floor.segment <= segment, "the log goes on in an earlier segment");
+            // LOG-14.
+            assert!(floor.before.is_none_or(|last| last.next_batch < next_batch), "a flush wrote no batch");
             *floor = LogFloor { segment, before: Some(before) };
         }
     }
@@ -383,8 +388,8 @@ impl Flush for Flushing<'_> {
             Err(DiskError::new("flush", "the log", &cause))
         });
         if let Err(error) = flushed {
-            // LOG-3. Only the leader comes here, so it is the first failure.
-            let _ = self.log.failed.set(error);
+            // LOG-3. Only the leader comes here (LOG-8), and it has looked.
+            assert!(self.log.failed.set(error).is_ok(), "a log fails once");
         }
     }
 }

@@ -22,7 +22,7 @@ struct Marks {
     stable: AtomicU64,
     durable: AtomicU64,
     /// Held from drawing a timestamp until the watermark passes it.
-    order: Mutex<()>,
+    order: Mutex<(), rank::EnterValidation>,
 }
 
 impl Watermarks for Marks {

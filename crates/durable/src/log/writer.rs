@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::format::{BATCH_HEADER, BLOCK, BatchHeader, NO_RECORD, blocks_of, segment_path};
+use super::format::{BATCH_HEADER, BLOCK, BatchFound, BatchHeader, NO_RECORD, blocks_of, segment_path};
 use super::status::LogMeters;
 use super::supply::{Segment, SegmentSupply};
 use crate::disk::{DiskError, DiskResult};
@@ -96,6 +96,8 @@ impl BatchWriter {
 
     /// Notes that the record just pushed was a commit.
     pub(crate) fn count_commit(&mut self, ts: u64) {
+        // LOG-1.
+        assert!(ts > self.last_ts, "commit {ts} is written after commit {}", self.last_ts);
         if self.commit_count == 0 {
             self.first_ts = ts;
         }
@@ -151,6 +153,10 @@ impl BatchWriter {
         // LOG-12.
         assert_eq!((self.at % BLOCK, self.batch.len() as u64 % BLOCK), (0, 0), "a batch is whole blocks");
         assert!(self.at + self.batch.len() as u64 <= segment.header.size, "a batch ends in its segment");
+        debug_assert!(
+            matches!(BatchHeader::find(&self.batch, &segment.header), BatchFound::Batch(found) if found == header),
+            "a batch is found as it was written"
+        );
         segment.file.write_at(self.at, &self.batch)?;
         // LOG-13: the next batch is begun after this.
         self.meters.time_sync(|| segment.file.sync_data())?;

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove::{Database, Isolation};
 use mangrove_graph::{Error, ErrorKind, Result};
-use parking_lot::{Mutex, RwLock};
+use mangrove_locks::{Mutex, RwLock, rank};
 use serde::{Deserialize, Serialize};
 use smol_str::{SmolStr, format_smolstr};
 
@@ -50,7 +50,7 @@ pub struct Graph {
     pub(crate) logged: Logged,
     is_doomed: AtomicBool,
     /// The directories of dropped graphs that still exist, shared with the registry.
-    leaving: Arc<Mutex<Vec<PathBuf>>>,
+    leaving: Arc<Mutex<Vec<PathBuf>, rank::LeavingDirectories>>,
 }
 
 impl Graph {
@@ -169,16 +169,16 @@ pub fn isolation_of(name: &str) -> Result<Isolation> {
 /// Opens a graph: in a directory, which is created if necessary, or in memory; with its own memory limit, if it has one.
 pub type Opener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync>;
 
-/// The graphs of a server. `sources` is locked only briefly; `changing` is taken before it.
+/// The graphs of a server. `sources` is locked for a look-up or one change only.
 pub struct Registry {
-    sources: RwLock<Vec<Source>>,
+    sources: RwLock<Vec<Source>, rank::GraphSources>,
     /// Allows one creation or drop at a time. It is held while a database is opened, so that readers of `sources` do not
     /// wait.
-    changing: Mutex<()>,
+    changing: Mutex<(), rank::GraphChanges>,
     /// The directory below which created graphs live.
     home: Option<PathBuf>,
     open: Opener,
-    leaving: Arc<Mutex<Vec<PathBuf>>>,
+    leaving: Arc<Mutex<Vec<PathBuf>, rank::LeavingDirectories>>,
     count_max: usize,
 }
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_locks::rank;
 use mangrove_reclaim::Pin;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 
@@ -26,7 +27,7 @@ pub(crate) struct Layout {
     /// Their old descriptors; 0 before the list was replaced.
     pub(crate) descriptors: Box<[AtomicU64]>,
     /// Edges whose cells are in this layout and not in the table.
-    pub(crate) dropped: Mutex<Vec<EdgeId>>,
+    pub(crate) dropped: Mutex<Vec<EdgeId>, rank::ReplacedLayout>,
 }
 
 impl Layout {
@@ -167,7 +168,8 @@ impl AdjacencyTable {
             _ => new,
         };
         let header = storage.header(new, pin);
-        let mut end = header.latch.lock();
+        // Under the latch of the old header, so this one is not waited for.
+        let mut end = header.latch.try_lock().expect("a list that is not published is not contended");
         for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
             header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
         }

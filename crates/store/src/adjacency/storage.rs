@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use mangrove_reclaim::{EpochCell, Pin, Retired, Usage, epoch};
 
@@ -38,7 +39,7 @@ pub(crate) struct ListHeader {
     pub(super) first: AtomicU64,
     /// How many cells of the tail readers may see.
     pub(super) count: AtomicU64,
-    pub(super) latch: Mutex<TailEnd>,
+    pub(super) latch: Mutex<TailEnd, rank::ListHeader>,
 }
 
 impl ListHeader {

@@ -29,6 +29,7 @@
 
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::AtomicU64;
 use mangrove_reclaim::{EpochSlice, Pin};
 
@@ -53,7 +54,7 @@ pub(crate) struct Descriptors {
     /// The dense form, while the table has it.
     words: EpochSlice<AtomicU64>,
     /// The sparse form, while the table has it; never for long beside the dense one.
-    sparse: SparseForm,
+    sparse: SparseForm<rank::ListDescriptors>,
 }
 
 impl Descriptors {

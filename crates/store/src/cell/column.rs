@@ -51,6 +51,7 @@ mod tests;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU8, AtomicU64};
 use mangrove_reclaim::{CellArrays, OnceCells, OnceSlice, Pin, epoch};
 
@@ -96,7 +97,7 @@ pub(crate) struct Column {
     cells: OnceCells,
     heads: OnceSlice<AtomicU64>,
     /// The sparse form, until the dense one is made. A thread that changes it holds its latch (STORE-10).
-    sparse: SparseForm,
+    sparse: SparseForm<rank::ColumnForm>,
 }
 
 /// The cells of a dense column without undo chains, for walks over many of them. A caller that has read some asks

@@ -20,6 +20,7 @@
 //!
 //! A hot reader loads the pointer to the dense form first, and comes here only if there is none.
 
+use mangrove_locks::Rank;
 use mangrove_reclaim::sync::Mutex;
 use mangrove_reclaim::{EpochCell, Pin};
 
@@ -45,15 +46,21 @@ impl SparseRule {
 }
 
 /// The table of a page's cells while few slots have one, or nothing. Invariants: STORE-10 for columns, STORE-12 for
-/// descriptors, STORE-11 for both.
-#[derive(Debug, Default)]
-pub(crate) struct SparseForm {
+/// descriptors, STORE-11 for both. `R` is the rank of the owner's latch.
+#[derive(Debug)]
+pub(crate) struct SparseForm<R> {
     table: EpochCell<SparseCells>,
     /// Held by a thread that changes a cell, or replaces the table, or makes the owner's dense form or takes it away.
-    pub(crate) latch: Mutex<()>,
+    pub(crate) latch: Mutex<(), R>,
 }
 
-impl SparseForm {
+impl<R> Default for SparseForm<R> {
+    fn default() -> Self {
+        SparseForm { table: EpochCell::default(), latch: Mutex::new(()) }
+    }
+}
+
+impl<R: Rank> SparseForm<R> {
     /// The table, if there is one.
     #[inline]
     pub(crate) fn get<'p>(&'p self, pin: &'p Pin) -> Option<&'p SparseCells> {

@@ -19,6 +19,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_graph::{Result, UserId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 use mangrove_reclaim::{EpochCell, Guarded, Pin, epoch};
 
@@ -139,7 +140,7 @@ struct ShardCounts {
 struct Shard {
     table: EpochCell<IdTable>,
     /// Held while the table changes.
-    counts: Mutex<ShardCounts>,
+    counts: Mutex<ShardCounts, rank::IdIndexShard>,
 }
 
 impl Shard {

@@ -30,8 +30,9 @@ use hashbrown::HashMap;
 use mangrove_graph::{
     EdgeId, ElementId, ElementKind, GENERATION_MAX, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId,
 };
+use mangrove_locks::{Guard, Mutex, rank};
 use mangrove_reclaim::epoch;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 
 use crate::cell::Content;
 use crate::load::bulk::HasPageCore;
@@ -125,7 +126,7 @@ impl PageRecord for EdgePage {
 pub struct Restore {
     store: Store,
     /// The pages of each tablet, counting from 0.
-    tablets: Box<[Mutex<TabletPages>]>,
+    tablets: Box<[Mutex<TabletPages, rank::RestoredTablet>]>,
 }
 
 impl fmt::Debug for Restore {
@@ -158,7 +159,7 @@ impl Restore {
 pub struct TabletRestore<'a> {
     store: &'a Store,
     tablet: &'a Tablet,
-    pages: MutexGuard<'a, TabletPages>,
+    pages: Guard<MutexGuard<'a, TabletPages>, rank::RestoredTablet>,
     /// Records of values that redo has replaced.
     garbage: Vec<Garbage>,
 }

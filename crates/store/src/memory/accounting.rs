@@ -11,8 +11,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
+use mangrove_locks::{Mutex, rank};
 use mangrove_reclaim::{Accounting, Usage};
-use parking_lot::Mutex;
 
 /// A use of memory that is counted on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +82,7 @@ pub struct Memory {
     /// The part of the total that the budget counts, in bytes.
     reported: AtomicU64,
     budget: MemoryBudget,
-    draw: Mutex<Draw>,
+    draw: Mutex<Draw, rank::MemoryDraw>,
 }
 
 impl Memory {

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicUsize, Mutex, thread_local};
 
 use crate::memory::{Memory, RecordKind, Write};
@@ -138,7 +139,7 @@ pub enum Backlog {
 /// Logs of commits whose older versions some snapshot may still see.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    shards: [CachePadded<Mutex<LogShard>>; SHARDS],
+    shards: [CachePadded<Mutex<LogShard, rank::FinishedLogs>>; SHARDS],
     /// The approximate number of writes that wait.
     waiting: CachePadded<AtomicUsize>,
     next_shard: AtomicUsize,
@@ -154,7 +155,7 @@ impl Queue {
     }
 
     /// The shard of the calling thread. A thread keeps to one shard, so that its cache lines stay with one core.
-    fn own_shard(&self) -> &Mutex<LogShard> {
+    fn own_shard(&self) -> &Mutex<LogShard, rank::FinishedLogs> {
         let number = SHARD.try_with(|shard| {
             if shard.get() == usize::MAX {
                 shard.set(self.next_shard.fetch_add(1, Ordering::Relaxed));

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, ElementKind, TabletId, VertexId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 use mangrove_reclaim::{Pin, epoch};
 
@@ -86,7 +87,7 @@ struct Lists {
 /// The account of free slots of a label set. Invariant: STORE-25.
 #[derive(Debug, Default)]
 pub(crate) struct FreeSlots {
-    lists: Mutex<Lists>,
+    lists: Mutex<Lists, rank::FreeSlots>,
     /// How many slots can be taken, so that a caller that finds none takes no lock. Changed under the lock.
     len: AtomicU64,
 }

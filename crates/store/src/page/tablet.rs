@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{ElementKind, TabletId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use mangrove_reclaim::{Pin, Usage};
 
@@ -75,7 +76,7 @@ pub(crate) struct Cursor {
     /// Tablet << 32 | page number + 1; 0 before the first page.
     at: AtomicU64,
     /// Held while the next page is made.
-    pub(crate) turn: Mutex<()>,
+    pub(crate) turn: Mutex<(), rank::PageTurn>,
     /// Slots that elements have left, which are taken first.
     pub(crate) free: FreeSlots,
 }
@@ -106,9 +107,9 @@ pub(crate) struct Tablet {
     pub(crate) undo: UndoPool,
     pub(crate) lists: ListStorage,
     /// The tasks of collectors in this tablet.
-    pub(crate) tasks: Mutex<Tasks>,
+    pub(crate) tasks: Mutex<Tasks, rank::CollectorTasks>,
     /// Held by the collector that works on vertices, pages and tables of this tablet.
-    pub(crate) turn: Mutex<()>,
+    pub(crate) turn: Mutex<(), rank::CollectorTurn>,
     /// True if there may be pages with free slots that can be frozen when they are left alone.
     has_new_free_slots: AtomicBool,
 }

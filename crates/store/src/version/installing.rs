@@ -25,6 +25,7 @@
 
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
 use mangrove_reclaim::Grace;
 use mangrove_reclaim::sync::{AtomicU64, Mutex, yield_now};
 
@@ -54,7 +55,7 @@ pub(crate) struct Installing {
     /// How many entries are not free. Mostly 0, and then no reader looks at the entries.
     count: AtomicU64,
     entries: [Entry; ENTRIES],
-    uses: Mutex<[Use; ENTRIES]>,
+    uses: Mutex<[Use; ENTRIES], rank::LargeCommits>,
 }
 
 impl Installing {

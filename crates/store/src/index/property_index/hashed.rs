@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use mangrove_graph::{Result, VertexId};
-use parking_lot::RwLock;
+use mangrove_locks::{RwLock, rank};
 
 use super::{EntryChange, Ledger};
 use crate::memory::Memory;
@@ -81,7 +81,7 @@ struct Shard {
 
 #[derive(Debug)]
 pub(super) struct HashEntries {
-    shards: Box<[RwLock<Shard>]>,
+    shards: Box<[RwLock<Shard, rank::HashIndexShard>]>,
 }
 
 impl HashEntries {
@@ -89,7 +89,7 @@ impl HashEntries {
         HashEntries { shards: (0..SHARDS).map(|_| RwLock::default()).collect() }
     }
 
-    fn shard(&self, hash: u64) -> &RwLock<Shard> {
+    fn shard(&self, hash: u64) -> &RwLock<Shard, rank::HashIndexShard> {
         // Other bits than those by which the table finds its buckets.
         &self.shards[(hash >> 32) as usize % SHARDS]
     }

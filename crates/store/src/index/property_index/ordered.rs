@@ -11,7 +11,8 @@
 //!
 //! - A full leaf is *split*. Two new leaves and a new directory are published; then the old leaf is unlocked, retired.
 //!   A leaf that has become empty is retired, too, and its range goes to its left neighbor.
-//! - Lock order: a leaf, then the mutex of the directory.
+//! - A thread that holds a leaf may take the mutex of the directory, and not the other way round
+//!   (`mangrove_locks::rank`).
 //! - The low bound of a leaf never changes. The high bound of a leaf that is not retired only grows.
 //!
 //! A scan that meets a retired leaf goes on from the leaf's low bound in a new directory. So it may meet an entry
@@ -22,7 +23,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use mangrove_graph::{Result, VertexId};
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use mangrove_locks::{Guard, Mutex, RwLock, rank};
+use parking_lot::RwLockWriteGuard;
 
 use super::key::{IndexKey, Interval};
 use super::{EntryChange, Ledger};
@@ -69,14 +71,18 @@ impl Leaf {
     }
 }
 
+type LeafLock = RwLock<Leaf, rank::OrderedIndexLeaf>;
+/// A leaf that is locked for writing.
+type LockedLeaf<'a> = Guard<RwLockWriteGuard<'a, Leaf>, rank::OrderedIndexLeaf>;
+
 /// The bytes of a leaf besides its entries: itself and its entry in the directory, with the counts of two `Arc`s.
-const LEAF_BYTES: usize = size_of::<RwLock<Leaf>>() + size_of::<LeafEntry>() + 6 * size_of::<usize>();
+const LEAF_BYTES: usize = size_of::<LeafLock>() + size_of::<LeafEntry>() + 6 * size_of::<usize>();
 
 #[derive(Debug, Default)]
 struct LeafDirectory {
     /// The low bounds. Leaf `i + 1` begins at bound `i`; the first leaf has none.
     lows: Vec<Arc<LeafEntry>>,
-    leaves: Vec<Arc<RwLock<Leaf>>>,
+    leaves: Vec<Arc<LeafLock>>,
 }
 
 impl LeafDirectory {
@@ -109,7 +115,7 @@ impl LeafDirectory {
 pub(super) struct OrderedEntries {
     directory: ArcSwap<LeafDirectory>,
     /// Held while the directory changes; true after the index was dropped.
-    changes: Mutex<bool>,
+    changes: Mutex<bool, rank::OrderedIndexDirectory>,
 }
 
 impl OrderedEntries {
@@ -155,7 +161,7 @@ impl OrderedEntries {
     fn insert(
         &self,
         directory: &LeafDirectory,
-        mut leaf: RwLockWriteGuard<'_, Leaf>,
+        mut leaf: LockedLeaf<'_>,
         key: IndexKey,
         vertex: VertexId,
         ledger: &Ledger,
@@ -181,7 +187,7 @@ impl OrderedEntries {
     }
 
     /// Replaces a full leaf by two.
-    fn split(&self, mut full: RwLockWriteGuard<'_, Leaf>, ledger: &Ledger, memory: &Memory) {
+    fn split(&self, mut full: LockedLeaf<'_>, ledger: &Ledger, memory: &Memory) {
         let closed = self.changes.lock();
         if *closed {
             return;
@@ -241,13 +247,7 @@ impl OrderedEntries {
     }
 
     /// Retires an empty leaf, whose range goes to its left neighbor. The first leaf has no left neighbor and stays.
-    fn merge_away(
-        &self,
-        mut empty: RwLockWriteGuard<'_, Leaf>,
-        low: Option<&Arc<LeafEntry>>,
-        ledger: &Ledger,
-        memory: &Memory,
-    ) {
+    fn merge_away(&self, mut empty: LockedLeaf<'_>, low: Option<&Arc<LeafEntry>>, ledger: &Ledger, memory: &Memory) {
         let Some(low) = low else { return };
         let closed = self.changes.lock();
         if *closed {

@@ -1,22 +1,16 @@
 //! The write set of a transaction: the changes in its log, as items and images.
 //!
-//! A log entry names the version that was claimed. For a property, the undo record has the value before the write and
-//! the column has the value after it; both are images. For a created or deleted element, the values of all its columns
-//! are images.
-//!
-//! The set is made before the transaction commits, while it holds all its claims. So no other transaction can change
-//! the values meanwhile.
+//! The store reads the log (`Store::visit_changes`), before the transaction commits and while it holds all its claims.
+//! The values of a written property before and after the write are images. For a created or deleted element, the values
+//! of all its properties are images.
 
 use hashbrown::HashMap;
 use mangrove_graph::compare::order;
-use mangrove_graph::{Direction, ElementId, ElementKind, KeyId, LabelSetId, UserId, Value};
-use mangrove_reclaim::epoch;
+use mangrove_graph::{Direction, ElementId, ElementKind, KeyId, LabelSetId, Value};
+use mangrove_store::{ChangeVisitor, ChangedElement, ChangedProperty, Store, Write};
 use smallvec::SmallVec;
 
 use super::{Item, ItemSet, NewestNames, Predicate, Signature};
-use crate::cell::{Content, RawCell, undo};
-use crate::memory::Write;
-use crate::store::{Slot, Store};
 
 /// The most images that are kept one by one. Of more, only the smallest and the largest of each key and label set are
 /// kept.
@@ -139,74 +133,63 @@ impl WriteSet {
     }
 }
 
-impl Store {
+impl WriteSet {
     /// Makes the write set of a transaction that has finished writing and still holds all its claims.
-    pub fn write_set(&self, log: &[Write]) -> WriteSet {
-        let _pin = mangrove_reclaim::epoch::pin();
-        let mut set = WriteSet { items: ItemSet::for_bulk(log.len() * ITEMS_A_WRITE), ..WriteSet::default() };
-        let mut scanned = None;
-        for write in log {
-            match *write {
-                Write::Begin(element) | Write::End(element) => self.name_element(element, &mut scanned, &mut set),
-                Write::Property { element, key, undo } => {
-                    let slot = self.slot(element).expect("a log names only elements that exist");
-                    let column = slot.core.column(key).expect("a written property has a column");
-                    set.items.add(Item::cell(element, key));
-                    set.items.add(Item::cells(element));
-                    add_cell(&slot, element, key, undo::record(&slot.tablet.undo, undo).old(), &mut set);
-                    add_cell(&slot, element, key, column.newest(slot.at), &mut set);
-                }
-            }
-        }
+    pub fn of(store: &Store, log: &[Write]) -> Self {
+        let set = WriteSet { items: ItemSet::for_bulk(log.len() * ITEMS_A_WRITE), ..WriteSet::default() };
+        let mut filling = Filling { set, scanned: None, with_cells: None };
+        store.visit_changes(log, &mut filling);
+        let mut set = filling.set;
         if set.spans.is_some() {
             set.summarize();
         }
         set.items.freeze();
         set
     }
+}
 
-    /// Adds the items of an element that is created or deleted, with its properties. `scanned` is the kind and label
-    /// set of the last such element. The elements of a large log are mostly alike, so scan items are added once.
-    fn name_element(&self, element: ElementId, scanned: &mut Option<(ElementKind, LabelSetId)>, set: &mut WriteSet) {
-        let slot = self.slot(element).expect("a log names only elements that exist");
-        let (kind, labels) = (element.kind(), slot.core.label);
+/// A write set that is being filled from a log.
+struct Filling {
+    set: WriteSet,
+    /// Kind and label set of the last created or deleted element. The elements of a large log are mostly alike, so scan
+    /// items are added once.
+    scanned: Option<(ElementKind, LabelSetId)>,
+    /// The last element whose item of all cells was added. Properties of one element mostly follow one another.
+    with_cells: Option<ElementId>,
+}
+
+impl ChangeVisitor for Filling {
+    fn element(&mut self, changed: &ChangedElement) {
+        let ChangedElement { element, labels, ref user_id, ends } = *changed;
+        let (kind, set) = (element.kind(), &mut self.set);
         set.add_label_set(kind, labels);
         set.items.add(Item::existence(element));
-        if scanned.replace((kind, labels)) != Some((kind, labels)) {
+        if self.scanned.replace((kind, labels)) != Some((kind, labels)) {
             for labels in [Some(labels), None] {
                 set.items.add(Item::scan(kind, labels));
             }
         }
-        if let Content::One(value) = slot.tablet.values.decode(slot.core.user_id(slot.at))
-            && let Some(id) = UserId::from_value(&value)
-        {
-            set.items.add(Item::chosen_id(kind, &id));
+        if let Some(id) = user_id {
+            set.items.add(Item::chosen_id(kind, id));
         }
-        if let ElementId::Edge(id) = element {
-            let (_, page) = self.edge_page(id).expect("the edge's slot was found");
-            let (source, target) = page.ends(id.offset(), &epoch::pin());
+        if let Some((source, target)) = ends {
             for labels in [Some(labels), None] {
                 set.items.add(Item::list(source, Direction::Out, labels));
                 set.items.add(Item::list(target, Direction::In, labels));
             }
         }
-        let mut has_values = false;
-        for (key, column) in slot.core.columns() {
-            let cell = column.newest(slot.at);
-            if !cell.is_absent() {
-                has_values = true;
-                set.items.add(Item::cell(element, key));
-                add_cell(&slot, element, key, cell, set);
-            }
-        }
-        if has_values {
-            set.items.add(Item::cells(element));
+    }
+
+    fn property(&mut self, changed: ChangedProperty) {
+        let ChangedProperty { element, labels, key } = changed;
+        self.set.add_label_set(element.kind(), labels);
+        self.set.items.add(Item::cell(element, key));
+        if self.with_cells.replace(element) != Some(element) {
+            self.set.items.add(Item::cells(element));
         }
     }
-}
 
-/// Adds the values of a cell as images.
-fn add_cell(slot: &Slot<'_>, element: ElementId, key: KeyId, cell: RawCell, set: &mut WriteSet) {
-    set.add_label_set(element.kind(), slot.core.label);
-    slot.tablet.values.values(cell, |value| set.add_image(element.kind(), key, slot.core.label, value));
+    fn value(&mut self, of: ChangedProperty, value: &Value) {
+        self.set.add_image(of.element.kind(), of.key, of.labels, value);
+    }
 }

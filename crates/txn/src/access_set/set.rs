@@ -13,9 +13,9 @@
 //!
 //! Invariants:
 //!
-//! 1. An item is at most once in list, table and bitmaps together, unless the set is a bulk set that is not frozen, or
-//!    the item was added again after it had gone to the bitmaps and the set is not frozen.
-//! 2. A frozen set is a list, a table or bitmaps, and not two of them.
+//! - **TXN-21.** In a frozen set an item is once. In another set an item may also be in the bitmaps if it was added
+//!   again after it had gone there, and a bulk set may have it any number of times.
+//! - **TXN-22.** A frozen set is a list, a table or bitmaps, and not two of them.
 
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringTreemap;
@@ -213,11 +213,20 @@ impl ItemSet {
 
     /// Brings all items into one form, for [`ItemSet::each`] and [`ItemSet::meets`].
     pub fn freeze(&mut self) {
+        // TXN-21, TXN-22: the bitmaps take everything, and each item once.
         let is_apart = self.bitmaps.is_some() && (self.table.is_some() || !self.list.is_empty());
         if is_apart || self.is_in_bulk {
             self.compress();
             self.list = SmallVec::new();
         }
+    }
+
+    /// Returns true if all items are in one form (TXN-22).
+    fn is_frozen(&self) -> bool {
+        // A table that room was made in may be empty.
+        let has_table = self.table.as_ref().is_some_and(|table| !table.is_empty());
+        let forms = [!self.list.is_empty(), has_table, self.bitmaps.is_some()];
+        forms.into_iter().filter(|is_used| *is_used).count() <= 1
     }
 
     /// Returns true if the item is in the set. A bulk set must be frozen first.
@@ -251,6 +260,7 @@ impl ItemSet {
 
     /// Returns true if two frozen sets have an item in common. Looks up the items of the smaller set in the larger one.
     pub fn meets(&self, other: &ItemSet) -> bool {
+        debug_assert!(self.is_frozen() && other.is_frozen(), "sets are frozen before they are compared");
         if !self.signature.meets(&other.signature) {
             return false;
         }

@@ -1,7 +1,7 @@
 //! Scenarios for the model checker: small runs of the store whose interleavings shuttle tries out.
 //!
-//! `tests/model.rs` runs them, with the feature `model`. Each scenario makes its data, starts a few threads, and
-//! asserts properties that must hold in every interleaving.
+//! `main.rs` runs them, with the feature `model`. Each scenario makes its data, starts a few threads, and
+//! asserts properties that must hold in every interleaving. Scenarios use only what the store offers to other crates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,27 @@ use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
     ScanCursor, Share, Value, ValueRows, VertexId,
 };
-use mangrove_reclaim::EpochCell;
-use shuttle::thread;
-
-use crate::memory::Limbo;
-use crate::{
+use mangrove_reclaim::{EpochCell, Limbo, Retired, Unlinked};
+use mangrove_store::{
     Effort, IndexOptions, RunningTransactions, Snapshot, Store, StoreOptions, StoreSizes, Write, WriteCardinality,
     Writer,
 };
+use shuttle::thread;
+
+/// Memory that waits in a limbo.
+struct UnlinkedMemory(Retired);
+
+impl From<Retired> for UnlinkedMemory {
+    fn from(memory: Retired) -> Self {
+        UnlinkedMemory(memory)
+    }
+}
+
+impl Unlinked for UnlinkedMemory {
+    fn into_memory(self) -> Result<Retired, Self> {
+        Ok(self.0)
+    }
+}
 
 /// A value that notes when it is dropped.
 struct Tracked(Arc<AtomicBool>);
@@ -31,7 +44,7 @@ impl Drop for Tracked {
 /// A pinned reader against a thread that retires memory: the memory is not freed under the pin.
 pub fn a_pinned_reader_keeps_what_it_found() {
     let cell = Arc::new(EpochCell::new(Tracked(Arc::default())));
-    let limbo = Arc::new(Limbo::default());
+    let limbo = Arc::new(Limbo::<UnlinkedMemory>::default());
     let readers: Vec<_> = (0..2)
         .map(|_| {
             let cell = cell.clone();
@@ -46,7 +59,7 @@ pub fn a_pinned_reader_keeps_what_it_found() {
         .collect();
     for _ in 0..2 {
         limbo.retire(cell.swap(Some(Tracked(Arc::default()))));
-        limbo.release(usize::MAX, |_| unreachable!("only boxes"));
+        limbo.release(usize::MAX, |_| unreachable!("only memory was retired"));
     }
     readers.into_iter().for_each(|reader| reader.join().expect("a reader that asserts ends the model"));
 }

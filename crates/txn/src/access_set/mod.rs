@@ -37,12 +37,11 @@ use mangrove_graph::compare::order;
 use mangrove_graph::{
     Direction, EdgeId, ElementId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, UserId, Value, VertexId,
 };
+use mangrove_store::user_id_hash;
 
 pub use merged::{MERGED_SPAN_MAX, MergedWrites, ReadTimestamps};
 pub use set::ItemSet;
 pub use writes::WriteSet;
-
-use crate::index::IdKey;
 
 /// The part of an item that is not its id: 6 bits of kind, 29 of property key, 29 of label set.
 ///
@@ -150,7 +149,7 @@ impl Item {
     /// The element that has this chosen id, if there is one.
     pub fn chosen_id(kind: ElementKind, id: &UserId) -> Self {
         let kind = pick(kind, ItemKind::VertexId, ItemKind::EdgeId);
-        Item { class: ItemClass::new(kind, 0, 0), id: IdKey::of(id).hash() }
+        Item { class: ItemClass::new(kind, 0, 0), id: user_id_hash(id) }
     }
 
     /// The items of a look-up by user id: the id itself and, if it is an integer, the existence of the element that has
