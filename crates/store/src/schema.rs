@@ -15,10 +15,10 @@
 //!            └────────────── the graph breaks it, or the disk fails ──▶ gone
 //! ```
 //!
-//! Rules are in the store because the store uses them: commits, rows of bulk loads and restored graphs are checked here.
-//! A checkpoint reads the rules under the lock that changes of them take, so it never misses a change whose log record
-//! is older than the checkpoint. Policy is elsewhere: `txn::schema` decides when a rule may come into force and which
-//! transactions wait for that, and `db::schema` says what a client can ask for. Indexes ensure unique values
+//! Rules are in the store because the store uses them: commits, rows of bulk loads and restored graphs are checked
+//! here. A checkpoint reads the rules under the lock that changes of them take, so it never misses a change whose log
+//! record is older than the checkpoint. Policy is elsewhere: `txn::schema` decides when a rule may come into force and
+//! which transactions wait for that, and `db::schema` says what a client can ask for. Indexes ensure unique values
 //! (`write::unique`).
 
 use std::sync::Arc;

@@ -302,7 +302,8 @@ impl Store {
         }
     }
 
-    /// The cursor for new elements of a kind and a label set. Vertices have one for all tablets, edges one in each tablet.
+    /// The cursor for new elements of a kind and a label set. Vertices have one for all tablets, edges one in each
+    /// tablet.
     pub(crate) fn cursor<'a>(&'a self, tablet: &'a Tablet, kind: ElementKind, label: LabelSetId) -> &'a Cursor {
         let cursors = match kind {
             ElementKind::Vertex => &self.vertex_cursors,
