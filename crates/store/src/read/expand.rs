@@ -40,6 +40,7 @@ fn each_table<'p>(
         && (direction == Direction::Out || one_way(Direction::In, INCOMING))
 }
 
+/// One call of an expansion.
 struct Expander<'a> {
     view: &'a StoreView<'a>,
     pin: &'a Pin,

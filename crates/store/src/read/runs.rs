@@ -60,6 +60,7 @@ struct FilteredRuns {
     edges: Vec<EdgeId>,
 }
 
+/// One call of [`for_each`].
 struct AdjacencyWalk<'v, 'e> {
     view: &'v StoreView<'v>,
     each: &'e mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
