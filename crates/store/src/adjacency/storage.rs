@@ -28,7 +28,8 @@ pub(super) struct TailEnd {
 pub(crate) struct ListHeader {
     /// Offset << 32 | length of the packed part; set before the header is published.
     pub(super) packed: AtomicU64,
-    /// The list's layout version, which names the block that the packed part lies in; set before the header is published.
+    /// The list's layout version, which names the block that the packed part lies in; set before the header is
+    /// published.
     pub(super) layout_version: AtomicU32,
     /// About how many packed edges were deleted: a hint for compaction.
     pub(super) ended: AtomicU32,
@@ -42,6 +43,7 @@ pub(crate) struct ListHeader {
 }
 
 impl ListHeader {
+    /// The packed part, as a range of its block.
     pub(super) fn run(&self) -> Range<usize> {
         let packed = self.packed.load(Ordering::Relaxed);
         let offset = (packed >> 32) as usize;
