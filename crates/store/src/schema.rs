@@ -3,10 +3,12 @@
 //! A [`Rule`] is about the vertices, or the edges, that have a certain label. It demands a property, the type of a
 //! property's values, or the labels of an edge's ends.
 //!
-//! Rules are checked on *images* of elements: the after-images of a transaction that is about to commit
-//! ([`Store::check_commit`](crate::Store::check_commit)), the rows of a bulk load, and all elements of the graph when a
-//! rule is made. One element at a time is enough. A rule speaks of one element, of labels that never change, and of
-//! values that two transactions cannot both write. So two commits that keep to the rules keep to them together.
+//! Rules are checked on *images* of elements. These are the after-images of a transaction that is about to commit
+//! ([`Store::check_commit`](crate::Store::check_commit)), and the rows of a bulk load. When a rule is made, all
+//! elements of the graph are checked by it.
+//!
+//! One element at a time is enough. A rule speaks of one element, of labels that never change, and of values that two
+//! transactions cannot both write. So two commits that keep to the rules keep to them together.
 //!
 //! A rule is *pending* until the graph has been checked:
 //!

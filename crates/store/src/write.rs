@@ -82,6 +82,7 @@ pub struct Writer<'a> {
     has_written: bool,
 }
 
+/// The error that another transaction did something first, which the text names.
 pub(crate) fn conflict(what: &str) -> Error {
     Error::conflict(format!("another transaction {what} first; run this transaction again"))
 }

@@ -1,4 +1,4 @@
-//! How much of an adjacency table has changed, and so whether it is due for compaction.
+//! The changes of an adjacency table since it was last compacted, and the limit at which it is due again.
 //!
 //! Writers count changes without a lock. The writer whose change makes the table due lists it for the collector, once.
 //! The limit is set so that compaction costs every change of a weight about the same.
@@ -49,8 +49,8 @@ impl Changes {
     /// Counts a change. Returns true to one caller when the table has become due: that caller lists the table
     /// (STORE-31).
     pub(super) fn add(&self, change: Change) -> bool {
-        // SeqCst, here, in `count` and on the tablet's flag: the change is counted before the flag is looked at, and a
-        // collector that takes the flag away looks at the count afterwards.
+        // SeqCst, here, in `weight` and on the tablet's flag. The change is counted before the flag is looked at. A
+        // collector takes the flag away before it looks at the count.
         let count = self.count.fetch_add(change as u32, Ordering::SeqCst) + change as u32;
         count >= self.limit.load(Ordering::Relaxed) && self.enlist()
     }

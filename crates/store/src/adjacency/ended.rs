@@ -10,8 +10,8 @@
 //!
 //! An edge that compaction finds still claimed goes into a tail, where it is asked ever after. Lists with a block to
 //! themselves, which compaction may pass over, are asked as a whole when they are dirty and their turn comes. They are
-//! dirty by then: a compaction that has replaced no list gives its names back, and after any other one the table is
-//! compacted again only when all transactions that ran then have ended, and so have marked their lists.
+//! dirty by then. A compaction that has replaced no list gives its names back. After any other compaction, the table is
+//! compacted again only when all transactions that ran at the time have ended, and so have marked their lists.
 //!
 //! A name too many costs a look and nothing else. So an end that was rolled back needs no taking back, and a filter
 //! that has become too small makes compaction slower but not wrong.

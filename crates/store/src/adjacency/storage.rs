@@ -44,6 +44,7 @@ pub(crate) struct ListHeader {
 }
 
 impl ListHeader {
+    /// The packed part, as a range of its block.
     pub(super) fn run(&self) -> Range<usize> {
         let packed = self.packed.load(Ordering::Relaxed);
         let offset = (packed >> 32) as usize;

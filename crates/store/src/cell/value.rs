@@ -260,9 +260,8 @@ impl ValueRegion {
         cell.is_record()
     }
 
-    /// The content of a cell. A cell whose word is no content of its tag holds nothing. Only a reader that looks at an
-    /// uncommitted cell while its owner writes it (building an index) can meet such a cell, and the owner then enters
-    /// the value into the index itself.
+    /// The content of a cell. A cell whose word is no content of its tag holds nothing. Only the builder of an index
+    /// can meet such a cell, while its owner writes it. The owner then adds the value to the index itself.
     pub(crate) fn decode(&self, cell: RawCell) -> Content {
         self.decode_under(&epoch::pin(), cell)
     }

@@ -2,8 +2,8 @@
 //!
 //! The page of an element and its visibility are found once for all keys. Every row gets the number of its page among
 //! the pages of the batch, which are far fewer than the rows. Then a key is looked up once for each page, and its
-//! values are one walk over the rows: cells first, which are loaded ahead, and then the records that cells name. All
-//! records are loaded ahead before the first is read.
+//! values are read in one walk over the rows. Cells come first, and are loaded ahead. The records that cells name come
+//! second, and all of them are loaded ahead before the first is read.
 //!
 //! Cells of columns without undo chains are read without a look at versions. If an update comes in between, all cells
 //! of the key are read again, version by version (see the protocol in `cell::column`).

@@ -1,7 +1,7 @@
 //! Expanding a batch of vertices along their edges.
 //!
-//! Memory is loaded ahead in two steps: the descriptor of the vertex `2 × DISTANCE` rows ahead, and the run of the
-//! vertex `DISTANCE` rows ahead, whose descriptor has arrived by then. Neighbors are copied without a look at them,
+//! Memory is loaded ahead in two steps: first the descriptor of the vertex `2 × DISTANCE` rows ahead, then the run of
+//! the vertex `DISTANCE` rows ahead. Its descriptor has arrived by then. Neighbors are copied without a look at them,
 //! since an edge is visible only if its ends are (GRAPH-2).
 //!
 //! A cursor numbers the lists of a vertex by the position of the table among the tables of its direction, with bit 31
@@ -40,6 +40,7 @@ fn each_table<'p>(
         && (direction == Direction::Out || one_way(Direction::In, INCOMING))
 }
 
+/// One call of an expansion.
 struct Expander<'a> {
     view: &'a StoreView<'a>,
     pin: &'a Pin,

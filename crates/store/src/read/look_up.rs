@@ -20,8 +20,8 @@ use crate::read::properties::push_values;
 use crate::read::view::StoreView;
 use crate::store::{Element, Store};
 
-/// How many ids take a step together: more misses than a core keeps under way, and few enough that the first line that
-/// was loaded is still in the cache for the next step.
+/// How many ids take a step together. They cause more misses than a core keeps under way, and their lines stay in the
+/// cache until the next step.
 const GROUP: usize = 64;
 /// How many keys take a step together.
 const KEYS: usize = 4;

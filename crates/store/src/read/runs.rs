@@ -9,8 +9,8 @@
 //! more. If slots of the page were used again, a piece has the generations of its vertices.
 //!
 //! The descriptors of a table are read once, at the beginning. The lists that they name stay readable under the pin and
-//! while the walk's transaction runs (STORE-17), and the walk may look at a list at any time before it ends. So all
-//! lists with headers are known ahead. Headers, tails and the version words of the edges in the tails are loaded for
+//! while the walk's transaction runs (STORE-17). The walk may look at a list at any time before it ends, so all lists
+//! with headers are known ahead. Headers, tails and the version words of the edges in the tails are loaded for
 //! many lists at a time, in steps whose misses overlap ([`AdjacencyWalk::load_ahead`]).
 
 use std::ops::Range;
@@ -60,6 +60,7 @@ struct FilteredRuns {
     edges: Vec<EdgeId>,
 }
 
+/// One call of [`for_each`].
 struct AdjacencyWalk<'v, 'e> {
     view: &'v StoreView<'v>,
     each: &'e mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,

@@ -94,8 +94,8 @@ impl Writer<'_> {
         let (begin, end) = page.core.version_under(&self.pin, id.offset());
         if contested(begin, &self.snapshot) {
             // A committed deletion of the edge is no conflict. An edge that a running transaction has added and deleted
-            // again is one: adding it has shown that transaction that this vertex exists, and the transaction may
-            // commit after this deletion.
+            // again is one. Adding the edge has shown that transaction that the vertex exists, and it may commit after
+            // this deletion.
             let is_over = Standing::of((begin, end), TIMESTAMP_MAX) == Standing::Over;
             return if is_over { Ok(false) } else { Err(conflict("added an edge to the vertex to be deleted")) };
         }

@@ -2,8 +2,8 @@
 //!
 //! In an index on one key, a vertex has an entry for each value of each version. In an index on several keys, a
 //! snapshot sees one combination of versions, and there is an entry for every combination that some snapshot may see.
-//! So a writer of one key combines the new value with every version of the other keys that may be visible beside it:
-//! the version that the writer sees, and versions that other transactions have claimed or committed since.
+//! So a writer of one key combines the new value with every version of the other keys that may be visible beside it.
+//! These are the version that the writer sees, and versions that other transactions have claimed or committed since.
 //!
 //! If two transactions write two keys of one vertex at the same time, each stores first and reads second (the SeqCst
 //! fence of `write_cell`). So at least one of them meets the value of the other.
