@@ -14,9 +14,9 @@ use mangrove_store::{
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// No transaction runs, and every snapshot from now on sees all commits up to this timestamp.
-struct Everyone(u64);
+struct NoneRunning(u64);
 
-impl RunningTransactions for Everyone {
+impl RunningTransactions for NoneRunning {
     fn oldest_snapshot(&self) -> u64 {
         self.0
     }
@@ -83,7 +83,7 @@ fn a_table_that_is_never_left_alone_is_compacted_as_it_becomes_due() {
             graph.commit(|w| w.delete_edge(oldest));
         }
         if n % 64 == 0 {
-            let now = Everyone(graph.last_ts);
+            let now = NoneRunning(graph.last_ts);
             graph.store.collect(&now, 1_024, false);
             graph.store.compact(&now, Effort::Due);
         }
@@ -102,7 +102,7 @@ fn a_table_that_is_never_left_alone_is_compacted_as_it_becomes_due() {
 }
 
 #[test]
-fn a_thread_clears_up_behind_itself() {
+fn a_committer_collects_its_own_garbage() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut graph = Graph::new();
     let (person, age) = (graph.person, graph.age);
@@ -136,7 +136,7 @@ fn a_thread_clears_up_behind_itself() {
     (0..2_000).for_each(|n| hold(&mut graph, n));
     assert!(graph.sweeps - sweeps <= 2_000 / 256 + 1, "{} sweeps", graph.sweeps - sweeps);
     assert!(graph.live(RecordKind::Undo) >= 2_000);
-    let now = Everyone(graph.last_ts);
+    let now = NoneRunning(graph.last_ts);
     while graph.store.collect(&now, usize::MAX, true) > 0 {}
     assert_eq!((graph.live(RecordKind::Undo), graph.live(RecordKind::Value)), (0, 0));
 }

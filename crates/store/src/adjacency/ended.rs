@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_named_is_suspected_and_few_others_are() {
+    fn named_edges_are_suspected_and_few_others_are() {
         let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
         let suspects = ended.take(&mut buffer);
         assert!(suspects.is_empty() && !suspects.has(edge(1)) && !suspects.has_list(1));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_is_too_small_suspects_more_and_misses_nobody() {
+    fn a_filter_that_is_too_small_suspects_more_and_misses_none() {
         let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
         (0..1_000).for_each(|n| ended.name(edge(n), 8, 1, &memory));
         let suspects = ended.take(&mut buffer);

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_is_given_back() {
+    fn removed_entries_give_their_memory_back() {
         let memory = Memory::new(u64::MAX);
         for ordered in [false, true] {
             let index = index(1, ordered, &memory);

@@ -78,7 +78,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_was_loaded_lies_in_one_stretch_a_table() {
+    fn loaded_adjacency_is_one_stretch_a_table() {
         let store = Arc::new(Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() }));
         let [person, knows] = ["person", "knows"].map(|name| store.catalog().intern_label_text(name));
         let mut loader = BulkLoader::new(store.clone()).unwrap();

@@ -156,7 +156,7 @@ mod tests {
     const SINGLE: WriteCardinality = WriteCardinality::Single;
 
     #[test]
-    fn everything_is_named_once_as_it_ends() {
+    fn every_change_is_named_once_in_its_final_state() {
         let store = Store::new(&StoreOptions::default());
         let (label, knows) = (store.catalog().intern_label_text("a"), store.catalog().intern_label_text("knows"));
         let (x, y) = (store.catalog().intern_key("x"), store.catalog().intern_key("y"));

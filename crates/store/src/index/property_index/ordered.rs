@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_add_to_one_key_do_not_miss_each_other() {
+    fn two_threads_that_add_to_one_key_do_not_miss_each_other() {
         let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
         let entries = OrderedEntries::new(&ledger, &memory);
         for round in 0..2_000 {
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn scans_beside_writers_meet_what_was_there_throughout() {
+    fn scans_beside_writers_meet_entries_that_exist_throughout() {
         let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
         let entries = OrderedEntries::new(&ledger, &memory);
         for n in 0..3_000 {
