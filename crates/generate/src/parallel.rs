@@ -1,20 +1,19 @@
-//! Chunks made by several threads and taken in order.
+//! Makes chunks on several threads and takes them in order.
 //!
-//! Workers claim the numbers of chunks in ascending order and make them; the calling thread takes the finished
-//! ones by number. A worker does not begin a chunk that is more than [`AHEAD`] chunks a worker ahead of the one taken
-//! next, so a slow taker bounds the memory. What is made and the order it is taken in do not depend on the number
-//! of threads.
+//! Workers claim the numbers of chunks in ascending order and make the chunks. The calling thread takes finished chunks
+//! by number. A worker waits before a chunk that is [`AHEAD`] times the number of workers, or more, ahead of the one
+//! taken next. So a slow caller bounds the memory. Neither the chunks nor their order depend on the number of threads.
 
 use std::collections::BTreeMap;
 
 use mangrove::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 
-/// How many chunks a worker may be ahead of the taker.
+/// Chunks that may be unfinished or untaken, for each worker.
 const AHEAD: usize = 4;
 
-/// Makes the chunks `0..count` on `threads` threads and takes them in order on this one. The first error of the
-/// taker ends it.
+/// Makes the chunks `0..count` with `make` on `threads` threads, and calls `take` with them in order on this thread.
+/// The first error of `take` ends both and is returned. A panic of `make` becomes a panic of this thread.
 pub(crate) fn in_order<T: Send>(
     threads: usize,
     count: usize,
@@ -27,7 +26,7 @@ pub(crate) fn in_order<T: Send>(
     let workers = threads.min(count);
     let queue = Queue::new(count, workers * AHEAD);
     std::thread::scope(|scope| {
-        // However this closure ends, the workers stop: the scope waits for them.
+        // The scope waits for the workers, so they must stop in whatever way this closure ends.
         let _stop = StopOnDrop(&queue);
         for worker in 0..workers {
             std::thread::Builder::new()
@@ -50,9 +49,9 @@ fn work<T>(queue: &Queue<T>, make: impl Fn(usize) -> T) {
 
 struct Queue<T> {
     state: Mutex<State<T>>,
-    /// A chunk was made, or a worker died.
+    /// Notified when the next chunk is ready, or a worker has panicked.
     made: Condvar,
-    /// A chunk was taken, or nobody wants more.
+    /// Notified when a chunk was taken, or no more are wanted.
     taken: Condvar,
     count: usize,
     window: usize,
@@ -72,7 +71,7 @@ impl<T> Queue<T> {
         Queue { state: Mutex::new(state), made: Condvar::new(), taken: Condvar::new(), count, window }
     }
 
-    /// The number of the chunk to make next; `None` when there is nothing more to do.
+    /// Claims the next chunk, and waits until it may be made; `None` when there is no more to do.
     fn claim(&self) -> Option<usize> {
         let mut state = self.state.lock();
         let chunk = state.next_to_make;
@@ -116,7 +115,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Sends the workers home when the taker is done.
+/// Stops the workers when it is dropped.
 struct StopOnDrop<'a, T>(&'a Queue<T>);
 
 impl<T> Drop for StopOnDrop<'_, T> {
@@ -125,7 +124,7 @@ impl<T> Drop for StopOnDrop<'_, T> {
     }
 }
 
-/// Wakes the taker when a worker dies, so that it does not wait forever.
+/// Wakes the calling thread if a worker panics, so that it does not wait forever.
 struct StopOnPanic<'a, T> {
     queue: &'a Queue<T>,
     done: bool,

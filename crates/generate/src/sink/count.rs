@@ -1,4 +1,4 @@
-//! Counting what passes by.
+//! A sink that counts elements and takes a digest of them, and passes them on.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,38 @@ use super::{
 };
 use crate::random::mix;
 
-/// What went by.
+/// The counts and the digest of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphCounts {
     /// Vertices.
     pub vertices: u64,
     /// Edges.
     pub edges: u64,
-    /// Property values of vertices (VP). A property `id` counts; an id that is none does not.
+    /// Property values of vertices (VP). An id counts only if it is a property.
     pub vertex_properties: u64,
     /// Property values of edges (EP).
     pub edge_properties: u64,
-    /// Bytes of all property values as such: 1, 4 or 8 a number, the length of a text.
+    /// Bytes of all property values without their keys: 1, 4 or 8 a number, the length of a text.
     pub property_bytes: u64,
     /// Vertices by label set.
     pub vertices_by_label: BTreeMap<SmolStr, u64>,
     /// Edges by label.
     pub edges_by_label: BTreeMap<SmolStr, u64>,
-    /// A digest of everything in order: equal for equal graphs, different, but for chance, for different ones.
+    /// A digest of all elements in order. Equal graphs have equal digests; different graphs have different ones with
+    /// high probability.
     pub digest: u64,
 }
 
-/// A sink that counts, tells a listener about progress, and hands on to another sink.
+/// A sink that counts, reports progress to a listener, and hands its batches to another sink.
 pub struct CountingSink<'a> {
-    /// What went by so far.
+    /// The counts of the batches so far.
     pub counts: GraphCounts,
     inner: &'a mut dyn GraphSink,
     listener: &'a mut dyn FnMut(GenerateProgress, &GraphCounts),
 }
 
 impl<'a> CountingSink<'a> {
-    /// Counts before `inner`; `listener` hears of progress.
+    /// Counts batches and hands them to `inner`; calls `listener` with the progress and the counts so far.
     pub fn new(inner: &'a mut dyn GraphSink, listener: &'a mut dyn FnMut(GenerateProgress, &GraphCounts)) -> Self {
         CountingSink { counts: GraphCounts::default(), inner, listener }
     }
@@ -175,7 +176,7 @@ fn measure_value(value: &Value, size: &mut Size, digest: &mut Digest) {
         Value::I32(number) => (*number as u64, 4),
         Value::I64(number) => (*number as u64, 8),
         Value::F64(number) => (number.to_bits(), 8),
-        // What generators make no use of so far is known by its text.
+        // No generator makes such values; the digest takes their text.
         other => {
             let text = format!("{other:?}");
             return measure_text(&text, size, digest);

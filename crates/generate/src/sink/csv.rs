@@ -1,12 +1,12 @@
-//! Tables with typed headers that `mangrove load` reads back to the same graph.
+//! A sink that writes CSV tables with typed headers, which `mangrove load` reads back to the same graph.
 //!
-//! One file a table of vertices (`Person.csv`), one an edge label or, where edges of a label join one table to
-//! another, one for each such pair (`Person_knows_Person.csv`); `mapping.toml` beside them says what the headers
-//! cannot. Fields are separated by `|` and quoted only where they must be; an empty field is no value.
+//! A table of vertices is one file (`Person.csv`). Edges of a label that say their tables have one file a pair of
+//! tables (`Person_knows_Person.csv`); other edges of the label share one file. `mapping.toml` beside them says what
+//! the headers cannot. Fields are separated by `|` and quoted only where they must be. An empty field has no value.
 //!
-//! Keeps the ids of all vertices (8 bytes each, nothing where they are known by their numbers), since edges are
-//! written with them. What cannot be written so that it reads back the same (an empty text, several values that are
-//! not texts) is an error.
+//! The sink keeps the ids of vertices, because edges are written with them: 8 bytes a vertex, or none if ids are the
+//! vertex numbers. A value that would not read back the same (an empty text, several values that are not texts) is an
+//! error.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, Gene
 pub const MAPPING: &str = "mapping.toml";
 
 const DELIMITER: char = '|';
-/// Between the values of a multi-property.
+/// The separator of the values of a multi-property.
 const SEPARATOR: char = ';';
 
 type Writer = csv::Writer<BufWriter<File>>;
@@ -31,7 +31,7 @@ type Writer = csv::Writer<BufWriter<File>>;
 /// Writes tables into a folder.
 pub struct CsvSink {
     folder: PathBuf,
-    /// By what the table is known by: of vertices its name, of edges the label and the tables of its ends.
+    /// Tables of vertices by name; tables of edges by the label and the tables of their ends.
     tables: BTreeMap<(ElementKind, SmolStr), Table>,
     known: Known,
     mapping: String,
@@ -50,12 +50,12 @@ struct Table {
     writer: Writer,
     path: PathBuf,
     header: Vec<String>,
-    /// The label stands in a column.
+    /// True if a column has the label.
     labeled: bool,
 }
 
 impl CsvSink {
-    /// A sink that writes into this folder, which is made or must be empty.
+    /// A sink that writes into this folder, which is created or must be empty.
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = empty_folder(folder.into())?;
         let mapping = format!(
@@ -65,7 +65,7 @@ impl CsvSink {
         Ok(CsvSink { folder, tables: BTreeMap::new(), known: Known::Nothing, mapping, bytes: 0 })
     }
 
-    /// Writes what is left, and the mapping; how many bytes all files have.
+    /// Writes buffered rows and the mapping. Returns the size of all files in bytes.
     pub fn finish(mut self) -> Result<u64> {
         for table in std::mem::take(&mut self.tables).into_values() {
             let place = |e: std::io::Error| Error::from(e).context(table.path.display());
@@ -78,7 +78,7 @@ impl CsvSink {
         Ok(self.bytes + self.mapping.len() as u64)
     }
 
-    /// The table of a batch, begun with its header if it is new.
+    /// The table of a batch. A new one is created with its header.
     fn open(
         &mut self,
         kind: ElementKind,
@@ -107,7 +107,7 @@ impl CsvSink {
         Err(Error::bug(format!("a table has one header: {} has {was} and then {is}", table.path.display())))
     }
 
-    /// A name for the file of a table that no other file has.
+    /// A unique name for the file of a table.
     fn file_name(&self, key: &str) -> String {
         let clean: String =
             key.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
@@ -117,7 +117,7 @@ impl CsvSink {
     }
 }
 
-/// The folder, made if need be; it must be empty.
+/// Creates the folder if there is none. Fails if it is not empty.
 pub(crate) fn empty_folder(folder: PathBuf) -> Result<PathBuf> {
     let place = |e: std::io::Error| Error::from(e).context(folder.display());
     fs::create_dir_all(&folder).map_err(place)?;
@@ -213,7 +213,7 @@ impl Known {
 /// Writes the fields of rows.
 struct Rows<'a> {
     columns: &'a [GeneratedColumn],
-    /// By column: how many rows with values were written, where only some have any.
+    /// By column: the rows with values that were written, for columns in which only some rows have values.
     next: Vec<usize>,
     buffer: String,
 }
@@ -237,7 +237,7 @@ impl<'a> Rows<'a> {
         table.writer.write_field(text).map_err(|e| failed(e, &table.path))
     }
 
-    /// The properties of a row, and its end.
+    /// Writes the properties of a row and ends the line.
     fn values(&mut self, table: &mut Table, row: usize) -> Result<()> {
         for (at, GeneratedColumn { key, values }) in self.columns.iter().enumerate() {
             match values {
