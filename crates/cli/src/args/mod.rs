@@ -257,7 +257,7 @@ pub struct BenchArgs {
     #[arg(required = true, value_enum, value_name = "SUITE")]
     pub suites: Vec<Suite>,
 
-    /// How.
+    /// The arguments of the benchmarks.
     #[command(flatten)]
     pub arguments: mangrove_bench::Arguments,
 }

@@ -19,7 +19,7 @@ use crate::connection::graphs;
 use crate::output::ResultFormat;
 use crate::output::{TableColumn, render_table};
 
-/// Makes a graph in memory or in files, and says what it has.
+/// Makes a graph in memory, in a database or in files, and prints its counts.
 pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
     match &args.kind {
         GeneratorKind::Kronecker(args) => {
@@ -44,7 +44,7 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
     }
 }
 
-/// What kind of files the graph fits in.
+/// The format of the files for a graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Files {
     Tables,
@@ -52,7 +52,7 @@ enum Files {
 }
 
 impl Files {
-    /// Generates into files in a folder; what was made and how many bytes the files have.
+    /// Generates files in a folder. Returns the counts of the graph and the size of the files in bytes.
     fn write(self, folder: &Path, generator: Generator<'_>) -> Result<(GraphCounts, u64)> {
         match self {
             Files::Tables => {
@@ -66,7 +66,7 @@ impl Files {
         }
     }
 
-    /// What reads them.
+    /// The command line that loads the files.
     fn hint(self, folder: &Path) -> String {
         let map = match self {
             Files::Tables => format!(" --map {}", folder.join("mapping.toml").display()),
@@ -96,7 +96,7 @@ fn threads(args: &CommonArgs) -> usize {
     args.threads.map_or_else(all, usize::from)
 }
 
-/// A generator with its spec.
+/// A generator with its arguments.
 type Generator<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
 
 fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result<(), Failure> {
@@ -143,7 +143,7 @@ fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result
     Ok(())
 }
 
-/// Generates into a sink, with a progress bar where standard error is a terminal.
+/// Generates into a sink and counts, with a progress bar if standard error is a terminal.
 fn counted(generator: Generator<'_>, sink: &mut dyn GraphSink) -> Result<GraphCounts> {
     let bar = bar();
     let mut show = |progress: GenerateProgress, counts: &GraphCounts| {
@@ -181,7 +181,7 @@ fn table(counts: &GraphCounts) -> String {
     render_table(&columns.map(TableColumn::number), &[row.map(|count| count.to_string()).to_vec()])
 }
 
-/// Loads what was written.
+/// Loads the generated files.
 fn load(database: &Database, folder: &Path) -> Result<()> {
     let mapping = folder.join("mapping.toml");
     let options = graphs::load_options(mapping.exists().then_some(mapping.as_path()))?;
@@ -192,7 +192,7 @@ fn load(database: &Database, folder: &Path) -> Result<()> {
     }
 }
 
-/// Compares what the database has with what was generated.
+/// Fails if the counts of the database differ from those of the generator.
 fn check(database: &Database, counts: &GraphCounts) -> Result<()> {
     for (script, expected) in [
         ("g.V().count()", counts.vertices),

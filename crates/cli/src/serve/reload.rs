@@ -35,7 +35,7 @@ struct Changed {
 }
 
 impl Reload {
-    /// For a server that was started with these arguments and settings.
+    /// Remembers the arguments and settings with which a server was started.
     pub fn new(args: ServeArgs, mut setup: Setup, limits: ReloadableLimits, engine: Arc<DatabaseEngine>) -> Self {
         let counting = shown(&mut setup);
         let memory_limits = setup.graphs.iter().map(|graph| (graph.name.clone(), bytes(graph))).collect();

@@ -333,7 +333,7 @@ impl Setting {
         })
     }
 
-    /// Returns true if a new value applies at SIGHUP, without a restart.
+    /// Returns true if a new value takes effect at SIGHUP, without a restart.
     pub fn counts_at_once(&self) -> bool {
         AT_ONCE.contains(&self.name)
     }

@@ -40,7 +40,7 @@ pub fn complete(before: &str, words: &Words) -> (usize, Vec<String>) {
     (start, found)
 }
 
-/// The surroundings of the unfinished word.
+/// The unfinished word at the cursor, and what it follows.
 struct Place<'a> {
     /// Where it begins.
     start: usize,

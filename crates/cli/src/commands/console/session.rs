@@ -230,7 +230,7 @@ impl Session {
         words
     }
 
-    /// Names of the graph for completion. If they cannot be read now, there are none.
+    /// Names of the graph for completion; none if they cannot be read now.
     pub fn words(&mut self) -> Words {
         if self.connection.is_lost() {
             return Words::default();
