@@ -58,7 +58,7 @@ fn described(record: &Record<'_>) -> (&'static str, Option<u64>, String) {
     }
 }
 
-/// The newest manifest, as it is written: one line of JSON, whose checksum is right.
+/// The newest manifest as it is stored: one line of JSON. Its checksum has been verified.
 pub fn newest_manifest(directory: &str) -> Result<String> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;

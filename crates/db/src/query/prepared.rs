@@ -1,7 +1,8 @@
 //! Prepared traversals, and the cache of them by their text.
 //!
-//! A [`Prepared`] is parsed and rewritten once. Its physical plan is made when it first runs, and again when it runs on another
-//! database or with other indexes. Traversals that differ in literals only share a plan. No lock is held while a text is parsed.
+//! A [`Prepared`] is parsed and rewritten once. Its physical plan is made for its first run, and again for a run on
+//! another database or with other indexes. Traversals that differ only in literals share a plan. No lock is held while
+//! a text is parsed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,14 +19,14 @@ use smol_str::SmolStr;
 
 use super::instance::{DatabaseIdentity, Planned};
 
-/// What a run of a traversal returns: its results, or something about it.
+/// The answer that a run of a traversal gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     /// Its results.
     Results,
     /// Its plan.
     Explain,
-    /// What its operators did.
+    /// The measurements of its operators.
     Profile,
 }
 
@@ -42,7 +43,7 @@ struct Shape {
     planned: Mutex<Option<Arc<Planned>>>,
 }
 
-/// A traversal that is parsed and planned, to be run with different parameters. Cloning is cheap.
+/// A parsed traversal, to be run many times with different parameters. Cloning is cheap.
 #[derive(Clone)]
 pub struct Prepared {
     shape: Arc<Shape>,
@@ -56,13 +57,13 @@ fn asks_for_profile(bytecode: &Bytecode) -> bool {
 }
 
 impl Prepared {
-    /// Prepares bytecode. A terminal step may ask for less than all results, or for the plan.
+    /// Prepares bytecode. The terminal step says how results are taken, or asks for the plan.
     pub fn new(bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
         Self::of_source("g", bytecode, terminal)
     }
 
-    /// As [`Self::new`], planned with these optimizations only: what an optimization may have broken can so be held
-    /// against a plan without it.
+    /// As [`Self::new`], planned with these optimizations only. Tests compare the answers of plans with and without an
+    /// optimization.
     pub fn with_options(bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
         Self::planned("g", bytecode, terminal, options)
     }
@@ -120,7 +121,7 @@ impl Prepared {
         self.shape.question
     }
 
-    /// The literals that come beside the plan, by number.
+    /// The literals that are no part of the plan, by number.
     pub(crate) fn lifted(&self) -> &Arc<[Value]> {
         &self.lifted
     }
@@ -219,20 +220,21 @@ impl PlanCache {
         Ok(prepared)
     }
 
-    /// The traversal, prepared now or before. Traversals that differ in literals alone share a plan, where it does not
-    /// depend on them; each keeps its own literals. A profile shows them, so it is planned with them.
+    /// The prepared traversal, from the cache if it is there. Traversals that differ only in literals share a plan,
+    /// unless the plan depends on the literals. Each keeps its own literals. A traversal with `profile()` is planned
+    /// with its literals, because the profile shows them.
     pub fn bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
         let lifted = if asks_for_profile(bytecode) { None } else { literals::lift(bytecode) };
         let Some(lifted) = lifted else { return self.exactly(bytecode) };
         match self.exactly(&lifted.bytecode) {
             Ok(Prepared { shape, .. }) => Ok(Prepared { shape, lifted: lifted.values.into() }),
-            // The error speaks of the traversal as it was written.
+            // Preparing it with its literals gives an error in terms of the traversal as it was written.
             Err(_) => Prepared::new(bytecode, Terminal::None),
         }
     }
 
-    /// The traversal with these literals, prepared now or before. It is looked up by the script it would be written as;
-    /// since a few values of different types are written alike, the bytecode itself decides.
+    /// The prepared traversal with exactly these literals. It is looked up by its script. A few values of different
+    /// types have the same script, so the bytecode is compared, too.
     fn exactly(&self, bytecode: &Bytecode) -> Result<Prepared> {
         let script = bytecode.to_string();
         if let Some((Some(known), prepared)) = self.plans.lock().by_text.get(script.as_str())
@@ -263,7 +265,8 @@ impl PlanCache {
     }
 }
 
-/// Prepares one statement. Returns true with it if the text means something else each time and must not be cached.
+/// Prepares one statement. Returns true with it if its text has another meaning each time (`datetime()`, `UUID()`), so
+/// that it must not be cached.
 fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
     match mangrove_gremlin::parse_one(script, &parse_options())? {
         Statement::Traversal { source, bytecode, terminal, volatile } => {
@@ -278,7 +281,7 @@ fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
     }
 }
 
-/// What `datetime()` and `UUID()` mean in a script that is parsed now.
+/// Parse options with the current time for `datetime()` and a source of random UUIDs for `UUID()`.
 pub(crate) fn parse_options() -> ParseOptions {
     ParseOptions { now: now(), fresh_uuid: Some(uuid::Uuid::new_v4()), ..ParseOptions::default() }
 }

@@ -13,11 +13,11 @@ use smol_str::SmolStr;
 use super::prepared::Prepared;
 use crate::options::QueryOptions;
 
-/// What a query is run with.
+/// Everything that one run of a query needs besides its plan.
 pub(crate) struct RunSettings<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
     pub parameters: &'a Parameters,
-    /// The literals that were taken out of the traversal before it was planned.
+    /// The literals that are no part of the plan, by number.
     pub lifted: &'a Arc<[Value]>,
     pub ids: IdRule,
     pub limits: QueryLimits,
@@ -30,9 +30,9 @@ pub(crate) struct RunSettings<'a> {
     pub files: Option<Arc<dyn Files>>,
 }
 
-/// What a query with these options may use, with the limit its traversal names.
+/// The limits of a query: those of its options, and the time limit that its traversal names.
 pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> QueryLimits {
-    // Zero names no limit of its own.
+    // 0 names no limit.
     let named = prepared.timeout_millis().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
     let time_nanos = match (options.limits.time_nanos, named) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -12,9 +12,9 @@
 //! - **DB-6.** When `run` returns, nothing of the query runs, writes, or holds its transaction. A reader that leaves early waits for the
 //!   end of the query.
 //!
-//! A query ends soon after its limit has passed, however many queries there are. During a turn the executor checks the limits; between
-//! turns the reader checks them every [`LOOK_INTERVAL`]. After the reader knows of the end, an executor thread frees what
-//! the query held.
+//! A query ends soon after its time limit has passed, however many queries there are. During a turn the executor checks
+//! the limits; between turns the reader checks them every [`LOOK_INTERVAL`]. When the reader has learned of the end, an
+//! executor thread frees the memory of the query.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,24 +33,24 @@ type Batch = Vec<(Value, u64)>;
 /// Batches that may wait for the reader.
 const QUEUED_BATCHES_MAX: usize = 4;
 
-/// The query waits, too, as soon as these take so many bytes.
+/// The query also waits while the queued batches take this many bytes.
 const QUEUED_BYTES_MAX: u64 = 4 << 20;
 
-/// Messages between two looks at how long a turn has lasted: most of them take tens of microseconds.
+/// Messages between two checks of the length of a turn. Most messages take tens of microseconds.
 const LOOK_MESSAGES: usize = 4;
 
-/// How often a reader that waits looks at the limits of its query.
+/// The interval at which a waiting reader checks the limits of its query.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 struct Queue {
     /// Each batch with its size in bytes.
     batches: VecDeque<(Batch, u64)>,
-    /// What they, and the one that the reader is at, draw on the memory budget. They do not count towards the query's own limit:
-    /// texts of properties are most of them, and those the graph has anyway.
+    /// The draw of these batches, and of the one that the reader has, on the memory budget. They do not count towards
+    /// the query's own limit: most of their memory is texts of properties, which the graph holds anyway.
     draw: Draw,
     /// How the query ended.
     end: Option<Result<()>>,
-    /// What must be freed after the end.
+    /// The memory to be freed after the end.
     remains: Option<Remains>,
     /// True if the reader has left.
     closed: bool,
@@ -62,7 +62,7 @@ impl Queue {
         Queue { batches: VecDeque::new(), draw, end: None, remains: None, closed: false }
     }
 
-    /// Adds a batch of so many bytes.
+    /// Adds a batch with its size in bytes.
     fn push(&mut self, batch: Batch, bytes: u64) -> Result<()> {
         self.draw.grow(bytes)?;
         self.batches.push_back((batch, bytes));
@@ -116,7 +116,7 @@ impl Query {
         Ok(TaskStatus::Again)
     }
 
-    /// Ends the query, which lets go of its transaction before its reader learns of the end.
+    /// Ends the query. It releases its transaction before its reader learns of the end.
     fn end(&self, mut execution: MutexGuard<'_, Option<Execution>>, result: Result<()>) {
         let remains = execution.take().map(Execution::end);
         let mut queue = self.queue.lock();
@@ -187,7 +187,7 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    /// The next batch, with what it draws on the memory budget; `None` at the end.
+    /// The next batch, with the number of bytes that it draws on the memory budget; `None` at the end.
     fn next(&self) -> Result<Option<(Batch, u64)>> {
         let query = &*self.query;
         let mut queue = query.queue.lock();

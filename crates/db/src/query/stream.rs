@@ -10,11 +10,11 @@ enum State {
     Over,
 }
 
-/// The results of a query, worked out as they are read. Dropping the stream ends the query.
+/// The results of a query, which runs as they are read. Dropping the stream ends the query.
 pub struct ResultStream {
     state: State,
     materialize: Materialize,
-    /// Results that are ready, in reverse: each with how many times it occurs.
+    /// Results that are ready, in reverse order, each with how many times it occurs.
     ready: Vec<(Value, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl ResultStream {
         Ok(all)
     }
 
-    /// Runs a query whose results matter less than what its operators did.
+    /// Runs the query to its end, drops its results, and returns its profile.
     pub(crate) fn into_profile(mut self) -> Result<String> {
         loop {
             let State::Running(execution) = &mut self.state else { return Ok(String::new()) };

@@ -1,4 +1,4 @@
-//! The edges of an upsert: which edge of the graph a row means.
+//! The edges of an upsert: decides which edge of the graph each row means, and writes it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 
 use super::{Present, changed, is_same};
 
-/// What is meant by the row of an edge.
+/// The edge that a row means: a new one, an existing one, or none, with the reason.
 #[derive(Clone)]
 enum Meant {
     New,
@@ -20,7 +20,8 @@ enum Meant {
     Refused(String),
 }
 
-/// Writes a batch of edges; says of each row what became of it, and of which edge.
+/// Writes a batch of edges. Returns the outcome of every row with its edge. `met` has the edges that earlier batches of
+/// the load created or found by ends alone.
 pub(super) fn upsert_edges(
     transaction: &Transaction,
     label: &str,
@@ -62,7 +63,7 @@ pub(super) fn upsert_edges(
     Ok(outcomes)
 }
 
-/// The edges with the ids of a batch. One that is there with other ends or another label is another edge.
+/// Finds the edges with the ids of a batch. A row is refused if the edge has other ends or another label.
 fn edges_by_id(transaction: &Transaction, label: LabelSetId, batch: &EdgeBatch) -> Result<Vec<Meant>> {
     let Some(ids) = &batch.ids else { return Ok(vec![Meant::New; batch.ends.len()]) };
     let mut existing = Vec::with_capacity(ids.len());
@@ -86,19 +87,26 @@ fn edges_by_id(transaction: &Transaction, label: LabelSetId, batch: &EdgeBatch) 
     Ok(meant)
 }
 
-/// The edges of a label between the ends of rows, told apart by what they hold.
+/// The existing edges of one label between the ends of a batch's rows, with their properties.
 ///
-/// Of rows without an id or a key, those with the same ends may mean the same edge or parallel ones. A row that says
-/// what an edge holds means that edge, and no second row means it too. A row that is alone with its ends, and finds one edge there,
-/// means that one. A row that finds none left is a new edge. Any other row is refused: it could mean several.
-/// So every row of a load is an edge, as in a plain load, and a load that is run again finds its own edges.
+/// Rows without an id and without a key that have the same ends may mean the same edge or parallel edges. These rules
+/// decide, in this order:
+///
+/// 1. A row whose values are exactly the properties of an edge means that edge. So does a row whose values are a part
+///    of them. No second row means the same edge.
+/// 2. If no edge is left between the ends, the row is a new edge.
+/// 3. If the batch has one row with these ends and the graph has one such edge, which no earlier batch met, the row
+///    means it.
+/// 4. Any other row is refused, because it could mean several edges.
+///
+/// So every row of a load is an edge of its own, as in a plain load, and a load that is run again finds its own edges.
 pub(super) struct Parallel<'l> {
     label: &'l str,
-    /// By ends: the edges that are there, and how many of them earlier rows of the load meant.
+    /// By ends: the edges that no earlier batch of the load met, and the number of those that one did.
     edges: BTreeMap<(VertexId, VertexId), (Vec<ParallelEdge>, usize)>,
 }
 
-/// An edge with what it holds.
+/// An existing edge with its properties.
 struct ParallelEdge {
     edge: EdgeId,
     properties: Vec<(KeyId, SmolStr, Value)>,
@@ -111,7 +119,7 @@ impl ParallelEdge {
 }
 
 impl<'l> Parallel<'l> {
-    /// Finds them, from the end of each that has fewer edges.
+    /// Reads the edges between the ends of a batch. For each pair, the end with fewer edges is expanded.
     fn find(
         transaction: &Transaction,
         label: &'l str,
@@ -127,7 +135,7 @@ impl<'l> Parallel<'l> {
         transaction.degrees(&sources, Direction::Out, &labels, &mut out)?;
         transaction.degrees(&targets, Direction::In, &labels, &mut into)?;
         let from_source = |at: usize| out[at] <= into[at];
-        // Both directions may meet an edge.
+        // An edge may be found from both ends.
         let mut seen = HashSet::new();
         for direction in [Direction::Out, Direction::In] {
             let outward = direction == Direction::Out;
@@ -184,7 +192,7 @@ impl<'l> Parallel<'l> {
         Ok(())
     }
 
-    /// What rows mean whose edges have a key.
+    /// By row: the edge between its ends that has the row's values under the properties of a key.
     fn by_key(self, batch: &EdgeBatch, properties: &[SmolStr]) -> Vec<Meant> {
         let columns: Vec<(&SmolStr, Option<&PropertyColumn>)> = properties
             .iter()
@@ -219,7 +227,7 @@ impl<'l> Parallel<'l> {
         meant
     }
 
-    /// What rows mean whose edges have nothing but their ends and what they hold.
+    /// By row: the edge that it means by the rules of [`Parallel`].
     fn by_content(mut self, batch: &EdgeBatch, keys: &[KeyId]) -> Vec<Meant> {
         let mut rows_of: HashMap<(VertexId, VertexId), Vec<usize>> = HashMap::new();
         batch.ends.iter().enumerate().for_each(|(row, ends)| rows_of.entry(*ends).or_default().push(row));
@@ -248,7 +256,8 @@ impl<'l> Parallel<'l> {
     fn ambiguous(&self, there: usize) -> String {
         let (label, are) = (self.label, if there == 1 { "is 1 edge" } else { "are several edges" });
         format!(
-            "there {are} '{label}' between these vertices already and the row could be another one or mean one of them: say by              which properties an edge is known, as in --edge-key {label}.PROPERTY"
+            "there {are} '{label}' between these vertices already, and the row could mean one of them or another edge: \
+             name the properties that distinguish them, as in --edge-key {label}.PROPERTY"
         )
     }
 }
@@ -257,7 +266,8 @@ fn holds(edge: &ParallelEdge, content: &[(KeyId, &Value)]) -> bool {
     content.iter().all(|(key, value)| edge.value(*key).is_some_and(|there| is_same(there, value)))
 }
 
-/// Gives each row an edge that holds just what it says, which no other row gets; returns the rows for which there is none.
+/// Gives each row an edge with exactly the row's values, and no edge to two rows. Returns the rows without such an
+/// edge. `left` keeps the edges that no row got.
 fn take_identical<'v>(
     left: &mut Vec<ParallelEdge>,
     rows: &[usize],
@@ -285,7 +295,8 @@ fn take_identical<'v>(
     rest
 }
 
-/// Gives each row an edge that fits it, which no other row gets; returns the rows that none fits.
+/// Gives each row an edge that fits it, and no edge to two rows. Returns the rows that no edge fits. `left` keeps the
+/// edges that no row got.
 fn take_fitting(
     left: &mut Vec<ParallelEdge>,
     rows: &[usize],
