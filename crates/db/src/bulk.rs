@@ -34,7 +34,7 @@ pub(crate) fn load(
 
 struct BulkSink {
     load: BulkLoad,
-    /// The loader's memory besides the graph, drawn on the budget.
+    /// The loader's memory, without the graph, drawn on the memory budget.
     held: Draw,
 }
 

@@ -55,11 +55,10 @@ impl Database {
 
     /// Opens the graph at a location.
     ///
-    /// - `memory:` is a new, empty graph in memory; it is gone when its last handle is.
-    /// - Anything else is a directory, in which the graph outlives its process: a commit that was acknowledged is there
-    ///   when the directory is opened again, whatever happened to the process or the machine. A directory that is not
-    ///   there, or is empty, becomes a new database. One process at a time has a directory open; it is closed when the
-    ///   last handle is gone.
+    /// - `memory:` is a new, empty graph in memory, which ends with its last handle.
+    /// - Anything else is a directory, in which the graph outlives its process: an acknowledged commit survives a crash
+    ///   of the process or the machine. A directory that does not exist, or is empty, becomes a new database. Only one
+    ///   process at a time can have a directory open. Dropping the last handle closes it.
     ///
     /// ```
     /// use mangrove::{Database, DatabaseOptions, Value};
@@ -95,10 +94,13 @@ impl Database {
         Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
     }
 
-    /// Opens the graph in a directory to read it: no file in it is made or changed, and it may be one without write rights.
-    /// The graph is the one that [`Database::open`] would find. A transaction that has written fails when it commits, with
-    /// the kind `ReadOnly`. Fails with `NotFound` where there is no database, and with `Closed` where another process has it
-    /// open.
+    /// Opens the graph in a directory for reading. No file in it is created or changed, so the process needs no right
+    /// to write there. The graph is the one that [`Database::open`] would find. A transaction that has written fails
+    /// when it commits, with the kind `ReadOnly`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no database, and `Closed` if another process has it open.
     pub fn open_to_read(
         directory: &str,
         options: &DatabaseOptions,
@@ -228,7 +230,7 @@ impl Database {
         prepared.explain(&self.inner.identity, transaction.view())
     }
 
-    /// Loads files into the empty graph. See [`LoadOptions`]; the graph stays empty if the load fails.
+    /// Loads files into the empty graph, which stays empty if the load fails.
     pub fn load(
         &self,
         files: &[PathBuf],
@@ -238,9 +240,10 @@ impl Database {
         bulk::load(&self.inner, files, options, progress)
     }
 
-    /// Loads files into a graph that need not be empty and may be in use: what exists is replaced. Batches are
-    /// transactions of their own, so a load that fails leaves what it had done; run again, it finds that. A load whose vertices
-    /// could not be recognized, and a key that fits nothing, are refused before anything is written: see [`UpsertKeys`].
+    /// Loads files into a graph that need not be empty and may be in use. Values of existing elements are replaced.
+    /// Each batch is a transaction of its own, so a load that fails leaves the batches that it has committed; the same
+    /// load, run again, finds their elements. If vertices of the files could not be recognized, or if a key fits no
+    /// file, the load is refused before anything is written: see [`UpsertKeys`].
     pub fn upsert(
         &self,
         files: &[PathBuf],

@@ -1,12 +1,12 @@
 //! The files of `io()`: they lie below one directory, which the operator of the database names.
 //!
-//! A path that a traversal gives is taken apart into names. `..`, a root or a drive in it is refused before anything on
-//! disk is looked at; then every part that is there must be a directory, and the last one a plain file: a link is
-//! refused wherever it points, and so is a pipe or a device, which could be waited for without end. Clients make
-//! nothing in the directory but plain files, so what was looked at is still so when it is opened.
+//! A path that a traversal gives is split into names. `..`, a root or a drive in it is refused before the disk is read.
+//! Then every part must be a directory, and the last one, if it exists, a plain file. A link is refused wherever it
+//! points. So is a pipe or a device, which a reader could wait for without end. Clients create only plain files in the
+//! directory, so a checked path is still safe when it is opened.
 //!
-//! What is read is added in the traversal's transaction, through the loaders' own sink; what is written is what the
-//! traversal sees. The writer's file has a name of its own until it is whole.
+//! Elements that are read are added in the traversal's transaction, through the loader's sink. A file that is written
+//! has the elements that the traversal sees. It has a temporary name until it is complete.
 //!
 //! Not here: formats (`mangrove_load`), and rights: reading and writing a file are both writes to a server.
 

@@ -1,12 +1,12 @@
 //! The directory of a database: its lock, and opening it to write or to read.
 //!
-//! `open` takes the directory's lock, recovers the graph ([`mangrove_durable::recovery`]) and lets transactions begin. From
-//! then on a commit returns when it is durable, and a read-only transaction shows what is: it never waits for the disk,
-//! and never sees what a crash could take back. The last handle that goes closes the graph and gives the lock back; there
-//! is nothing to be saved then, since all that was acknowledged is in the log.
+//! `open` takes the directory's lock, recovers the graph ([`mangrove_durable::recovery`]) and lets transactions begin.
+//! From then on a commit returns when it is durable. A read-only transaction sees durable commits only, so it never
+//! waits for the disk and never sees a commit that a crash could take back. Dropping the last handle closes the graph
+//! and releases the lock. Nothing must be saved then, because all acknowledged commits are in the log.
 //!
-//! Settings of the running database belong to the process and are not kept in the directory: most are about the machine or for an
-//! experiment, and a restart takes back a mistake.
+//! Settings of the running database belong to the process and are not kept in the directory: most depend on the machine
+//! or serve an experiment, and a restart takes back a mistake.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,12 +24,12 @@ use mangrove_txn::TransactionManager;
 
 use crate::options::{DatabaseOptions, DurabilityOptions};
 
-/// What may be in a database's directory.
+/// The entries that a database's directory may have.
 const ENTRIES: [&str; 5] = ["LOCK", MANIFEST_DIR, "segment", "wal", "lost+found"];
 
-/// Where a graph is kept.
+/// The storage of a graph.
 pub(crate) enum Home {
-    /// In memory, and nowhere else.
+    /// In memory only.
     Memory,
     /// In a directory that commits are written to.
     Directory(Directory),
@@ -37,16 +37,16 @@ pub(crate) enum Home {
     ReadOnly { recovery: RecoverySummary, _lock: DirectoryLock },
 }
 
-/// An open directory. Fields go in this order: the lock last.
+/// An open directory. Fields are dropped in this order: the lock last.
 pub(crate) struct Directory {
     pub durable: Durable,
     pub directory: PathBuf,
-    /// None on a disk of the caller's.
+    /// `None` on a disk of the caller.
     _lock: Option<DirectoryLock>,
 }
 
 impl Directory {
-    /// Opens or makes the database in a directory.
+    /// Opens or creates the database in a directory.
     pub(crate) fn open(
         directory: &Path,
         options: &DatabaseOptions,
@@ -57,7 +57,7 @@ impl Directory {
         Ok(Directory { durable, directory: directory.to_owned(), _lock: Some(lock) })
     }
 
-    /// Opens or makes the database on a disk that the caller keeps others away from.
+    /// Opens or creates the database on a disk that the caller keeps other processes away from.
     pub(crate) fn on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
         let directory = disk.describe("").into();
         let durable = Durable::open(disk, &durable_options(options), &|_| {})?;
@@ -70,7 +70,7 @@ impl Directory {
 }
 
 impl Home {
-    /// Reads the database in a directory: its transactions, and what keeps other processes away.
+    /// Opens the database in a directory for reading. Returns its transactions, and its home with the lock.
     pub(crate) fn open_to_read(
         directory: &Path,
         options: &DatabaseOptions,

@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 
 use crate::state::Database;
 
-/// What an index answers.
+/// The kinds of conditions that an index answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IndexKind {
     /// Equality on all its keys.
@@ -52,7 +52,7 @@ pub struct IndexDefinition {
     pub label: Option<SmolStr>,
     /// The properties, most significant first.
     pub keys: Vec<SmolStr>,
-    /// What it answers.
+    /// The conditions that it answers.
     pub kind: IndexKind,
     /// If true, the index refuses a second vertex with the same values.
     pub unique: bool,
@@ -63,7 +63,7 @@ pub struct IndexDefinition {
 pub struct IndexDescription {
     /// Its number.
     pub id: IndexId,
-    /// What it is like.
+    /// Its label, keys and kind.
     pub definition: IndexDefinition,
     /// True if the index is complete, so that new transactions use it.
     pub online: bool,

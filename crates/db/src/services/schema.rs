@@ -1,4 +1,4 @@
-//! `mangrove.schema.…`
+//! The services `mangrove.schema.…`: list, create and drop rules.
 
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_store::schema::RuleId;
@@ -47,7 +47,7 @@ pub(super) fn list(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>>
     Ok(database.rules().iter().map(shown).collect())
 }
 
-/// How pairs of labels are given.
+/// The form of pairs of labels, for error messages.
 const ENDS: &str = "a list of pairs of labels, as [['person', 'person'], ['person', 'company']]";
 
 fn define(database: &Database, definition: &RuleDefinition) -> Result<Vec<Value>> {
