@@ -49,7 +49,7 @@ pub struct ExportArgs {
     #[arg(long)]
     pub plain: bool,
 
-    /// How many files of a folder are written at once [default: one per processor]
+    /// The number of files of a folder that are written at once [default: one per processor]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<NonZeroUsize>,
 }

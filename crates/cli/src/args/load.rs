@@ -49,7 +49,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "CHARACTER")]
     pub array_delimiter: Option<char>,
 
-    /// How many threads parse; the result does not depend on it [default: one per processor, at most 8]
+    /// The number of threads that parse; the result does not depend on it [default: one per processor, at most 8]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<NonZeroUsize>,
 
@@ -79,7 +79,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "FILE")]
     pub rejects: Option<PathBuf>,
 
-    /// How many rows may be rejected before the load stops; 0: the first one stops it [default: 1000]
+    /// The number of rows that may be rejected before the load stops; 0: the first one stops it [default: 1000]
     #[arg(long, value_name = "COUNT")]
     pub max_rejects: Option<u64>,
 

@@ -36,7 +36,7 @@ use self::server::{GRAPH_HELP, USER_HELP};
 #[derive(Parser, Debug)]
 #[command(name = "mangrove", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -60,7 +60,7 @@ Examples:
 
 `mangrove help COMMAND` shows the options of a command, with examples.";
 
-/// What the program does.
+/// The commands of the program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Serve graphs to Gremlin clients over WebSocket and HTTP

@@ -60,7 +60,7 @@ const FIGURES: &[Figure] = &[
     ("commits", &["transactions", "commits"], true),
     ("ended without writes", &["transactions", "read_only"], true),
     ("retries after a conflict", &["transactions", "retries"], true),
-    ("commits the oldest snapshot is behind", &["transactions", "oldest_snapshot_lag"], false),
+    ("commits since the oldest snapshot", &["transactions", "oldest_snapshot_lag"], false),
     ("age of the oldest snapshot, ms", &["transactions", "oldest_snapshot_age_ms"], false),
     ("garbage: writes that wait to be collected", &["garbage", "queued_writes"], false),
     ("garbage: objects that readers may still hold", &["garbage", "in_limbo"], false),

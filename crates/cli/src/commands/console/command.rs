@@ -34,15 +34,15 @@ pub const COMMANDS: &[Command] = &[
         meaning: "begin a transaction; `:begin gsi` with snapshot isolation",
         run: begin,
     },
-    Command { name: "commit", given: "", meaning: "keep what the transaction did", run: |s, _, out| go(s.commit(out)) },
+    Command { name: "commit", given: "", meaning: "commit the transaction", run: |s, _, out| go(s.commit(out)) },
     Command {
         name: "explain",
         given: "TRAVERSAL",
         meaning: "the plan of a traversal",
         run: |s, t, out| ask_about(s, t, "explain", out),
     },
-    Command { name: "format", given: "[table|json|jsonl|csv]", meaning: "how results are printed", run: format },
-    Command { name: "help", given: "", meaning: "this", run: help },
+    Command { name: "format", given: "[table|json|jsonl|csv]", meaning: "the format of results", run: format },
+    Command { name: "help", given: "", meaning: "show this list", run: help },
     Command {
         name: "indexes",
         given: "",
@@ -50,11 +50,11 @@ pub const COMMANDS: &[Command] = &[
         run: |s, _, out| go(s.show("g.call('mangrove.index.list')", out)),
     },
     Command { name: "kill", given: "NUMBER", meaning: "stop a query of the server, as :queries shows it", run: kill },
-    Command { name: "labels", given: "", meaning: "how many vertices and edges there are of each label", run: labels },
+    Command { name: "labels", given: "", meaning: "the numbers of vertices and edges of each label", run: labels },
     Command {
         name: "limit",
         given: "[COUNT|none]",
-        meaning: "how many results are shown; all are counted",
+        meaning: "the maximum number of results that are shown; all are counted",
         run: limit,
     },
     Command {
@@ -66,30 +66,25 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "profile",
         given: "TRAVERSAL",
-        meaning: "what each operator of a traversal did, and how long it took",
+        meaning: "the measurements of the operators of a traversal",
         run: |s, t, out| ask_about(s, t, "profile", out),
     },
     Command {
         name: "queries",
         given: "",
-        meaning: "the queries that run on the server",
+        meaning: "the running queries of the server",
         run: |s, _, out| go(s.show("g.call('mangrove.queries')", out)),
     },
-    Command { name: "quit", given: "", meaning: "end; so does Ctrl-D", run: |_, _, _| Ok(Then::Quit) },
-    Command {
-        name: "rollback",
-        given: "",
-        meaning: "take back what the transaction did",
-        run: |s, _, out| go(s.rollback(out)),
-    },
-    Command { name: "source", given: "[NAME]", meaning: "which traversal source `g` stands for", run: source },
+    Command { name: "quit", given: "", meaning: "end the console; Ctrl-D does so, too", run: |_, _, _| Ok(Then::Quit) },
+    Command { name: "rollback", given: "", meaning: "roll back the transaction", run: |s, _, out| go(s.rollback(out)) },
+    Command { name: "source", given: "[NAME]", meaning: "the traversal source that `g` stands for", run: source },
     Command {
         name: "stats",
         given: "",
         meaning: "memory, transactions, garbage, log, plans, as `mangrove stats` shows them",
         run: show_stats,
     },
-    Command { name: "timeout", given: "[TIME|none]", meaning: "how long a query may run, as in 30s", run: timeout },
+    Command { name: "timeout", given: "[TIME|none]", meaning: "the time limit of a query, as in 30s", run: timeout },
 ];
 
 /// Runs the command that follows the colon.

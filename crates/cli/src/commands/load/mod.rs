@@ -24,14 +24,14 @@ use crate::{Failure, output};
 pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     if args.resume && !args.upsert {
         return Err(Error::invalid(
-            "a load that was stopped left nothing behind, so there is nothing to go on with: run it again without --resume. Loads \
-             with --upsert keep what they did",
+            "a load without --upsert leaves nothing if it is stopped, so there is nothing to resume: run it again without \
+             --resume",
         )
         .into());
     }
     if args.url.is_some() && !args.upsert {
         return Err(Error::invalid(
-            "a running server's graph may hold something and be in use, so a load into it is an upsert: add --upsert",
+            "a graph of a running server may be in use and need not be empty, so only an upsert can load into it: add --upsert",
         )
         .into());
     }
