@@ -1,9 +1,9 @@
 //! Loads files of vertices and edges into a graph, and writes a graph to files.
 //!
-//! [`load`](fn@load) reads tables (CSV and its kin, with typed headers or a [`Mapping`]; Parquet), GraphSON, JSON lines and
-//! GraphML, compressed or not. It hands batches of elements to a [`LoadSink`]. [`export`](mod@export) writes what a
-//! `GraphView` shows. The crate knows nothing of stores and transactions: the embedded database implements the sink with
-//! its bulk loader or with transactions.
+//! [`load`](fn@load) reads tables (CSV and similar formats, with typed headers or a [`Mapping`]; Parquet), GraphSON,
+//! JSON lines and GraphML, compressed or not. It hands batches of elements to a [`LoadSink`]. [`export`](mod@export)
+//! writes what a `GraphView` shows. The crate knows nothing of stores and transactions: the embedded database
+//! implements the sink with its bulk loader or with transactions.
 //!
 //! ```text
 //! files ─ input ─ bytes, rows ─┬─ plan ── what each column is for ──┐

@@ -89,7 +89,8 @@ pub(crate) struct FileRule {
     /// The property that keeps the id of the file. If it is empty, no property keeps it.
     pub(crate) id_property: Option<String>,
     pub(crate) user_id: Option<UserIdRule>,
-    /// The properties that tell a vertex from all others of its label, or an edge from others between the same ends.
+    /// The properties whose values identify a vertex among those of its label, or an edge among those of its label
+    /// between the same ends.
     pub(crate) key: Option<KeyRule>,
     pub(crate) source: Option<String>,
     pub(crate) source_space: Option<String>,
@@ -113,7 +114,7 @@ pub(crate) struct FileRule {
     pub(crate) foreign: Vec<ForeignRule>,
 }
 
-/// What the rows of a file are.
+/// The kind of the rows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum KindRule {
@@ -141,7 +142,7 @@ impl KeyRule {
     }
 }
 
-/// How users know an element whose id is in the file.
+/// The id in the graph of an element whose id is in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum UserIdRule {
@@ -165,7 +166,7 @@ pub(crate) enum MissingRule {
     Skip,
 }
 
-/// How a column becomes a property.
+/// The property that a column becomes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PropertyRule {
@@ -207,7 +208,7 @@ pub(crate) struct ForeignRule {
     /// The edge leads from the vertex that the field names to the vertex of the row.
     #[serde(default)]
     pub(crate) inward: bool,
-    /// What happens where no vertex has the id.
+    /// What happens if no vertex has the id.
     #[serde(default)]
     pub(crate) missing: MissingRule,
 }

@@ -1,4 +1,4 @@
-//! What the caller of a load decides: files, formats, limits, keys of an upsert.
+//! The options of a load: files, formats, limits, keys of an upsert.
 //!
 //! Plain data. Defaults are here; what they mean is decided in `plan` and `load`.
 
@@ -17,8 +17,8 @@ use crate::sink::UpsertKeys;
 /// Default of [`LoadOptions::max_rejects`].
 pub const MAX_REJECTS_DEFAULT: u64 = 1000;
 
-/// The most threads that parse by default. One thread takes what they parsed; more than this cannot make it faster and only
-/// hold memory.
+/// The maximum number of threads that parse by default. One thread takes the parsed parts; more threads than this would
+/// only hold memory.
 const THREADS_DEFAULT_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("eight is not zero");
 
 /// The format of a file to load.
@@ -71,14 +71,14 @@ pub struct LoadOptions {
     pub array_delimiter: Option<char>,
     /// Groups of files with a label, of which the first may have the header of all.
     pub groups: Vec<FileGroup>,
-    /// Where rejected rows are written; `None`: they are only counted.
+    /// The file that rejected rows are written to; `None`: they are only counted.
     pub rejects: Option<PathBuf>,
     /// If set, the load is an upsert: elements that are in the graph already are changed instead of rejected, and ends of
     /// edges may be vertices of the graph. The sink must support it.
     pub upsert: Option<UpsertKeys>,
-    /// How many rows may be rejected before the load stops. With 0 the first bad row stops it.
+    /// The number of rows that may be rejected before the load stops. With 0 the first bad row stops it.
     pub max_rejects: u64,
-    /// How many threads parse. The result does not depend on it (LOAD-4).
+    /// Threads that parse. The result does not depend on their number (LOAD-4).
     pub threads: NonZeroUsize,
     /// The most bytes of an element: a line of a table or of JSON, a node or an edge of GraphML, a vertex of GraphSON. An
     /// element is in memory whole, and a compressed file of some megabytes may hold one of gigabytes.

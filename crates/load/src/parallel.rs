@@ -1,7 +1,7 @@
 //! Work on the parts of a file by several threads, with the results in the order of the parts.
 //!
-//! - **LOAD-4.** The same files give the same batches in the same order, on any number of threads. Threads only parse. The
-//!   caller's thread takes what they parsed, in the order of the file.
+//! - **LOAD-4.** The same files give the same batches in the same order, on any number of threads. Threads only parse.
+//!   The caller's thread takes the parsed parts in the order of the file.
 //!
 //! The caller makes jobs: it cuts a file into parts, which costs little. Threads parse the parts. The caller takes the
 //! results in the order of their jobs and, within a job, in the order in which the thread delivered them.

@@ -95,7 +95,7 @@ fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut ExportTarget<'_>) 
     target.row(counts)
 }
 
-/// Declares the keys of a schema: the one of column `n` has the id `n` behind the letter.
+/// Declares the keys of a schema: the id of the key of column `n` is the letter, then `n`.
 fn declare(
     text: &mut Vec<u8>,
     names: &mut CatalogNames<'_>,

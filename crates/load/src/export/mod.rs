@@ -76,13 +76,13 @@ impl ExportFormat {
 pub struct ExportOptions {
     /// The format.
     pub format: ExportFormat,
-    /// Only elements with one of these labels are written, and of edges only those between such vertices. If it is empty,
-    /// everything is written.
+    /// Only vertices with one of these labels are written, and edges with one of them whose ends are written, too. If
+    /// it is empty, everything is written.
     pub labels: Vec<SmolStr>,
     /// The compression of the files of a folder; of the pages in Parquet files (`None`: snappy). The extension of a single
     /// file names its compression.
     pub compression: Option<Compression>,
-    /// How many files are written at once.
+    /// The number of files that are written at once.
     pub threads: NonZeroUsize,
     /// For Parquet: one column a key, of a type that SQL tools have. The files do not load as an equal graph then.
     pub plain: bool,
@@ -102,7 +102,7 @@ pub struct ExportReport {
     pub vertices: u64,
     /// Edges written.
     pub edges: u64,
-    /// What the format could not hold.
+    /// The values that the format could not hold.
     pub losses: Losses,
 }
 
@@ -115,11 +115,11 @@ pub struct Losses {
     pub ids: u64,
     /// Values that load as values of another type.
     pub values: u64,
-    /// What plain columns changed.
+    /// The values that plain columns changed.
     pub plain: PlainChanges,
 }
 
-/// What plain columns changed.
+/// The values that plain columns changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainChanges {
     /// Numbers stored as a wider type of number, with the same value.

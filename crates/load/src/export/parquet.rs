@@ -118,10 +118,10 @@ impl Facts {
             }
             Value::Decimal(number) => {
                 let (digits, scale) = number.as_bigint_and_exponent();
-                let behind = u64::try_from(scale).unwrap_or(0);
+                let after = u64::try_from(scale).unwrap_or(0);
                 let length = digits.magnitude().to_string().len() as i128;
                 let before = u64::try_from(length - i128::from(scale)).unwrap_or(0);
-                self.digits = (self.digits.0.max(before), self.digits.1.max(behind));
+                self.digits = (self.digits.0.max(before), self.digits.1.max(after));
             }
             Value::List(items) => items.iter().for_each(|item| self.add(item)),
             _ => {}
@@ -214,7 +214,7 @@ enum Stored {
 
 impl Stored {
     fn of(scalar: Scalar, facts: Facts) -> Self {
-        let (before, behind) = facts.digits;
+        let (before, after) = facts.digits;
         match scalar {
             Scalar::Bool => Stored::Bool,
             Scalar::I8 => Stored::Int(8),
@@ -227,8 +227,8 @@ impl Stored {
             Scalar::Uuid => Stored::Uuid,
             Scalar::DateTime if facts.micros => Stored::Time(1_000_000),
             Scalar::DateTime if facts.nanos => Stored::Time(1_000_000_000),
-            Scalar::Decimal if before.saturating_add(behind) <= DECIMAL_DIGITS => {
-                Stored::Decimal { scale: behind, digits: (before + behind).max(1) }
+            Scalar::Decimal if before.saturating_add(after) <= DECIMAL_DIGITS => {
+                Stored::Decimal { scale: after, digits: (before + after).max(1) }
             }
             other => Stored::Text(other),
         }

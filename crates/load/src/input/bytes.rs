@@ -1,4 +1,4 @@
-//! Files as bytes, whatever they are compressed with.
+//! Files as bytes, decompressed.
 //!
 //! The first bytes of a file say how it is compressed (gzip, zstd, bzip2). Its name does not count, so standard input and
 //! files with odd names work, too. A file of several compressed streams, one after the other, is read as one, as `gzip -d`
@@ -20,14 +20,14 @@ use std::thread::JoinHandle;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
-/// Default of `LoadOptions::element_bytes_max`: how many bytes an element of a file may have.
+/// Default of `LoadOptions::element_bytes_max`: the maximum number of bytes of an element of a file.
 pub const ELEMENT_BYTES_MAX_DEFAULT: u64 = 64 << 20;
 
 const BLOCK_BYTES: usize = 256 * 1024;
 /// The most unpacked blocks that wait for the reader.
 const BLOCKS_AHEAD: usize = 4;
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Compression {
@@ -85,8 +85,8 @@ pub(crate) struct Input {
     taken: BytesTaken,
 }
 
-/// How many bytes of the file on disk were read so far. For a compressed file these are fewer than the bytes that its
-/// reader got. Clones share the count.
+/// The number of bytes of the file on disk that were read so far. For a compressed file it is smaller than the number
+/// of bytes that its reader got. Clones share the count.
 #[derive(Clone, Default)]
 pub(crate) struct BytesTaken(Arc<AtomicU64>);
 
@@ -321,7 +321,7 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -76,7 +76,7 @@ pub(crate) enum Decode {
         scale: i64,
     },
     Date,
-    /// How many ticks are a second.
+    /// Ticks per second.
     Timestamp {
         per_second: i64,
     },
@@ -198,7 +198,7 @@ fn decode(field: &Type) -> Result<Decode> {
     let physical = field.get_physical_type();
     let refuse = |what: &str| {
         Err(Error::unsupported(format!(
-            "{what} has no counterpart here; leave the column out (skip in a mapping, or :IGNORE behind its name)"
+            "{what} has no counterpart here; leave the column out (skip in a mapping, or :IGNORE after its name)"
         )))
     };
     let plain = match physical {

@@ -85,7 +85,7 @@ pub(crate) struct LabelPlan {
 pub(crate) enum UserIds {
     /// The store chooses ids.
     Automatic,
-    /// The id of the file is the id by which users know the vertex.
+    /// The id of the file is the user id.
     Own,
     /// The same with the id space before it: `Person:933`.
     Prefixed,
@@ -101,14 +101,14 @@ pub(crate) struct VertexPlan {
     pub(crate) user_ids: UserIds,
     /// The property that keeps the id of the file.
     pub(crate) id_property: Option<SmolStr>,
-    /// The properties that tell a vertex from all others of its label, if the mapping names them.
+    /// The properties whose values identify a vertex among those of its label, if the mapping names them.
     pub(crate) key: Option<Vec<SmolStr>>,
     pub(crate) properties: Vec<PropertyPlan>,
     pub(crate) constants: Vec<(SmolStr, Value)>,
 }
 
 impl VertexPlan {
-    /// The prefix of the ids that users know, if these are [prefixed](UserIds::Prefixed).
+    /// The prefix of user ids, if they are [prefixed](UserIds::Prefixed).
     pub(crate) fn prefix(&self) -> SmolStr {
         match (self.space.as_str(), &self.label.constant) {
             (GLOBAL_SPACE, Some(label)) => label.clone(),
@@ -133,9 +133,10 @@ pub(crate) struct EdgePlan {
     pub(crate) label: LabelPlan,
     pub(crate) source: EndPlan,
     pub(crate) target: EndPlan,
-    /// The column with the id by which users know the edge.
+    /// The column with the user id of the edge.
     pub(crate) id: Option<IdPlan>,
-    /// The properties that tell an edge from others of its label between the same ends, if the mapping names them.
+    /// The properties whose values identify an edge among those of its label between the same ends, if the mapping
+    /// names them.
     pub(crate) key: Option<Vec<SmolStr>>,
     pub(crate) properties: Vec<PropertyPlan>,
     pub(crate) constants: Vec<(SmolStr, Value)>,

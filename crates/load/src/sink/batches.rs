@@ -60,9 +60,9 @@ impl MultiPropertyRow {
 /// Vertices of one label.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VertexBatch {
-    /// How many vertices: the length of every column, and of `ids` where there are any.
+    /// The number of vertices: the length of every column, and of `ids` if there are any.
     pub len: usize,
-    /// The ids that users will know the vertices by; `None`: the store chooses.
+    /// The user ids of the vertices; `None`: the store chooses ids.
     pub ids: Option<Vec<UserId>>,
     /// Properties with one plain value.
     pub columns: Vec<PropertyColumn>,
@@ -75,7 +75,7 @@ pub struct VertexBatch {
 pub struct EdgeBatch {
     /// Source and target of each edge.
     pub ends: Vec<(VertexId, VertexId)>,
-    /// The ids that users will know the edges by; `None`: the store chooses.
+    /// The user ids of the edges; `None`: the store chooses ids.
     pub ids: Option<Vec<UserId>>,
     /// Properties.
     pub columns: Vec<PropertyColumn>,
@@ -140,8 +140,8 @@ pub trait LoadSink {
         Ok(None)
     }
 
-    /// Told from time to time how many bytes the loader holds, besides the batches that it handed over. An error ends the
-    /// load.
+    /// The loader calls this from time to time with the number of bytes that it holds, besides the batches that it
+    /// handed over. An error ends the load.
     fn holds(&mut self, bytes: u64) -> Result<()> {
         let _ = bytes;
         Ok(())

@@ -3,7 +3,7 @@
 use mangrove_graph::{Error, Result};
 use smol_str::SmolStr;
 
-/// A key: properties whose values together tell an element of a label from all others.
+/// A key: properties whose values together identify an element of a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ElementKey {
     /// The label; for a label set, one of its labels.
@@ -28,7 +28,7 @@ pub enum EdgeIdentity {
     Id,
     /// By their ends, their label and their values under these properties.
     Key(Vec<SmolStr>),
-    /// By their ends and their label, if these tell them from other edges.
+    /// By their ends and their label, and among parallel edges by their values.
     Ends,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Inference {
     fits: [Fits; TYPES.len()],
 }
 
-/// How many fields a type fits, and the first that it does not fit.
+/// The number of fields that a type fits, and the first field that it does not fit.
 #[derive(Clone, Debug, Default)]
 struct Fits {
     count: u64,

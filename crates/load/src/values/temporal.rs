@@ -166,8 +166,8 @@ fn number(rest: &mut &str, digits_min: usize, digits_max: usize) -> Option<i64> 
     if digits < digits_min {
         return None;
     }
-    let (front, behind) = rest.split_at(digits);
-    *rest = behind;
+    let (front, after) = rest.split_at(digits);
+    *rest = after;
     front.parse().ok()
 }
 
@@ -177,8 +177,8 @@ fn fraction(rest: &mut &str) -> Option<u32> {
     if digits == 0 {
         return None;
     }
-    let (front, behind) = rest.split_at(digits);
-    *rest = behind;
+    let (front, after) = rest.split_at(digits);
+    *rest = after;
     let nanos = front.bytes().chain(std::iter::repeat(b'0')).take(9);
     Some(nanos.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
 }
