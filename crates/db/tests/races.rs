@@ -1,5 +1,6 @@
-//! What must hold whoever comes first: of those who merge the same at once one makes it, a unique index never has two
-//! owners of a value, and what commits keeps to the schema's rules, also to those that are made meanwhile.
+//! Races whose outcome must be right in any order. If several transactions merge the same element, one makes it. A
+//! unique index never has two owners of a value. Commits keep the rules of the schema, also those that are made
+//! meanwhile.
 //!
 //! The same over the wire is in the tests of `crates/server`, after kills in those of `crates/cli`.
 
@@ -34,7 +35,7 @@ fn on_threads(run: impl Fn(u64, &mut SmallRng) + Sync) {
     });
 }
 
-/// One transaction; whatever fails rolls it back.
+/// Runs a script in one transaction; a failure rolls it back.
 fn attempt(database: &Database, isolation: Isolation, script: &str) -> Result<Vec<Value>> {
     let transaction = database.begin_with(TransactionOptions { isolation, ..TransactionOptions::default() })?;
     let results = transaction.query(script)?.collect()?;
@@ -110,7 +111,7 @@ fn what_all_merge_is_made_once_at_snapshot_isolation_where_an_index_is_unique() 
     merge_at_once(Some(index(&["name"], true)), Isolation::Snapshot);
 }
 
-/// Vertices come, change their value and go; whoever looks, at whatever time, sees no value twice.
+/// Vertices are added, change their value and are deleted. No reader ever sees a value twice.
 #[test]
 fn a_value_has_one_owner_at_any_time() {
     const VALUES: u32 = 8;
@@ -169,7 +170,7 @@ fn a_value_has_one_owner_at_any_time() {
     }
 }
 
-/// What breaks a rule.
+/// A traversal that finds the elements that break a rule.
 fn breaking(rule: &RuleDefinition) -> String {
     match rule {
         RuleDefinition::Required { edges, label, key } => {
@@ -219,8 +220,8 @@ fn some_change(random: &mut SmallRng) -> String {
     }
 }
 
-/// Makes rules and drops them while others write whatever comes, until enough has come of it. A rule that is there holds
-/// of everything there is.
+/// Creates and drops rules while other threads write at random, until `is_enough` returns true. An existing rule holds
+/// for all elements.
 fn make_and_drop_rules(database: &Database, random: &mut SmallRng, is_enough: impl Fn() -> bool) -> (usize, usize) {
     const ROUNDS_MIN: usize = 60;
     const ROUNDS_MAX: usize = 50_000;
@@ -240,7 +241,8 @@ fn make_and_drop_rules(database: &Database, random: &mut SmallRng, is_enough: im
             database.drop_rule(id).unwrap();
             continue;
         }
-        // Mostly it would be broken already. That another rule keeps what breaks it is as good.
+        // Without this, existing elements would break most new rules. It does not matter if another rule refuses the
+        // deletion.
         if !random.random_ratio(1, 4) {
             let _ = attempt(database, Isolation::Serializable, &format!("{}.drop()", breaking(definition)));
         }
@@ -286,7 +288,7 @@ fn rules_that_are_there_hold_whoever_writes() {
             let is_enough = || done.load(Ordering::SeqCst) >= 1_000 && refused.load(Ordering::SeqCst) >= 300;
             let made = || make_and_drop_rules(&database, &mut SmallRng::seed_from_u64(99), is_enough);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(made));
-            // The others must end, whatever happened.
+            // The other threads must end, also after a failure.
             is_over.store(1, Ordering::SeqCst);
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });

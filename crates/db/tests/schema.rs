@@ -1,5 +1,5 @@
-//! The optional schema: what rules refuse and what they let pass, at a commit, in a bulk load, when one is made beside
-//! writers, and after a restart.
+//! The optional schema: which changes rules refuse, at a commit, in a bulk load, beside writers while a rule is made,
+//! and after a restart.
 
 use std::sync::{Arc, Barrier};
 
@@ -16,7 +16,7 @@ fn count(db: &Database, script: &str) -> i64 {
     }
 }
 
-/// Checks that a script is refused with these words in the message, and leaves nothing behind.
+/// Checks that a script is refused with these words in the message, and that the graph is unchanged.
 #[track_caller]
 fn refused(db: &Database, script: &str, words: &[&str]) {
     let before = ask(db, "g.V().order().by(id).valueMap(true)");
@@ -168,8 +168,8 @@ fn a_bulk_load_keeps_to_the_rules() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// However a commit and the making of a rule meet: either the rule is made and the commit is refused, or the commit is there
-/// and the rule is not made, or the two do not touch.
+/// A commit races with the creation of a rule. Either the rule is created and the commit refused, or the commit
+/// succeeds and the rule is refused, or they do not concern each other.
 #[test]
 fn a_rule_made_beside_writers_holds_of_everything() {
     const WRITERS: usize = 3;
@@ -243,7 +243,7 @@ fn rules_outlive_a_restart_from_the_log_and_from_a_checkpoint() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A rule that was made is there after a power cut, and one that was dropped is not.
+/// After a power cut, created rules exist and dropped ones do not.
 #[test]
 fn rules_outlive_a_power_cut() {
     for seed in 0..20 {
