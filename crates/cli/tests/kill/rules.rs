@@ -18,7 +18,7 @@ use crate::{Folder, kills};
 
 const DIRECTORY: &str = "MANGROVE_KILL_RULES";
 const SEED: &str = "MANGROVE_KILL_SEED";
-/// A database is thrown away after so many kills.
+/// A database is replaced by a new one after this many kills.
 const KILLS_A_DATABASE: u64 = 8;
 const WRITERS: u64 = 2;
 const READY: &str = "ready";
@@ -34,7 +34,7 @@ fn definitions() -> [RuleDefinition; 4] {
     ]
 }
 
-/// What breaks a rule.
+/// A traversal that finds the elements that break a rule.
 fn breaking(rule: &RuleDefinition) -> &'static str {
     match rule {
         RuleDefinition::Required { edges: false, .. } => "g.V().hasLabel('person').hasNot('name')",
@@ -62,7 +62,7 @@ fn refused(rule: &RuleDefinition) -> &'static str {
     }
 }
 
-/// What a writer does: half of it breaks some rule.
+/// A random change; half of the changes break some rule.
 fn change(chance: &mut Chance) -> String {
     let name =
         ["", ".property('name', 'x')", ".property('name', 'y')", ".property('name', 7)"][chance.below(4) as usize];
@@ -83,7 +83,7 @@ fn change(chance: &mut Chance) -> String {
 fn rules_outlive_kills_and_hold_of_what_is_left() {
     let folder = Folder::new("rules");
     let data = folder.path().join("data");
-    // Of the rules there: what is known of them.
+    // The rules that are known to exist.
     let mut before = BTreeSet::new();
     let (mut made, mut dropped) = (0, 0);
     for (round, seed) in kills(2).enumerate() {
@@ -100,11 +100,11 @@ fn rules_outlive_kills_and_hold_of_what_is_left() {
     assert!(made > 0 && dropped > 0, "every process was killed before it did anything");
 }
 
-/// What a process said before it was killed.
+/// The reports of a process before it was killed.
 #[derive(Default)]
 struct Told {
     made: BTreeSet<u32>,
-    /// Whose drop had begun.
+    /// The rules whose drop had begun.
     dropping: BTreeSet<u32>,
     dropped: BTreeSet<u32>,
 }
@@ -143,7 +143,7 @@ fn run_and_kill(data: &Path, seed: u64) -> Told {
     told
 }
 
-/// Opens what is left; the rules there are.
+/// Opens the database and checks its rules. Returns the rules that exist.
 fn check(data: &Path, before: &BTreeSet<u32>, told: &Told, seed: u64) -> BTreeSet<u32> {
     let db = Database::open(data.to_str().expect("a temporary directory has a name of text"), &options())
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -217,7 +217,7 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
     })
 }
 
-/// Drops a rule if it is there, or tries to make it, when what breaks it is gone.
+/// Drops a rule if it exists. Otherwise deletes the elements that break it, and tries to create it.
 fn make_or_drop(db: &Database, chance: &mut Chance) -> Result<()> {
     if chance.once_in(4) {
         return db.checkpoint().map(drop);
@@ -236,7 +236,7 @@ fn make_or_drop(db: &Database, chance: &mut Chance) -> Result<()> {
     }
     match db.define_rule(definition) {
         Ok(RuleId(id)) => say(&format!("made {id}")),
-        // Somebody wrote what breaks it in between.
+        // Another thread has added an element that breaks it.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => {}
         Err(error) => return Err(error),
     }
