@@ -14,8 +14,8 @@ use crate::state::Database;
 pub enum RuleDefinition {
     /// Every such element has the property, and its value is not null.
     Required {
-        /// Edges, not vertices.
-        edges: bool,
+        /// The kind of the elements that the rule is about.
+        kind: ElementKind,
         /// Their label.
         label: SmolStr,
         /// The property.
@@ -23,8 +23,8 @@ pub enum RuleDefinition {
     },
     /// Every value of the property is of a type.
     Typed {
-        /// Edges, not vertices.
-        edges: bool,
+        /// The kind of the elements that the rule is about.
+        kind: ElementKind,
         /// Their label.
         label: SmolStr,
         /// The property.
@@ -84,21 +84,17 @@ impl Database {
     }
 }
 
-fn kind(edges: bool) -> ElementKind {
-    if edges { ElementKind::Edge } else { ElementKind::Vertex }
-}
-
 /// Translates the names of a rule to numbers.
 fn rule(definition: &RuleDefinition, catalog: &Catalog) -> Result<Rule> {
     let label = |name: &SmolStr| catalog.intern_label(name);
     Ok(match definition {
-        RuleDefinition::Required { edges, label: of, key } => {
-            Rule::Required { kind: kind(*edges), label: label(of), key: catalog.intern_key(key) }
+        RuleDefinition::Required { kind, label: of, key } => {
+            Rule::Required { kind: *kind, label: label(of), key: catalog.intern_key(key) }
         }
-        RuleDefinition::Typed { edges, label: of, key, value_type } => {
+        RuleDefinition::Typed { kind, label: of, key, value_type } => {
             // The type is read first, so that a mistake in it interns no names.
             let value_type = ValueType::named(value_type)?;
-            Rule::Typed { kind: kind(*edges), label: label(of), key: catalog.intern_key(key), value_type }
+            Rule::Typed { kind: *kind, label: label(of), key: catalog.intern_key(key), value_type }
         }
         RuleDefinition::Ends { label: of, pairs } => {
             let pairs = pairs.iter().map(|(from, to)| (label(from), label(to))).collect();
@@ -111,13 +107,11 @@ fn rule(definition: &RuleDefinition, catalog: &Catalog) -> Result<Rule> {
 fn definition(rule: &Rule, catalog: &Catalog) -> RuleDefinition {
     let label = |id: LabelId| catalog.label_name(id);
     match rule {
-        Rule::Required { kind, label: of, key } => RuleDefinition::Required {
-            edges: *kind == ElementKind::Edge,
-            label: label(*of),
-            key: catalog.key_name(*key),
-        },
+        Rule::Required { kind, label: of, key } => {
+            RuleDefinition::Required { kind: *kind, label: label(*of), key: catalog.key_name(*key) }
+        }
         Rule::Typed { kind, label: of, key, value_type } => RuleDefinition::Typed {
-            edges: *kind == ElementKind::Edge,
+            kind: *kind,
             label: label(*of),
             key: catalog.key_name(*key),
             value_type: value_type.name().into(),

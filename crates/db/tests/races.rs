@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mangrove::{
-    Database, ErrorKind, IndexDefinition, Isolation, Remedy, Result, RuleDefinition, RuleDescription,
+    Database, ElementKind, ErrorKind, IndexDefinition, Isolation, Remedy, Result, RuleDefinition, RuleDescription,
     TransactionOptions, Value,
 };
 use rand::rngs::SmallRng;
@@ -173,12 +173,12 @@ fn a_value_has_one_owner_at_any_time() {
 /// A traversal that finds the elements that break a rule.
 fn breaking(rule: &RuleDefinition) -> String {
     match rule {
-        RuleDefinition::Required { edges, label, key } => {
-            let all = if *edges { "E" } else { "V" };
+        RuleDefinition::Required { kind, label, key } => {
+            let all = if *kind == ElementKind::Edge { "E" } else { "V" };
             format!("g.{all}().hasLabel('{label}').hasNot('{key}')")
         }
-        RuleDefinition::Typed { edges, label, key, .. } => {
-            let all = if *edges { "E" } else { "V" };
+        RuleDefinition::Typed { kind, label, key, .. } => {
+            let all = if *kind == ElementKind::Edge { "E" } else { "V" };
             format!("g.{all}().hasLabel('{label}').properties('{key}').not(value().is(typeOf(GType.STRING)))")
         }
         RuleDefinition::Ends { label, pairs } => {
@@ -191,10 +191,20 @@ fn breaking(rule: &RuleDefinition) -> String {
 fn rules() -> [RuleDefinition; 5] {
     let (person, at, key) = ("person", "at", |key: &str| key.into());
     [
-        RuleDefinition::Required { edges: false, label: person.into(), key: key("name") },
-        RuleDefinition::Typed { edges: false, label: person.into(), key: key("name"), value_type: key("string") },
-        RuleDefinition::Required { edges: true, label: at.into(), key: key("since") },
-        RuleDefinition::Typed { edges: true, label: at.into(), key: key("since"), value_type: key("string") },
+        RuleDefinition::Required { kind: ElementKind::Vertex, label: person.into(), key: key("name") },
+        RuleDefinition::Typed {
+            kind: ElementKind::Vertex,
+            label: person.into(),
+            key: key("name"),
+            value_type: key("string"),
+        },
+        RuleDefinition::Required { kind: ElementKind::Edge, label: at.into(), key: key("since") },
+        RuleDefinition::Typed {
+            kind: ElementKind::Edge,
+            label: at.into(),
+            key: key("since"),
+            value_type: key("string"),
+        },
         RuleDefinition::Ends { label: at.into(), pairs: vec![(person.into(), "company".into())] },
     ]
 }

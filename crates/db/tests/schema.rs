@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Barrier};
 
-use mangrove::{Database, DatabaseOptions, ErrorKind, LoadOptions, Mapping, Result, RuleDefinition, SimDisk, Value};
+use mangrove::{
+    Database, DatabaseOptions, ElementKind, ErrorKind, LoadOptions, Mapping, Result, RuleDefinition, SimDisk, Value,
+};
 
 fn ask(db: &Database, script: &str) -> Vec<Value> {
     db.query(script).and_then(|results| results.collect()).unwrap_or_else(|error| panic!("{script}: {error}"))
@@ -27,11 +29,16 @@ fn refused(db: &Database, script: &str, words: &[&str]) {
 }
 
 fn required(label: &str, key: &str) -> RuleDefinition {
-    RuleDefinition::Required { edges: false, label: label.into(), key: key.into() }
+    RuleDefinition::Required { kind: ElementKind::Vertex, label: label.into(), key: key.into() }
 }
 
 fn typed(label: &str, key: &str, value_type: &str) -> RuleDefinition {
-    RuleDefinition::Typed { edges: false, label: label.into(), key: key.into(), value_type: value_type.into() }
+    RuleDefinition::Typed {
+        kind: ElementKind::Vertex,
+        label: label.into(),
+        key: key.into(),
+        value_type: value_type.into(),
+    }
 }
 
 fn ends(label: &str, pairs: &[(&str, &str)]) -> RuleDefinition {
@@ -94,7 +101,8 @@ fn edges_lead_where_they_may() {
     );
     refused(&db, "g.addV('person').as('p').V(3).addE('at').to('p')", &["from 'city::place' to 'person'"]);
     assert_eq!(count(&db, "g.E().count()"), 3);
-    db.define_rule(&RuleDefinition::Required { edges: true, label: "since".into(), key: "year".into() }).unwrap();
+    db.define_rule(&RuleDefinition::Required { kind: ElementKind::Edge, label: "since".into(), key: "year".into() })
+        .unwrap();
     refused(&db, "g.V(1).addE('since').to(V(2))", &["edge", "(since)", "no 'year'"]);
     ask(&db, "g.V(1).addE('since').to(V(2)).property('year', 2000)");
 }
@@ -110,7 +118,12 @@ fn a_rule_that_something_breaks_is_not_made() {
         (required("person", "name"), ["vertex 'x' (person)", "no 'name'"]),
         (ends("at", &[("person", "company")]), ["(at)", "leads from 'company' to 'person'"]),
         (
-            RuleDefinition::Typed { edges: true, label: "at".into(), key: "n".into(), value_type: "string".into() },
+            RuleDefinition::Typed {
+                kind: ElementKind::Edge,
+                label: "at".into(),
+                key: "n".into(),
+                value_type: "string".into(),
+            },
             ["(at)", "'n' is a int"],
         ),
     ] {

@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, DurabilityOptions, ErrorKind, LogOptions, Result, RuleDefinition, RuleId, Value,
+    Database, DatabaseOptions, DurabilityOptions, ElementKind, ErrorKind, LogOptions, Result, RuleDefinition, RuleId,
+    Value,
 };
 
 use crate::chance::Chance;
@@ -27,9 +28,14 @@ const READY: &str = "ready";
 fn definitions() -> [RuleDefinition; 4] {
     let (person, at) = ("person", "at");
     [
-        RuleDefinition::Required { edges: false, label: person.into(), key: "name".into() },
-        RuleDefinition::Typed { edges: false, label: person.into(), key: "name".into(), value_type: "string".into() },
-        RuleDefinition::Required { edges: true, label: at.into(), key: "since".into() },
+        RuleDefinition::Required { kind: ElementKind::Vertex, label: person.into(), key: "name".into() },
+        RuleDefinition::Typed {
+            kind: ElementKind::Vertex,
+            label: person.into(),
+            key: "name".into(),
+            value_type: "string".into(),
+        },
+        RuleDefinition::Required { kind: ElementKind::Edge, label: at.into(), key: "since".into() },
         RuleDefinition::Ends { label: at.into(), pairs: vec![(person.into(), "company".into())] },
     ]
 }
@@ -37,8 +43,8 @@ fn definitions() -> [RuleDefinition; 4] {
 /// A traversal that finds the elements that break a rule.
 fn breaking(rule: &RuleDefinition) -> &'static str {
     match rule {
-        RuleDefinition::Required { edges: false, .. } => "g.V().hasLabel('person').hasNot('name')",
-        RuleDefinition::Required { edges: true, .. } => "g.E().hasLabel('at').hasNot('since')",
+        RuleDefinition::Required { kind: ElementKind::Vertex, .. } => "g.V().hasLabel('person').hasNot('name')",
+        RuleDefinition::Required { kind: ElementKind::Edge, .. } => "g.E().hasLabel('at').hasNot('since')",
         RuleDefinition::Typed { .. } => {
             "g.V().hasLabel('person').properties('name').not(value().is(typeOf(GType.STRING)))"
         }
@@ -51,9 +57,9 @@ fn breaking(rule: &RuleDefinition) -> &'static str {
 /// A change that the rule refuses.
 fn refused(rule: &RuleDefinition) -> &'static str {
     match rule {
-        RuleDefinition::Required { edges: false, .. } => "g.addV('person')",
+        RuleDefinition::Required { kind: ElementKind::Vertex, .. } => "g.addV('person')",
         RuleDefinition::Typed { .. } => "g.addV('person').property('name', 7)",
-        RuleDefinition::Required { edges: true, .. } => {
+        RuleDefinition::Required { kind: ElementKind::Edge, .. } => {
             "g.addV('person').property('name', 'x').as('a').addV('company').addE('at').from('a')"
         }
         RuleDefinition::Ends { .. } => {
