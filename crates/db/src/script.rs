@@ -22,7 +22,9 @@
 
 mod compile;
 mod embedded;
+mod failure;
 mod run;
 
 pub use compile::{Script, ScriptPlanner, ScriptTraversal};
-pub use run::{ResultSink, ScriptFailure, ScriptHost, ScriptOutput};
+pub use failure::ScriptFailure;
+pub use run::{ResultSink, ScriptHost, ScriptOutput};

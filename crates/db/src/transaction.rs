@@ -17,7 +17,7 @@ use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
 use crate::query::execution::Execution;
 use crate::query::prepared::{Prepared, Question};
-use crate::query::settings::{RunSettings, limits};
+use crate::query::settings::RunSettings;
 use crate::query::shared;
 use crate::query::stream::ResultStream;
 use crate::state::Database;
@@ -251,7 +251,7 @@ impl Transaction {
             lifted: prepared.lifted(),
             transaction: &self.transaction,
             ids: self.database.id_rule(),
-            limits: limits(options, prepared),
+            limits: prepared.limits(options),
             budget: self.database.memory_budget(),
             clock: self.database.clock(),
             cancel: &options.cancel,

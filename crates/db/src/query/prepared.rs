@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
+use mangrove_flow::QueryLimits;
 use mangrove_graph::{Catalog, DateTime, Error, GraphView, IndexInfo, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
 use mangrove_plan::logical::{Configuration, Traversal};
@@ -18,6 +19,7 @@ use parking_lot::Mutex;
 use smol_str::SmolStr;
 
 use super::instance::{DatabaseIdentity, Planned};
+use crate::options::QueryOptions;
 
 /// The answer that a run of a traversal gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +128,15 @@ impl Prepared {
         &self.lifted
     }
 
-    pub(crate) fn timeout_millis(&self) -> Option<u64> {
-        self.shape.configuration.timeout_millis
+    /// The limits of a run: those of its options, and the time limit that the traversal names.
+    pub(crate) fn limits(&self, options: &QueryOptions) -> QueryLimits {
+        // 0 names no limit.
+        let named = self.shape.configuration.timeout_millis.filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
+        let time_nanos = match (options.limits.time_nanos, named) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        QueryLimits { time_nanos, ..options.limits }
     }
 
     /// The plan for the graph of a database as a transaction sees it.

@@ -10,9 +10,6 @@ use mangrove_gremlin::Parameters;
 use mangrove_steps::{Files, Services};
 use smol_str::SmolStr;
 
-use super::prepared::Prepared;
-use crate::options::QueryOptions;
-
 /// Everything that one run of a query needs besides its plan.
 pub(crate) struct RunSettings<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
@@ -28,17 +25,6 @@ pub(crate) struct RunSettings<'a> {
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` reaches; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
-}
-
-/// The limits of a query: those of its options, and the time limit that its traversal names.
-pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> QueryLimits {
-    // 0 names no limit.
-    let named = prepared.timeout_millis().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
-    let time_nanos = match (options.limits.time_nanos, named) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    QueryLimits { time_nanos, ..options.limits }
 }
 
 /// Parameters as operators look them up. Elements among them become references to the elements.

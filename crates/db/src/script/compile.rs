@@ -7,7 +7,7 @@ use mangrove_graph::{Result, Value};
 use mangrove_gremlin::{Bytecode, ScriptStatement, Statement, Terminal, TransactionCommand};
 use smol_str::SmolStr;
 
-use super::run::ScriptFailure;
+use super::failure::ScriptFailure;
 use crate::query::prepared::{Prepared, parse_options};
 use crate::trace::TRACE_TARGET;
 

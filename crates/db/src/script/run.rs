@@ -9,6 +9,7 @@ use mangrove_gremlin::{Parameters, TransactionCommand};
 use smol_str::SmolStr;
 
 use super::compile::{Action, PlannedStatement, Script};
+use super::failure::ScriptFailure;
 use crate::query::execution;
 use crate::retry::Retries;
 
@@ -38,43 +39,6 @@ pub enum ScriptOutput<'a> {
     Variable(&'a mut dyn ResultSink),
     /// Nowhere: only the results of the last statement are returned.
     Nowhere,
-}
-
-/// An error of a script in the form that its host reports.
-pub trait ScriptFailure: From<Error> {
-    /// The request itself is wrong.
-    fn invalid(message: String) -> Self;
-
-    /// The failure with the position of its statement, if that has to be said.
-    #[must_use]
-    fn at(self, position: Option<&str>) -> Self;
-
-    /// The error itself.
-    fn into_error(self) -> Error;
-
-    /// The kind of the error.
-    fn kind(&self) -> ErrorKind;
-}
-
-impl ScriptFailure for Error {
-    fn invalid(message: String) -> Self {
-        Error::new(ErrorKind::InvalidArgument, message)
-    }
-
-    fn at(self, position: Option<&str>) -> Self {
-        match position {
-            Some(position) => self.context(position),
-            None => self,
-        }
-    }
-
-    fn into_error(self) -> Error {
-        self
-    }
-
-    fn kind(&self) -> ErrorKind {
-        Error::kind(self)
-    }
 }
 
 /// What a script runs on: it has at most one open transaction, knows the caller's rights, and sends results to the client.
