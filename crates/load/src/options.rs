@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{ElementKind, Error, Result};
 
 use crate::input::{ELEMENT_BYTES_MAX_DEFAULT, unpacked_name};
 use crate::mapping::Mapping;
@@ -126,15 +126,15 @@ impl fmt::Debug for LoadOptions {
 pub struct FileGroup {
     /// The label. Nodes have it in addition to those of a label column.
     pub label: Option<String>,
-    /// True for edges, false for vertices.
-    pub edges: bool,
+    /// The kind of the elements in the files.
+    pub kind: ElementKind,
     /// At least one.
     pub files: Vec<PathBuf>,
 }
 
 impl FileGroup {
     /// Parses `Label=file,file` or `file,file`. A colon separates several labels.
-    pub fn parse(text: &str, edges: bool) -> Result<Self> {
+    pub fn parse(text: &str, kind: ElementKind) -> Result<Self> {
         let (label, files) = match text.split_once('=') {
             Some((label, files)) => (Some(label.replace(':', "::")), files),
             None => (None, text),
@@ -143,6 +143,6 @@ impl FileGroup {
         if files.is_empty() || label.as_ref().is_some_and(String::is_empty) {
             return Err(Error::invalid(format!("'{text}' names no files: write LABEL=HEADER.csv,PART.csv")));
         }
-        Ok(FileGroup { label, edges, files })
+        Ok(FileGroup { label, kind, files })
     }
 }

@@ -5,8 +5,8 @@
 //! an exported part of a graph loads (LOAD-5).
 
 use mangrove_graph::{
-    Catalog, EdgeId, Error, ErrorKind, GraphView, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share,
-    Value, VertexId,
+    Catalog, EdgeId, ElementKind, Error, ErrorKind, GraphView, LabelFilter, LabelSetId, PropertyRow, Result,
+    ScanCursor, Share, Value, VertexId,
 };
 use smol_str::SmolStr;
 
@@ -53,16 +53,16 @@ impl Selection {
     }
 
     /// The selected label sets of vertices, or of edges, that have elements.
-    pub(crate) fn sets(&self, view: &dyn GraphView, edges: bool) -> Result<Vec<LabelSetId>> {
+    pub(crate) fn sets(&self, view: &dyn GraphView, kind: ElementKind) -> Result<Vec<LabelSetId>> {
         let mut sets = Vec::new();
         for set in (0..view.catalog().label_set_count()).map(|at| LabelSetId(at as u32)) {
             if !self.labels.takes(set) {
                 continue;
             }
             let only = LabelFilter::Sets([set].into());
-            let count = match edges {
-                false => view.count_vertices(&only, Share::ALL)?,
-                true => view.count_edges(&only, Share::ALL)?,
+            let count = match kind {
+                ElementKind::Vertex => view.count_vertices(&only, Share::ALL)?,
+                ElementKind::Edge => view.count_edges(&only, Share::ALL)?,
             };
             if count > 0 {
                 sets.push(set);

@@ -5,8 +5,8 @@
 //! no more memory than one with ten.
 
 use mangrove_graph::{
-    Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelSetId, PropertyRow, Result, VertexId,
-    vertex_property_id,
+    Direction, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelSetId, PropertyRow, Result,
+    VertexId, vertex_property_id,
 };
 
 use super::elements::{BATCH, CatalogNames, EdgeRow, Selection, VertexRow, by_key};
@@ -20,7 +20,7 @@ pub(crate) fn write(
     wrapped: bool,
     target: &mut ExportTarget<'_>,
 ) -> Result<Counts> {
-    let edge_labels = selection.sets(view, true)?;
+    let edge_labels = selection.sets(view, ElementKind::Edge)?;
     let mut writer = Writer {
         view,
         selection,

@@ -29,6 +29,7 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod plain;
 mod received;
+mod table;
 mod tables;
 mod text;
 

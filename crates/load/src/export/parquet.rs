@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
-use mangrove_graph::{DateTime, Error, ErrorKind, KeyId, PropertyRow, Result, Value};
+use mangrove_graph::{DateTime, ElementKind, Error, ErrorKind, KeyId, PropertyRow, Result, Value};
 use num_bigint::BigInt;
 use parquet::basic::{Compression as Codec, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
 use parquet::data_type::{
@@ -33,7 +33,7 @@ use super::elements::{CatalogNames, Selection, by_key};
 use super::kind::{ColumnKind, ColumnSchema, ColumnShape, Scalar};
 use super::output::ExportFile;
 use super::plain::{Looks, PlainKinds, column_names};
-use super::tables::{ExportTable, IdKind, TablesExport, check_key};
+use super::table::{ExportTable, IdKind, TablesExport, check_key};
 use super::text::write_scalar;
 use super::{Counts, ExportTarget, PlainChanges};
 use crate::input::Compression;
@@ -80,8 +80,8 @@ pub(crate) fn write(
         Writer { setting, table, schema: &schema, plain, columns, file, rows: 0, bytes: 0, counts: Counts::default() };
     each_row(setting, table, &mut |ids, properties| {
         writer.ids(ids, &mut target.losses.plain)?;
-        writer.counts.vertices += u64::from(!table.edges);
-        writer.counts.edges += u64::from(table.edges);
+        writer.counts.vertices += u64::from(table.kind == ElementKind::Vertex);
+        writer.counts.edges += u64::from(table.kind == ElementKind::Edge);
         writer.row(properties, target)
     })?;
     writer.flush()?;
@@ -143,9 +143,11 @@ type TakeRow<'t> = dyn FnMut(&[&Value], &[PropertyRow]) -> Result<()> + 't;
 /// Calls `each` with every row of a table.
 fn each_row(setting: &TablesExport<'_>, table: &ExportTable, each: &mut TakeRow<'_>) -> Result<()> {
     let labels = Selection::only(table.set);
-    match table.edges {
-        false => Selection::each_vertex(setting.view, &labels, &mut |row| each(&[row.id], row.properties)),
-        true => setting
+    match table.kind {
+        ElementKind::Vertex => {
+            Selection::each_vertex(setting.view, &labels, &mut |row| each(&[row.id], row.properties))
+        }
+        ElementKind::Edge => setting
             .selection
             .each_edge(setting.view, &labels, &mut |row| each(&[row.id, row.source, row.target], row.properties)),
     }
@@ -302,9 +304,9 @@ fn columns(
     // Our name, and the name in plain columns.
     let is_plain = setting.options.plain;
     let name = |[name, plain]: [&'static str; 2]| if is_plain { plain } else { name };
-    let ids: &[([&str; 2], IdKind)] = match table.edges {
-        false => &[(["~id", "id"], setting.vertex_ids)],
-        true => &[
+    let ids: &[([&str; 2], IdKind)] = match table.kind {
+        ElementKind::Vertex => &[(["~id", "id"], setting.vertex_ids)],
+        ElementKind::Edge => &[
             (["~id", "id"], setting.edge_ids),
             (["~from", "src"], setting.vertex_ids),
             (["~to", "dst"], setting.vertex_ids),
@@ -510,9 +512,9 @@ struct Writer<'w> {
 impl Writer<'_> {
     /// Begins a row with its ids and its label.
     fn ids(&mut self, ids: &[&Value], changes: &mut PlainChanges) -> Result<()> {
-        let kinds = match self.table.edges {
-            false => [self.setting.vertex_ids; 3],
-            true => [self.setting.edge_ids, self.setting.vertex_ids, self.setting.vertex_ids],
+        let kinds = match self.table.kind {
+            ElementKind::Vertex => [self.setting.vertex_ids; 3],
+            ElementKind::Edge => [self.setting.edge_ids, self.setting.vertex_ids, self.setting.vertex_ids],
         };
         if self.plain.is_some() {
             changes.widened += u64::from(kinds[0] == IdKind::Longs && matches!(ids[0], Value::I32(_)));

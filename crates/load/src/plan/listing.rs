@@ -5,7 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{ElementKind, Error, ErrorKind, Result};
 
 use super::layout::header_names;
 use crate::input::{Spool, cannot_read, in_file, unpacked_name};
@@ -156,7 +156,7 @@ fn group_rules(group: &FileGroup, delimiter: Option<char>) -> Result<Vec<FileRul
     let first = &group.files[0];
     let (names, found) = header_names(first, delimiter).map_err(in_file(first))?;
     // A column with types replaces the label of the group.
-    if group.edges && names.iter().any(|name| name.to_ascii_uppercase().ends_with(":TYPE")) {
+    if group.kind == ElementKind::Edge && names.iter().any(|name| name.to_ascii_uppercase().ends_with(":TYPE")) {
         rule.label = None;
     }
     rule.delimiter = Some(found);

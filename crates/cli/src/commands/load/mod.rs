@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use mangrove::{
-    ColumnReport, Database, Error, FileGroup, FileReport, LoadOptions, LoadReport, Parameters, TextColumn,
+    ColumnReport, Database, ElementKind, Error, FileGroup, FileReport, LoadOptions, LoadReport, Parameters, TextColumn,
     UpsertCounts, UpsertKeys,
 };
 
@@ -159,9 +159,9 @@ fn load_options(args: &LoadArgs) -> Result<LoadOptions, Error> {
     options.format = args.format.map(Into::into);
     options.delimiter = args.delimiter;
     options.array_delimiter = args.array_delimiter;
-    for (texts, edges) in [(&args.nodes, false), (&args.relationships, true)] {
+    for (texts, kind) in [(&args.nodes, ElementKind::Vertex), (&args.relationships, ElementKind::Edge)] {
         for text in texts {
-            options.groups.push(FileGroup::parse(text, edges)?);
+            options.groups.push(FileGroup::parse(text, kind)?);
         }
     }
     options.rejects.clone_from(&args.rejects);
