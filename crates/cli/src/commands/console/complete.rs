@@ -7,21 +7,7 @@
 use mangrove_gremlin::vocabulary;
 
 use super::command;
-
-/// Names that are not words of the language.
-#[derive(Clone, Debug, Default)]
-pub struct Words {
-    /// Labels of vertices and edges.
-    pub labels: Vec<String>,
-    /// Property keys.
-    pub keys: Vec<String>,
-    /// Traversal sources.
-    pub sources: Vec<String>,
-    /// Services of `call()`.
-    pub services: Vec<String>,
-    /// Parameters and variables.
-    pub variables: Vec<String>,
-}
+use super::words::Words;
 
 /// The steps whose text arguments are labels.
 const LABEL_STEPS: &[&str] = &["hasLabel", "out", "in", "both", "outE", "inE", "bothE", "toE", "to", "addV", "addE"];

@@ -12,8 +12,10 @@ use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use super::complete::{Words, complete};
+use super::complete::complete;
 use super::history::{self, History};
+use super::input::wants_more;
+use super::words::Words;
 
 /// The line editor of the console.
 pub struct LineEditor(Editor<Help, FileHistory>);
@@ -83,7 +85,7 @@ impl Hinter for Help {
 
 impl Validator for Help {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match super::wants_more(context.input()) {
+        Ok(match wants_more(context.input()) {
             true => ValidationResult::Incomplete,
             false => ValidationResult::Valid(None),
         })

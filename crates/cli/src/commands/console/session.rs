@@ -1,8 +1,8 @@
-//! The state of a session, and what an input does.
+//! The state of a session, and how an input in Gremlin runs.
 //!
-//! An input that begins with a colon is a [`command`](super::command); anything else is Gremlin. A single statement runs in
-//! the open transaction, or else in one of its own. If it names its value, the session keeps the value. Several statements
-//! in one input are one script with its own variables. `g.tx().begin()` and its kin are the commands `:begin` and so on.
+//! A single statement runs in the open transaction, or else in one of its own. If it names its value, the session keeps the
+//! value. Several statements in one input are one script with its own variables. `g.tx().begin()` and its kin are the
+//! commands `:begin` and so on.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -11,9 +11,8 @@ use mangrove::{DateTime, Error, Materialize, Parameters, Result, Value};
 use mangrove_gremlin::{ParseOptions, Statement, TransactionCommand};
 use uuid::Uuid;
 
-use super::command;
-use super::complete::Words;
 use super::interrupt::Stop;
+use super::words::Words;
 use crate::args::ConsoleArgs;
 use crate::clock::Stopwatch;
 use crate::commands::manage;
@@ -72,20 +71,18 @@ impl Session {
         })
     }
 
-    /// Runs an input.
-    pub fn run(&mut self, input: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    /// Prepares for an input: connects again if the connection was lost.
+    pub fn begin_input(&mut self) -> Result<()> {
         self.had_transaction = self.has_transaction();
         if self.connection.is_lost() {
             self.connection.reconnect()?;
             eprintln!("connected to {} again", self.connection.name());
         }
-        match input.trim_start().strip_prefix(':') {
-            Some(command) => command::run(self, command.trim(), out),
-            None => self.gremlin(input, out).map(|()| Then::Go),
-        }
+        Ok(())
     }
 
-    fn gremlin(&mut self, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    /// Runs an input that is Gremlin, and prints its results.
+    pub fn gremlin(&mut self, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
         // The place that runs it parses it again, so this `datetime()` is not used.
         let now = Some(DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
         let options = ParseOptions { now, fresh_uuid: Some(Uuid::nil()), ..ParseOptions::default() };
