@@ -1,4 +1,5 @@
-//! The plain load: passes the loader's batches to the store's bulk loader. The graph must be empty, and stays empty if the load fails.
+//! The plain load: passes the loader's batches to the store's bulk loader. The graph must be empty, and stays empty if
+//! the load fails.
 
 use std::path::PathBuf;
 use std::sync::Arc;

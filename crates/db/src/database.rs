@@ -110,14 +110,14 @@ impl Database {
         Ok(Self::assemble(options, manager, home))
     }
 
-    /// Sets how queries read ids: in `V()`, `E()` and `hasId()`, in parameters, and for new elements. The rule is not stored with the
-    /// graph and changes no existing id, so set the same rule before the first query every time.
+    /// Sets how queries read ids: in `V()`, `E()` and `hasId()`, in parameters, and for new elements. The rule is not
+    /// stored with the graph and changes no existing id, so set the same rule before the first query every time.
     pub fn set_id_rule(&self, rule: IdRule) {
         self.inner.numeric_ids.store(rule == IdRule::Numbers, Ordering::Relaxed);
     }
 
-    /// Sets the directory below which `g.io(…)` reads and writes files. With `None`, which is the default, `io()` is refused. Links
-    /// below the directory are not followed. Every transaction that may write may use it.
+    /// Sets the directory below which `g.io(…)` reads and writes files. With `None`, which is the default, `io()` is
+    /// refused. Links below the directory are not followed. Every transaction that may write may use it.
     ///
     /// # Errors
     ///
@@ -190,9 +190,9 @@ impl Database {
         Ok(ResultStream::finished(results))
     }
 
-    /// As [`Database::run_with`], but a query that is not over soon ([`QueryOptions::inline_messages`]) continues on the executors of
-    /// the database, where queries take turns. `accept` gets batches of results as they are found; the query waits while `accept` runs. The
-    /// results of a traversal that writes come after its commit.
+    /// As [`Database::run_with`], but a query that is not over soon ([`QueryOptions::inline_messages`]) continues on
+    /// the executors of the database, where queries take turns. `accept` gets batches of results as they are found; the
+    /// query waits while `accept` runs. The results of a traversal that writes come after its commit.
     ///
     /// # Errors
     ///
@@ -255,8 +255,8 @@ impl Database {
         mangrove_load::load(files, &options, &mut UpsertSink::new(self), progress)
     }
 
-    /// Writes the graph to a file or a new folder, as one snapshot that does not expire, however long it takes. An error
-    /// that `progress` returns ends the export.
+    /// Writes the graph to a file or a new folder, as one snapshot that does not expire, however long it takes. An
+    /// error that `progress` returns ends the export.
     pub fn export(
         &self,
         path: &Path,
@@ -282,7 +282,8 @@ impl Database {
         self.inner.manager.settings()
     }
 
-    /// Collects all versions that no running transaction can see, on this thread. Usually the collector does that in the background.
+    /// Collects all versions that no running transaction can see, on this thread. Usually the collector does that in
+    /// the background.
     pub fn collect_garbage(&self) {
         self.inner.manager.collect_garbage();
     }
@@ -302,13 +303,14 @@ impl Database {
         self.inner.manager.store().memory()
     }
 
-    /// The numbers of vertices and edges from counters, without a scan. Elements of transactions that have not ended count.
+    /// The numbers of vertices and edges from counters, without a scan. Elements of transactions that have not ended
+    /// count.
     pub fn element_counts(&self) -> (u64, u64) {
         self.inner.manager.store().live_counts()
     }
 
-    /// Fails if the graph has reached its own memory limit or the budget of the process. Writes are then refused until something is
-    /// deleted.
+    /// Fails if the graph has reached its own memory limit or the budget of the process. Writes are then refused until
+    /// something is deleted.
     pub fn check_memory(&self) -> Result<()> {
         self.inner.manager.store().check_memory()
     }
@@ -341,7 +343,8 @@ impl Database {
         self.inner.manager.oldest_snapshot_age_ms()
     }
 
-    /// The memory of the write sets of recent commits, in bytes. Running serializable transactions are validated against them.
+    /// The memory of the write sets of recent commits, in bytes. Running serializable transactions are validated
+    /// against them.
     pub fn commit_history_bytes(&self) -> u64 {
         self.inner.manager.commit_history_bytes()
     }

@@ -47,8 +47,8 @@ impl Durability {
 }
 
 impl Database {
-    /// Opens the graph on a disk of the caller, who keeps other processes away from it. For tests, on a disk that fails on demand
-    /// ([`SimDisk`](crate::SimDisk)).
+    /// Opens the graph on a disk of the caller, who keeps other processes away from it. For tests, on a disk that fails
+    /// on demand ([`SimDisk`](crate::SimDisk)).
     #[doc(hidden)]
     pub fn open_on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
         let home = Directory::on(disk, options)?;
@@ -63,8 +63,8 @@ impl Database {
         }
     }
 
-    /// Takes a checkpoint on this thread and reports what it wrote; `None` if nothing has changed since the last one. Writers continue
-    /// meanwhile.
+    /// Takes a checkpoint on this thread and reports what it wrote; `None` if nothing has changed since the last one.
+    /// Writers continue meanwhile.
     pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
         match self.home() {
             Some(home) => home.durable.checkpoint(),

@@ -116,7 +116,8 @@ fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
     Ok((disk, lock))
 }
 
-/// Checks that a directory has a database or may become one. Returns the directories that must be made for it, outermost last.
+/// Checks that a directory has a database or may become one. Returns the directories that must be made for it,
+/// outermost last.
 fn check(directory: &Path, create: bool) -> Result<Vec<PathBuf>> {
     let named = |error: io::Error| -> Error {
         DiskError::new("open the database in", directory.display().to_string(), &error).into()

@@ -25,8 +25,8 @@ pub struct LogEntry {
     pub detail: String,
 }
 
-/// Reads the records of the log, without the commits that the newest checkpoint contains, and the state of the end of the log. Changes
-/// nothing. Holds the lock of the directory while it reads.
+/// Reads the records of the log, without the commits that the newest checkpoint contains, and the state of the end of
+/// the log. Changes nothing. Holds the lock of the directory while it reads.
 pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;

@@ -1,8 +1,8 @@
 //! Management of a database while it runs: indexes and settings.
 //!
-//! The same operations are methods here, services of `call()` (`services`), and commands of the command line, which calls the
-//! services of a server. They act outside of transactions (DB-4): a change counts for all clients at once, and no rollback takes
-//! it back. Settings belong to the process and are not kept with the graph.
+//! The same operations are methods here, services of `call()` (`services`), and commands of the command line, which
+//! calls the services of a server. They act outside of transactions (DB-4): a change counts for all clients at once,
+//! and no rollback takes it back. Settings belong to the process and are not kept with the graph.
 
 use std::sync::atomic::Ordering;
 
@@ -93,8 +93,8 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
 ];
 
 impl Database {
-    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile. Transactions
-    /// that began before the index was complete do not use it.
+    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile.
+    /// Transactions that began before the index was complete do not use it.
     pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
         let kind = if ordered { IndexKind::Ordered } else { IndexKind::Hash };
         self.define_index(&IndexDefinition { label: label.map(Into::into), keys: vec![key.into()], kind, unique })

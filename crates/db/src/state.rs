@@ -1,10 +1,10 @@
 //! The state that all handles of one database share.
 //!
-//! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import `database`, whose
-//! methods begin transactions and run queries.
+//! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import
+//! `database`, whose methods begin transactions and run queries.
 //!
-//! - **DB-5.** A database is closed in the order of the fields of `Inner`: first the executors that may still run queries, last the
-//!   directory and its lock.
+//! - **DB-5.** A database is closed in the order of the fields of `Inner`: first the executors that may still run
+//!   queries, last the directory and its lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,7 +53,8 @@ impl Inner {
 #[derive(Clone)]
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
-    /// Makes the handles that transactions hold. Those handles have `None` here; otherwise the state would keep itself alive.
+    /// Makes the handles that transactions hold. Those handles have `None` here; otherwise the state would keep itself
+    /// alive.
     of_transactions: Option<ShardedArc<Database>>,
 }
 

@@ -1,7 +1,7 @@
 //! A transaction: Gremlin and the typed interface over one snapshot.
 //!
-//! - **DB-7.** If a request fails or panics after it has begun to write, the whole transaction is rolled back before the request
-//!   returns. If it has written nothing, the transaction continues.
+//! - **DB-7.** If a request fails or panics after it has begun to write, the whole transaction is rolled back before
+//!   the request returns. If it has written nothing, the transaction continues.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use crate::trace::TRACE_TARGET;
 /// next read sees it. After a conflict ([`mangrove_graph::Remedy::RetryTransaction`]) the transaction is
 /// over; run it again from its beginning.
 ///
-/// A request is a query, a script, a typed write or a load. If one fails before it has written anything, the transaction goes on
-/// as it was. If it fails after that, for whatever reason, the transaction is rolled back at once: every later call,
-/// [`Transaction::commit`] included, fails with [`ErrorKind::Closed`] and names the first error.
+/// A request is a query, a script, a typed write or a load. If one fails before it has written anything, the
+/// transaction goes on as it was. If it fails after that, for whatever reason, the transaction is rolled back at once:
+/// every later call, [`Transaction::commit`] included, fails with [`ErrorKind::Closed`] and names the first error.
 ///
 /// Typed reads are those of [`GraphView`], by batches:
 ///
@@ -71,8 +71,8 @@ impl Transaction {
         &self.database
     }
 
-    /// The read timestamp: the snapshot has the commits up to it, and no later ones. A serializable transaction that may write can have
-    /// read later commits before its own commit.
+    /// The read timestamp: the snapshot has the commits up to it, and no later ones. A serializable transaction that
+    /// may write can have read later commits before its own commit.
     pub fn begin_ts(&self) -> u64 {
         self.transaction.begin_ts()
     }
@@ -105,8 +105,8 @@ impl Transaction {
         self.transaction.write_mark()
     }
 
-    /// Reports that a request of several calls has failed. `mark` is the write mark at its beginning. If the transaction has written since, it
-    /// is rolled back. Returns true if it is rolled back for a failed request.
+    /// Reports that a request of several calls has failed. `mark` is the write mark at its beginning. If the
+    /// transaction has written since, it is rolled back. Returns true if it is rolled back for a failed request.
     pub fn fail_since(&self, mark: usize, error: &Error) -> bool {
         self.transaction.fail_since(mark, error)
     }

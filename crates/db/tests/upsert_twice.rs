@@ -1,7 +1,7 @@
 //! Loads that are run twice: the same files make the same graph, whichever way and however often they are loaded.
 //!
-//! For every mapping that ships and every format: a plain load, an upsert into an empty graph, and upserts on top of both
-//! leave graphs that are equal element by element, and the last ones report that nothing changed.
+//! For every mapping that ships and every format: a plain load, an upsert into an empty graph, and upserts on top of
+//! both leave graphs that are equal element by element, and the last ones report that nothing changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

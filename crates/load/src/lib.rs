@@ -27,7 +27,8 @@
 //! `load::order`, LOAD-4 in `parallel`, LOAD-5 in [`mod@export`], LOAD-6 in `values::file_id`, LOAD-7 in
 //! `plan::identities`.
 //!
-//! Not here: finding elements that are in the graph already, which the sink does; Arrow. Parquet is the feature `parquet`.
+//! Not here: finding elements that are in the graph already, which the sink does; Arrow. Parquet is the feature
+//! `parquet`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,7 +1,7 @@
 //! Mapping files: what the columns of foreign tables mean, in TOML.
 //!
-//! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file. What the
-//! rule leaves open comes from `[defaults]`, then from the header of the file (`plan::header`).
+//! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file.
+//! What the rule leaves open comes from `[defaults]`, then from the header of the file (`plan::header`).
 //!
 //! ```toml
 //! [defaults]
@@ -59,7 +59,8 @@ pub(crate) struct Defaults {
     pub(crate) null: Option<Vec<String>>,
     pub(crate) header: Option<bool>,
     pub(crate) user_id: Option<UserIdRule>,
-    /// The key of vertices. It applies to files that have a property of this name and whose ids are not ids of the graph.
+    /// The key of vertices. It applies to files that have a property of this name and whose ids are not ids of the
+    /// graph.
     pub(crate) key: Option<KeyRule>,
     /// Applied to columns of these names, in any file.
     #[serde(default)]

@@ -24,11 +24,11 @@ const THREADS_DEFAULT_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("eight is 
 /// The format of a file to load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadFormat {
-    /// Rows of text: `.csv`, `.tsv`, and any file that a mapping has a rule for. `.dat` and `.txt` only if the caller names
-    /// the file.
+    /// Rows of text: `.csv`, `.tsv`, and any file that a mapping has a rule for. `.dat` and `.txt` only if the caller
+    /// names the file.
     Table,
-    /// JSON: GraphSON in adjacency form (one vertex a line, or all in one object), or one vertex or edge a line. `.json`,
-    /// `.jsonl`, `.ndjson`, `.graphson`.
+    /// JSON: GraphSON in adjacency form (one vertex a line, or all in one object), or one vertex or edge a line.
+    /// `.json`, `.jsonl`, `.ndjson`, `.graphson`.
     GraphSon,
     /// GraphML: `.graphml`, `.xml`.
     GraphMl,
@@ -73,15 +73,15 @@ pub struct LoadOptions {
     pub groups: Vec<FileGroup>,
     /// The file that rejected rows are written to; `None`: they are only counted.
     pub rejects: Option<PathBuf>,
-    /// If set, the load is an upsert: elements that are in the graph already are changed instead of rejected, and ends of
-    /// edges may be vertices of the graph. The sink must support it.
+    /// If set, the load is an upsert: elements that are in the graph already are changed instead of rejected, and ends
+    /// of edges may be vertices of the graph. The sink must support it.
     pub upsert: Option<UpsertKeys>,
     /// The number of rows that may be rejected before the load stops. With 0 the first bad row stops it.
     pub max_rejects: u64,
     /// Threads that parse. The result does not depend on their number (LOAD-4).
     pub threads: NonZeroUsize,
-    /// The most bytes of an element: a line of a table or of JSON, a node or an edge of GraphML, a vertex of GraphSON. An
-    /// element is in memory whole, and a compressed file of some megabytes may hold one of gigabytes.
+    /// The most bytes of an element: a line of a table or of JSON, a node or an edge of GraphML, a vertex of GraphSON.
+    /// An element is in memory whole, and a compressed file of some megabytes may hold one of gigabytes.
     pub element_bytes_max: u64,
     /// The time since a fixed point, for the report.
     pub clock: Arc<dyn Fn() -> Duration + Send + Sync>,

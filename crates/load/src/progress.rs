@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 /// The progress of a load. Every pass over a file counts (an untyped column costs one more), so `bytes_read` ascends to
-/// `bytes_total` and reaches it. The total may grow once: only while reading a GraphML file does the loader find that it
-/// has edges with and without ids, which takes another pass.
+/// `bytes_total` and reaches it. The total may grow once: only while reading a GraphML file does the loader find that
+/// it has edges with and without ids, which takes another pass.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadProgress<'a> {
     /// Bytes read so far, over all passes.
@@ -92,8 +92,8 @@ pub struct LoadReport {
     pub rejects: u64,
     /// Each file, in the order given.
     pub files: Vec<FileReport>,
-    /// Files in the given folders that were not loaded, because the mapping skips them or has no rule for them, or because
-    /// their extensions name no format.
+    /// Files in the given folders that were not loaded, because the mapping skips them or has no rule for them, or
+    /// because their extensions name no format.
     pub skipped: Vec<PathBuf>,
     /// How long it took, by [`crate::LoadOptions::clock`].
     pub seconds: f64,

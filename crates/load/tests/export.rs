@@ -31,8 +31,8 @@ struct Model {
     edges: Vec<(UserId, String, usize, usize, Meta)>,
 }
 
-/// Characters that some format writes in a way of its own: controls, line ends of every kind, spaces, what XML cannot hold, quotes and
-/// separators.
+/// Characters that some format writes in a way of its own: controls, line ends of every kind, spaces, what XML cannot
+/// hold, quotes and separators.
 const AWKWARD: [char; 26] = [
     '\0', '\u{1}', '\t', '\n', '\u{b}', '\u{c}', '\r', '\u{1f}', ' ', '\u{7f}', '\u{85}', '\u{a0}', '\u{2028}',
     '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}', '"', '\'', '&', '<', '>', ';', ',', '\\', '|',
@@ -482,8 +482,8 @@ fn only_parquet_has_plain_columns() {
     }
 }
 
-/// Whatever a graph holds, a table of plain columns has one column a key, under a name of its own, with a value for every element that
-/// has one.
+/// Whatever a graph holds, a table of plain columns has one column a key, under a name of its own, with a value for
+/// every element that has one.
 #[test]
 fn every_graph_has_plain_columns() {
     let folder = Folder::new("export-plain-any", &[]);

@@ -1,4 +1,5 @@
-//! Files around their formats: compressed, headers of their own, arrays, rejects that load again, and damage of every kind.
+//! Files around their formats: compressed, headers of their own, arrays, rejects that load again, and damage of every
+//! kind.
 
 mod common;
 

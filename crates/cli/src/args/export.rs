@@ -44,8 +44,8 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub compress: Option<Packing>,
 
-    /// With --format parquet: write tables for SQL, with one column a property, of the widest type of its values. They may not
-    /// load as an equal graph
+    /// With --format parquet: write tables for SQL, with one column a property, of the widest type of its values. They
+    /// may not load as an equal graph
     #[arg(long)]
     pub plain: bool,
 

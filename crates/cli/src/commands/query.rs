@@ -1,11 +1,11 @@
 //! `mangrove query`: runs a script, or a file of scripts, and prints the results.
 //!
 //! Several statements are one transaction, and the results are those of the last. With `--each`, every statement is a
-//! transaction of its own with its own results. That is for files of any length: statements are parsed as they are run, and
-//! those before an error stay committed. [`Variables`] carry values from one statement to the next.
+//! transaction of its own with its own results. That is for files of any length: statements are parsed as they are run,
+//! and those before an error stay committed. [`Variables`] carry values from one statement to the next.
 //!
-//! With `-o`, results are written to a temporary file beside the target, which is renamed at the end. So the target appears
-//! only when it is complete.
+//! With `-o`, results are written to a temporary file beside the target, which is renamed at the end. So the target
+//! appears only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
@@ -102,8 +102,8 @@ impl Script {
         Ok(Script { text, file: Some(file.display().to_string()) })
     }
 
-    /// How a graph is opened for the script: for reading, if the script is seen to only read. A script that does not parse
-    /// is left to the graph to explain. A script of a size that only files of writes have is not parsed here.
+    /// How a graph is opened for the script: for reading, if the script is seen to only read. A script that does not
+    /// parse is left to the graph to explain. A script of a size that only files of writes have is not parsed here.
     fn unnamed(&self) -> Unnamed {
         const LOOKED_AT_MAX: usize = 1 << 20;
         let only_reads = self.text.len() <= LOOKED_AT_MAX
@@ -149,8 +149,8 @@ impl Script {
         sink: &mut ResultFile,
     ) -> Result<(), Failure> {
         let bar = Bar::over(self.text.len());
-        // Any time will do: this parse only finds the ends of statements. `datetime()` gets its meaning when the statement
-        // runs.
+        // Any time will do: this parse only finds the ends of statements. `datetime()` gets its meaning when the
+        // statement runs.
         let now = Some(DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
         let options = ParseOptions { size_bytes_max: usize::MAX, now, fresh_uuid: Some(Uuid::nil()) };
         let statements = Statements::new(&self.text, &options).map_err(|error| self.placed(error))?;

@@ -1,7 +1,8 @@
 //! `mangrove stats`: figures of a database.
 //!
-//! One call of the service `mangrove.stats` returns them all: memory, transactions, garbage, log, plan cache and executors.
-//! With `--watch` the call is repeated, and each figure that only grows is also shown as a rate since the last call.
+//! One call of the service `mangrove.stats` returns them all: memory, transactions, garbage, log, plan cache and
+//! executors. With `--watch` the call is repeated, and each figure that only grows is also shown as a rate since the
+//! last call.
 
 use std::io::{self, Write};
 use std::time::Duration;

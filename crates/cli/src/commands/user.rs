@@ -1,7 +1,7 @@
 //! `mangrove user`: changes the users file.
 //!
-//! Passwords come from standard input and never from the command line, which every process on the machine can read. At a
-//! terminal they are asked for twice and not shown.
+//! Passwords come from standard input and never from the command line, which every process on the machine can read. At
+//! a terminal they are asked for twice and not shown.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

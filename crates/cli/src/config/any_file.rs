@@ -1,5 +1,5 @@
-//! Random configuration files. Each is refused or understood. If it is understood, the output of `--print-config` means the
-//! same.
+//! Random configuration files. Each is refused or understood. If it is understood, the output of `--print-config` means
+//! the same.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The settings and graphs of a server, put together from defaults, a file, the environment and flags. Each of these wins
-//! over those before it.
+//! The settings and graphs of a server, put together from defaults, a file, the environment and flags. Each of these
+//! wins over those before it.
 //!
 //! [`crate::settings`] has the table of settings. Here are the file, the order of the four sources, and the graphs:
 //!
@@ -396,8 +396,8 @@ fn first_shared_source<'a>(main: &'a GraphSetup, others: &[GraphSetup]) -> Optio
     main.sources.iter().map(|(name, _)| name.as_str()).find(|name| taken(name))
 }
 
-/// Fails if the directory for new graphs is the directory of a graph, or above one: at the next start, that graph would be
-/// taken for a created one.
+/// Fails if the directory for new graphs is the directory of a graph, or above one: at the next start, that graph would
+/// be taken for a created one.
 fn check_directories(options: &Options, graphs: &[GraphSetup]) -> Result<()> {
     let Some(home) = &options.graphs_dir else { return Ok(()) };
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

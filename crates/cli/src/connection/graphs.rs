@@ -133,8 +133,8 @@ pub fn load_options(map: Option<&Path>) -> Result<LoadOptions> {
     })
 }
 
-/// Reads the mapping in a file, or one that comes with the program. A file wins. A folder is not a mapping: where a data
-/// set was unpacked, a folder may have the name of its mapping.
+/// Reads the mapping in a file, or one that comes with the program. A file wins. A folder is not a mapping: where a
+/// data set was unpacked, a folder may have the name of its mapping.
 fn mapping(map: &Path) -> Result<Mapping> {
     let shipped = map.to_str().and_then(Mapping::shipped);
     match shipped {

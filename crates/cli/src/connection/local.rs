@@ -1,7 +1,7 @@
 //! A graph in this process, used like a graph of a server.
 //!
-//! It has the traversal sources of the main graph of `mangrove serve`: transactions of `g` are serializable, those of `gsi`
-//! have snapshot isolation.
+//! It has the traversal sources of the main graph of `mangrove serve`: transactions of `g` are serializable, those of
+//! `gsi` have snapshot isolation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

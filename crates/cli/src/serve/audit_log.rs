@@ -1,8 +1,8 @@
 //! The audit log in a file of its own: one JSON object a line, only appended to.
 //!
-//! Before each entry the path is checked. If it leads to another file, or to none, the file is opened again. So the file
-//! may be renamed or removed while the server runs, as `logrotate` does, and no entry is lost. SIGHUP does the same at
-//! once. An entry that cannot be written goes to the ordinary log with the error.
+//! Before each entry the path is checked. If it leads to another file, or to none, the file is opened again. So the
+//! file may be renamed or removed while the server runs, as `logrotate` does, and no entry is lost. SIGHUP does the
+//! same at once. An entry that cannot be written goes to the ordinary log with the error.
 //!
 //! Not here: a sync for every entry. A crash of the machine may lose the last seconds.
 

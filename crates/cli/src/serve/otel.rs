@@ -1,16 +1,17 @@
 //! Traces for a collector of OpenTelemetry: spans of requests go there by OTLP over HTTP, as protocol buffers.
 //!
-//! Active with the cargo feature `otel`, if the environment names a collector. The OpenTelemetry crates do the work. The
-//! variables of its specification configure them: `OTEL_EXPORTER_OTLP_ENDPOINT`
-//! and `…_TRACES_ENDPOINT`, `…_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER` and `…_ARG`,
-//! `OTEL_BSP_…`. This module connects them to the program:
+//! Active with the cargo feature `otel`, if the environment names a collector. The OpenTelemetry crates do the work.
+//! The variables of its specification configure them: `OTEL_EXPORTER_OTLP_ENDPOINT` and `…_TRACES_ENDPOINT`,
+//! `…_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER` and `…_ARG`, `OTEL_BSP_…`. This
+//! module connects them to the program:
 //!
 //! ```text
 //! spans of mangrove_server ─► layer ─► sampler ─► bounded queue ─► thread of the batches ─► POST /v1/traces
 //! ```
 //!
-//! No request waits for the collector. Spans that do not fit the queue are dropped. So are spans that cannot be delivered, with a
-//! line in the log. At the end of the program, waiting spans are delivered within [`DELIVERY_TIMEOUT`].
+//! No request waits for the collector. Spans that do not fit the queue are dropped. So are spans that cannot be
+//! delivered, with a line in the log. At the end of the program, waiting spans are delivered within
+//! [`DELIVERY_TIMEOUT`].
 //!
 //! Not here: TLS to the collector, gRPC, metrics (`/metrics` has those) and logs.
 
@@ -103,8 +104,8 @@ fn is_wanted(variable: impl Fn(&str) -> Option<String>) -> Result<bool> {
     }
 }
 
-/// The attributes of all spans: the name of the service (unless the environment gives another), its version, and those of
-/// the environment.
+/// The attributes of all spans: the name of the service (unless the environment gives another), its version, and those
+/// of the environment.
 fn resource() -> Resource {
     let is_named = |name: &str, part: &str| env::var(name).is_ok_and(|value| value.contains(part));
     let builder = Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
@@ -114,7 +115,8 @@ fn resource() -> Resource {
     }
 }
 
-/// The HTTP client of the exporter. It runs on the thread of the batches, because the runtime of the server may have ended.
+/// The HTTP client of the exporter. It runs on the thread of the batches, because the runtime of the server may have
+/// ended.
 #[derive(Debug)]
 struct Client {
     http: HyperClient,

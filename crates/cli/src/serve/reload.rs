@@ -84,8 +84,8 @@ impl Reload {
         Ok(changed)
     }
 
-    /// Sets the memory limits of graphs whose setting has changed. Other limits stay, because an administrator may have set
-    /// them.
+    /// Sets the memory limits of graphs whose setting has changed. Other limits stay, because an administrator may have
+    /// set them.
     fn limit_memory(&mut self, graphs: &[GraphSetup]) -> Result<()> {
         for graph in graphs {
             let limit = bytes(graph);

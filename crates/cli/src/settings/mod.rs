@@ -2,8 +2,8 @@
 //!
 //! A line of [`SETTINGS`] is a key of the configuration file, a flag and an environment variable at once: `query_time`
 //! would be `query_time = …`, `--query-time …` and `MANGROVE_QUERY_TIME=…`. A value is text until the field of its line
-//! reads it, so all three accept and refuse the same texts. To add a setting, add a line here and a field to [`Options`].
-//! [`field`] has the types of values. The table in docs/operations.md is made from this one, by a test.
+//! reads it, so all three accept and refuse the same texts. To add a setting, add a line here and a field to
+//! [`Options`]. [`field`] has the types of values. The table in docs/operations.md is made from this one, by a test.
 
 mod field;
 
@@ -299,8 +299,8 @@ const PREFIX: &str = "MANGROVE_";
 const OTHER_VARIABLES: [&str; 6] =
     ["MANGROVE_CONFIG", "MANGROVE_USERS", "MANGROVE_URL", "MANGROVE_USER", "MANGROVE_PASSWORD", "MANGROVE_TLS_CA"];
 
-/// Environment variables with our prefix that mean nothing. One whose name is like that of a setting is an error, because a
-/// misspelt limit would not apply.
+/// Environment variables with our prefix that mean nothing. One whose name is like that of a setting is an error,
+/// because a misspelt limit would not apply.
 pub fn unknown_variables() -> Result<Vec<String>> {
     let mut unknown = Vec::new();
     for (name, _) in std::env::vars_os() {
@@ -316,7 +316,8 @@ pub fn unknown_variables() -> Result<Vec<String>> {
     Ok(unknown)
 }
 
-/// Returns true if an environment variable has a meaning, or is one that Kubernetes sets for a service named `mangrove`.
+/// Returns true if an environment variable has a meaning, or is one that Kubernetes sets for a service named
+/// `mangrove`.
 fn is_known(name: &str) -> bool {
     let is_of_kubernetes =
         name.starts_with("MANGROVE_SERVICE_") || name == "MANGROVE_PORT" || name.starts_with("MANGROVE_PORT_");

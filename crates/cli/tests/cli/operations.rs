@@ -388,7 +388,8 @@ fn settings_are_read_again_at_sighup() {
     served.stop();
 }
 
-/// The memory budget of a process: shown at its start, in its metrics and its help, refused by name, and raised at SIGHUP.
+/// The memory budget of a process: shown at its start, in its metrics and its help, refused by name, and raised at
+/// SIGHUP.
 #[test]
 fn a_server_has_a_memory_budget() {
     let help = succeed(&["serve", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,6 +1,6 @@
 //! Rules of the schema in a process that is killed: rules are made and dropped while others write, as often against the
-//! rules as not. Whatever the moment of the kill, a rule that was acknowledged is there, one whose drop was acknowledged is
-//! not, and every rule that is there holds of all that is there, and is enforced.
+//! rules as not. Whatever the moment of the kill, a rule that was acknowledged is there, one whose drop was
+//! acknowledged is not, and every rule that is there holds of all that is there, and is enforced.
 
 use std::collections::BTreeSet;
 use std::path::Path;

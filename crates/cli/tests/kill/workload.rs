@@ -1,6 +1,7 @@
 //! Transactions whose effects can be checked.
 //!
-//! Each of [`WRITERS`] writers counts its transactions in a vertex of its own. Transaction `k` of writer `w`, all in one:
+//! Each of [`WRITERS`] writers counts its transactions in a vertex of its own. Transaction `k` of writer `w`, all in
+//! one:
 //!
 //! - moves money between two accounts: the sum never changes;
 //! - sets the writer's count to `k`;

@@ -1,4 +1,5 @@
-//! The settings of one run of a query: its transaction, parameters and limits, and the services and files that it can reach.
+//! The settings of one run of a query: its transaction, parameters and limits, and the services and files that it can
+//! reach.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -40,8 +41,8 @@ pub(super) fn bind_parameters(
     })
 }
 
-/// Replaces a detached vertex or edge, also one in a list or a set, by the element with its id. An element that does not exist becomes
-/// null and matches nothing. A property stays as it is, because its value can be compared with.
+/// Replaces a detached vertex or edge, also one in a list or a set, by the element with its id. An element that does
+/// not exist becomes null and matches nothing. A property stays as it is, because its value can be compared with.
 fn attach(value: &Value, ids: IdRule, view: &dyn GraphView) -> Result<Value> {
     use mangrove_graph::Detached;
     let is_detached = |item: &Value| matches!(item, Value::Detached(_));

@@ -6,11 +6,11 @@
 //!               └──────────── wakes the task ◀─────────────┘
 //! ```
 //!
-//! The reader passes the batches on. After it has taken a batch, it wakes the task, which waits while the queue is full. So a
-//! slow reader holds back its own query only.
+//! The reader passes the batches on. After it has taken a batch, it wakes the task, which waits while the queue is
+//! full. So a slow reader holds back its own query only.
 //!
-//! - **DB-6.** When `run` returns, nothing of the query runs, writes, or holds its transaction. A reader that leaves early waits for the
-//!   end of the query.
+//! - **DB-6.** When `run` returns, nothing of the query runs, writes, or holds its transaction. A reader that leaves
+//!   early waits for the end of the query.
 //!
 //! A query ends soon after its time limit has passed, however many queries there are. During a turn the executor checks
 //! the limits; between turns the reader checks them every [`LOOK_INTERVAL`]. When the reader has learned of the end, an

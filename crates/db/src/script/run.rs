@@ -1,7 +1,7 @@
 //! Running a [`Script`]: statements, variables, what is held until the commit, retries.
 //!
-//! The engine owns the variables of the run. Transactions, rights and the client belong to the [`ScriptHost`]. Keeps DB-1,
-//! DB-2 and DB-3 (`script.rs`).
+//! The engine owns the variables of the run. Transactions, rights and the client belong to the [`ScriptHost`]. Keeps
+//! DB-1, DB-2 and DB-3 (`script.rs`).
 
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use mangrove_gremlin::script::{VARIABLE_SIZE_MAX, results_of};
@@ -18,8 +18,8 @@ const VARIABLES_BYTES_MAX: u64 = 64 << 20;
 
 /// Takes the results of a query.
 pub trait ResultSink {
-    /// Takes some results, each with how many times it occurs. May block until there is room for them. An error means that
-    /// no more results are wanted: the query stops and returns the error.
+    /// Takes some results, each with how many times it occurs. May block until there is room for them. An error means
+    /// that no more results are wanted: the query stops and returns the error.
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()>;
 
     /// Keeps results from now on, until the request is over.
@@ -41,15 +41,16 @@ pub enum ScriptOutput<'a> {
     Nowhere,
 }
 
-/// What a script runs on: it has at most one open transaction, knows the caller's rights, and sends results to the client.
+/// What a script runs on: it has at most one open transaction, knows the caller's rights, and sends results to the
+/// client.
 pub trait ScriptHost {
     /// A planned traversal.
     type Query;
     /// The host's error.
     type Failure: ScriptFailure;
 
-    /// Runs a query in the open transaction; begins one if none is open. Fails if the caller has no right to it. `variables`
-    /// has the parameters of the script and its variables; `None` while no variable has a value.
+    /// Runs a query in the open transaction; begins one if none is open. Fails if the caller has no right to it.
+    /// `variables` has the parameters of the script and its variables; `None` while no variable has a value.
     fn run(
         &mut self,
         query: &Self::Query,
@@ -83,8 +84,8 @@ pub trait ScriptHost {
         failure
     }
 
-    /// Takes back the transaction and all results, to run the script again. Returns false, and does nothing, if the client has
-    /// seen a result or the script was cancelled.
+    /// Takes back the transaction and all results, to run the script again. Returns false, and does nothing, if the
+    /// client has seen a result or the script was cancelled.
     fn rewind(&mut self) -> bool;
 
     /// Counts a retry.
@@ -114,8 +115,8 @@ impl<Q> Script<Q> {
         outcome.map_err(|failure| host.explain(failure))
     }
 
-    /// Runs the script as a transaction of its own, and commits it. After a conflict it is run again, at most as often as
-    /// `retries` says.
+    /// Runs the script as a transaction of its own, and commits it. After a conflict it is run again, at most as often
+    /// as `retries` says.
     pub fn run_as_transaction<H: ScriptHost<Query = Q>>(
         &self,
         host: &mut H,
@@ -174,8 +175,8 @@ impl<Q> PlannedStatement<Q> {
 
 /// The variables of a script that runs.
 struct Variables {
-    /// The parameters of the script and the variables, which hide parameters of the same name; `None` while no variable has a
-    /// value.
+    /// The parameters of the script and the variables, which hide parameters of the same name; `None` while no variable
+    /// has a value.
     values: Option<Parameters>,
     /// What the variables hold, drawn on the memory budget until the script ends.
     held: Draw,

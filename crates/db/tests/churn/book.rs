@@ -4,8 +4,8 @@
 //! three kinds of transactions: *acknowledged* ones, with their timestamps; refused ones; and ones whose outcome is
 //! *unknown*, because the commit was never answered.
 //!
-//! A reader of the snapshot `ts` is checked once every transaction that was asking for its commit is entered: then the book
-//! has every commit up to `ts`.
+//! A reader of the snapshot `ts` is checked once every transaction that was asking for its commit is entered: then the
+//! book has every commit up to `ts`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

@@ -1,6 +1,7 @@
 //! The journal of a process that is killed: the entries of its book as lines, which outlive it.
 //!
-//! `T writer number begin op;op;…` asks for a commit, `A writer number ts` has it acknowledged, `X writer number` refused.
+//! `T writer number begin op;op;…` asks for a commit, `A writer number ts` has it acknowledged, `X writer number`
+//! refused.
 
 use crate::book::{Attempt, Closed};
 use crate::model::{Op, State};

@@ -8,9 +8,9 @@
 //!   isolation level promises.
 //! - [`life`] is one opening of a database, [`whole`] compares everything that the next opening finds.
 //!
-//! Sizes are the smallest that there are, so that every boundary is crossed in seconds. There are three kinds of rounds:
-//! [`interleaved`] ones on one thread, on a disk whose power goes off, which a seed repeats to the letter; [`threads`] on a
-//! directory; and [`kills`] of a process.
+//! Sizes are the smallest that there are, so that every boundary is crossed in seconds. There are three kinds of
+//! rounds: [`interleaved`] ones on one thread, on a disk whose power goes off, which a seed repeats to the letter;
+//! [`threads`] on a directory; and [`kills`] of a process.
 //!
 //! `MANGROVE_CASES` sets the number of rounds of each kind, or `MANGROVE_TIMES` a multiple of CI's number;
 //! `MANGROVE_FIRST` is the first seed. `MANGROVE_CHURN_STEPS` makes rounds longer or shorter.

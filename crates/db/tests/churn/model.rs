@@ -1,8 +1,8 @@
 //! The model: what the graph is after each commit, as maps of whole elements.
 //!
 //! Every vertex and every edge has a *tag*, a number that is never given twice; the graph keeps it as a property. A
-//! transaction is a list of [`Op`]s, each of which names elements by their tags, so that applying the transactions in the
-//! order of their commit timestamps gives the graph at each timestamp.
+//! transaction is a list of [`Op`]s, each of which names elements by their tags, so that applying the transactions in
+//! the order of their commit timestamps gives the graph at each timestamp.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

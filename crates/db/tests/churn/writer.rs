@@ -44,7 +44,8 @@ struct Running {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer whose last transaction had this number. `first_tag` is the first of the tags that only this writer gives.
+    /// A writer whose last transaction had this number. `first_tag` is the first of the tags that only this writer
+    /// gives.
     pub fn new(life: &'a Life, writer: usize, number: u64, first_tag: Tag, random: SmallRng) -> Self {
         Writer { life, writer, number, next_tag: first_tag, random, running: None, op_count: 0 }
     }

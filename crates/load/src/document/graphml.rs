@@ -1,10 +1,10 @@
-//! GraphML: `node` and `edge` elements with `data` for declared keys, as TinkerPop's `GraphMLWriter` and other tools write
-//! it.
+//! GraphML: `node` and `edge` elements with `data` for declared keys, as TinkerPop's `GraphMLWriter` and other tools
+//! write it.
 //!
-//! The label of a node is its data under the key `labelV`, that of an edge under `labelE`. Without one they are `vertex`
-//! and `edge`. Ids are those of the file; an id in plain decimal form is an integer. An edge of an undirected graph is
-//! stored once, from its source to its target. Nested graphs are read as parts of the whole. Ports and hyperedges are
-//! refused.
+//! The label of a node is its data under the key `labelV`, that of an edge under `labelE`. Without one they are
+//! `vertex` and `edge`. Ids are those of the file; an id in plain decimal form is an integer. An edge of an undirected
+//! graph is stored once, from its source to its target. Nested graphs are read as parts of the whole. Ports and
+//! hyperedges are refused.
 //!
 //! The document is streamed twice, first for its nodes and then for its edges. One element is in memory at a time.
 //!
@@ -49,8 +49,8 @@ pub(crate) fn load_vertices(ctx: &mut LoadContext<'_>, file: usize, path: &Path)
     batches.flush(ctx)
 }
 
-/// Loads the edges of a document whose nodes are loaded: first those with ids, then those without. If there are both, the
-/// second takes another pass.
+/// Loads the edges of a document whose nodes are loaded: first those with ids, then those without. If there are both,
+/// the second takes another pass.
 pub(crate) fn load_edges(ctx: &mut LoadContext<'_>, file: usize, path: &Path) -> Result<()> {
     if load_edges_with_ids(ctx, file, path, true)? {
         ctx.expect_pass(file, path)?;

@@ -8,11 +8,11 @@
 //!
 //! The file is read twice, all vertices and then all edges, so that an edge may refer to a later vertex. Only `outE` is
 //! read, because the other end of every edge repeats it under `inE`. Several threads parse lines, some hundred thousand
-//! bytes at a time. Of a document that is one object, one vertex is in memory at a time. The options of the load limit the
-//! length of both.
+//! bytes at a time. Of a document that is one object, one vertex is in memory at a time. The options of the load limit
+//! the length of both.
 //!
-//! The load stops at text that is not JSON, and at an object that is neither a vertex nor an edge: the file is damaged. A
-//! vertex or an edge is rejected if its id exists already or an end does not exist.
+//! The load stops at text that is not JSON, and at an object that is neither a vertex nor an edge: the file is damaged.
+//! A vertex or an edge is rejected if its id exists already or an end does not exist.
 
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
@@ -65,8 +65,8 @@ pub(crate) fn load_vertices(ctx: &mut LoadContext<'_>, file: usize, path: &Path)
     batches.flush(ctx)
 }
 
-/// Loads the edges of a file whose vertices are loaded: first those with ids, then those without. If there are both, the
-/// second takes another pass.
+/// Loads the edges of a file whose vertices are loaded: first those with ids, then those without. If there are both,
+/// the second takes another pass.
 pub(crate) fn load_edges(ctx: &mut LoadContext<'_>, file: usize, path: &Path) -> Result<()> {
     if load_edges_with_ids(ctx, file, path, true)? {
         ctx.expect_pass(file, path)?;

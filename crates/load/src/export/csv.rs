@@ -1,8 +1,8 @@
 //! CSV, with headers that name the types of columns. There are two forms.
 //!
-//! - Our own is the CSV of Gremlin services (`~id`, `~label`, `name:type`), with a type for every value that a property can
-//!   hold. Everything but meta-properties loads as it was. A text that is empty, or equals the text of a missing value,
-//!   stands in quotes. A field without a value is empty.
+//! - Our own is the CSV of Gremlin services (`~id`, `~label`, `name:type`), with a type for every value that a property
+//!   can hold. Everything but meta-properties loads as it was. A text that is empty, or equals the text of a missing
+//!   value, stands in quotes. A field without a value is empty.
 //! - The form of Neo4j's importer (`:ID`, `:LABEL`, `:START_ID`) has fewer types and one column a key. Several values
 //!   become an array separated by `;`, and values without a type there become text. Both are counted as losses.
 

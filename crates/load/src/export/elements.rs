@@ -1,8 +1,8 @@
 //! The elements of a snapshot, with all that a file says about them.
 //!
 //! Ids, labels and properties are fetched a batch at a time and shown row by row, so memory is bounded by a batch. A
-//! selection of labels has the vertices with one of them, and those edges with one of them whose ends are selected, too. So
-//! an exported part of a graph loads (LOAD-5).
+//! selection of labels has the vertices with one of them, and those edges with one of them whose ends are selected,
+//! too. So an exported part of a graph loads (LOAD-5).
 
 use mangrove_graph::{
     Catalog, EdgeId, ElementKind, Error, ErrorKind, GraphView, LabelFilter, LabelSetId, PropertyRow, Result,

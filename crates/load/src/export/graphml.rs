@@ -1,13 +1,13 @@
-//! GraphML as TinkerPop's `GraphMLWriter` writes it: labels are the data `labelV` and `labelE`, and every property has a
-//! declared key.
+//! GraphML as TinkerPop's `GraphMLWriter` writes it: labels are the data `labelV` and `labelE`, and every property has
+//! a declared key.
 //!
 //! GraphML knows boolean, int, long, float, double and string. Values of other types are declared as strings, and the
 //! attribute `mangrove.type` names their type; other readers ignore it. A key with several values has several data
 //! elements. Meta-properties are left out and counted. A text with characters that XML cannot hold becomes typed JSON
 //! (`any`), where they are escaped.
 //!
-//! Ids in a document are texts. The loader reads the plain form of a 64-bit number as that number. An id that would load as
-//! another type is counted.
+//! Ids in a document are texts. The loader reads the plain form of a 64-bit number as that number. An id that would
+//! load as another type is counted.
 
 use std::io::Write;
 

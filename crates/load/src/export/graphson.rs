@@ -1,8 +1,8 @@
 //! GraphSON 3 as TinkerPop's `io()` writes whole graphs: one vertex a line with its edges of both directions, or all
 //! vertices in one JSON document (`wrapAdjacencyList`).
 //!
-//! Edges are written while the adjacency list of a vertex is read, label by label. So a vertex with millions of edges needs
-//! no more memory than one with ten.
+//! Edges are written while the adjacency list of a vertex is read, label by label. So a vertex with millions of edges
+//! needs no more memory than one with ten.
 
 use mangrove_graph::{
     Direction, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelSetId, PropertyRow, Result,

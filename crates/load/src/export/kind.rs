@@ -1,8 +1,8 @@
 //! The kinds of values under a key, for formats that give each column one type.
 //!
-//! A property key has no type. So the values of a label are read once before they are written, and every kind that is met
-//! under a key gets a column. Nearly always that is one column. If a key holds an int in one vertex and a text in another,
-//! two columns have its name, and a row has a value in one of them.
+//! A property key has no type. So the values of a label are read once before they are written, and every kind that is
+//! met under a key gets a column. Nearly always that is one column. If a key holds an int in one vertex and a text in
+//! another, two columns have its name, and a row has a value in one of them.
 
 use std::collections::BTreeMap;
 

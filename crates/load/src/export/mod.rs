@@ -1,14 +1,14 @@
 //! Writes a graph to files.
 //!
 //! An export reads one [`GraphView`], so it is one snapshot, however long it takes and whatever writers do meanwhile.
-//! Elements are fetched and written a batch at a time. No format needs the whole graph, or even all edges of one vertex, in
-//! memory.
+//! Elements are fetched and written a batch at a time. No format needs the whole graph, or even all edges of one
+//! vertex, in memory.
 //!
-//! - **LOAD-5.** An exported graph loads as an equal graph, with the same ids and the same types of values. What a format
-//!   cannot hold (meta-properties in GraphML) is left out or changed, and counted in [`ExportReport::losses`].
+//! - **LOAD-5.** An exported graph loads as an equal graph, with the same ids and the same types of values. What a
+//!   format cannot hold (meta-properties in GraphML) is left out or changed, and counted in [`ExportReport::losses`].
 //!
-//! [`write_from`] writes the formats that are one stream. [`export`] writes all formats to a path: a table is one file a
-//! label, and several files are written at once. [`export_elements`] writes elements that another program sent.
+//! [`write_from`] writes the formats that are one stream. [`export`] writes all formats to a path: a table is one file
+//! a label, and several files are written at once. [`export_elements`] writes elements that another program sent.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -80,8 +80,8 @@ pub struct ExportOptions {
     /// Only vertices with one of these labels are written, and edges with one of them whose ends are written, too. If
     /// it is empty, everything is written.
     pub labels: Vec<SmolStr>,
-    /// The compression of the files of a folder; of the pages in Parquet files (`None`: snappy). The extension of a single
-    /// file names its compression.
+    /// The compression of the files of a folder; of the pages in Parquet files (`None`: snappy). The extension of a
+    /// single file names its compression.
     pub compression: Option<Compression>,
     /// The number of files that are written at once.
     pub threads: NonZeroUsize,
@@ -173,8 +173,8 @@ impl Losses {
 }
 
 impl ExportTarget<'_> {
-    /// Reports progress every [`PROGRESS_ROWS`] elements. An error of the callback ends the export: that is how the caller
-    /// cancels it.
+    /// Reports progress every [`PROGRESS_ROWS`] elements. An error of the callback ends the export: that is how the
+    /// caller cancels it.
     pub(crate) fn row(&mut self, counts: Counts) -> Result<()> {
         match (counts.vertices + counts.edges).is_multiple_of(PROGRESS_ROWS) {
             true => (self.progress)(counts),

@@ -1,13 +1,13 @@
 //! Parquet: one file a label, as for CSV, with columns of the types of their values.
 //!
-//! `~id`, `~label`, `~from` and `~to` are as in CSV. If Parquet has a type for the values of a property, its column has the
-//! name of the key. Otherwise the column is text and the name has a type after it, as in a CSV header (`size:bigint`,
-//! `mail:string[](list)`). The same happens if the name alone would mean something else. So other tools see numbers, dates
-//! and lists, and the loader reads what was there (LOAD-5).
+//! `~id`, `~label`, `~from` and `~to` are as in CSV. If Parquet has a type for the values of a property, its column has
+//! the name of the key. Otherwise the column is text and the name has a type after it, as in a CSV header
+//! (`size:bigint`, `mail:string[](list)`). The same happens if the name alone would mean something else. So other tools
+//! see numbers, dates and lists, and the loader reads what was there (LOAD-5).
 //!
-//! Points in time become timestamps if all of a column are in UTC and fit. Decimals become decimals of the largest scale of
-//! their column. With plain columns ([`super::plain`]) names have no types, a key has one column, and ids and label are
-//! `id`, `src`, `dst` and `label`.
+//! Points in time become timestamps if all of a column are in UTC and fit. Decimals become decimals of the largest
+//! scale of their column. With plain columns ([`super::plain`]) names have no types, a key has one column, and ids and
+//! label are `id`, `src`, `dst` and `label`.
 //!
 //! Rows are gathered into row groups of bounded size. Only meta-properties are lost, and counted.
 

@@ -192,8 +192,8 @@ fn list(
     Ok(tables)
 }
 
-/// How the ids of vertices, or of edges, are written: such that the loader reads the same ids, or, for plain columns, such
-/// that one type holds all of them.
+/// How the ids of vertices, or of edges, are written: such that the loader reads the same ids, or, for plain columns,
+/// such that one type holds all of them.
 fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, kind: ElementKind) -> Result<IdKind> {
     let (mut plain, mut whole, mut met) = (true, true, None);
     let mut add = |id: &Value| {

@@ -1,11 +1,11 @@
 //! Files as bytes, decompressed.
 //!
-//! The first bytes of a file say how it is compressed (gzip, zstd, bzip2). Its name does not count, so standard input and
-//! files with odd names work, too. A file of several compressed streams, one after the other, is read as one, as `gzip -d`
-//! does.
+//! The first bytes of a file say how it is compressed (gzip, zstd, bzip2). Its name does not count, so standard input
+//! and files with odd names work, too. A file of several compressed streams, one after the other, is read as one, as
+//! `gzip -d` does.
 //!
-//! A compressed file is unpacked by a thread of its own, which runs at most [`BLOCKS_AHEAD`] blocks ahead of the reader. A
-//! load therefore holds a few blocks of a file, whatever the file unpacks to (LOAD-1).
+//! A compressed file is unpacked by a thread of its own, which runs at most [`BLOCKS_AHEAD`] blocks ahead of the
+//! reader. A load therefore holds a few blocks of a file, whatever the file unpacks to (LOAD-1).
 //!
 //! A load reads files more than once. Standard input cannot be read twice, so [`Spool`] copies it to a temporary file
 //! first.
@@ -141,8 +141,8 @@ impl Read for Input {
 /// Size of the read buffer for files that are parsed element by element, in bytes.
 pub(crate) const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A reader that fails once an element is longer than a limit. A compressed file of some megabytes may hold an element of
-/// gigabytes, and the parser keeps one element in memory whole.
+/// A reader that fails once an element is longer than a limit. A compressed file of some megabytes may hold an element
+/// of gigabytes, and the parser keeps one element in memory whole.
 pub(crate) struct Bounded {
     input: Input,
     element: ElementLength,
@@ -266,8 +266,8 @@ impl Read for Unpacked {
         if self.position == self.current.len() {
             let next = self.blocks.as_ref().and_then(|blocks| blocks.recv().ok());
             let Some(block) = next else { return Ok(0) };
-            // If the file ends in the middle of a compressed stream, the decoder reports `UnexpectedEof`. The message adds
-            // what that means.
+            // If the file ends in the middle of a compressed stream, the decoder reports `UnexpectedEof`. The message
+            // adds what that means.
             self.current =
                 block.map_err(|e| io::Error::new(e.kind(), format!("the compressed data is damaged: {e}")))?;
             self.position = 0;

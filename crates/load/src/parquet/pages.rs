@@ -1,7 +1,7 @@
 //! The pages of a column, unpacked within limits.
 //!
-//! A page declares its unpacked size, its number of values, and the size of its dictionary, and a decoder allocates as much
-//! as is declared. So every declaration is checked before a decoder sees the page:
+//! A page declares its unpacked size, its number of values, and the size of its dictionary, and a decoder allocates as
+//! much as is declared. So every declaration is checked before a decoder sees the page:
 //!
 //! | declared | checked against |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Thrift's compact protocol, as far as Parquet's own structures need it: to check a footer before a decoder sees it, and
-//! to read the headers of pages.
+//! Thrift's compact protocol, as far as Parquet's own structures need it: to check a footer before a decoder sees it,
+//! and to read the headers of pages.
 //!
 //! A list declares its length first, and a decoder allocates that much. Here every list is walked without allocating. A
 //! list that declares more elements than there are, and structures that nest too deep, are errors.

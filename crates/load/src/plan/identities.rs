@@ -1,11 +1,11 @@
 //! How an upsert recognizes the vertex or the edge that a row describes.
 //!
-//! - A vertex is recognized by its id if users know it by the id in the file. An id of an id space is no id of the graph.
-//!   Such a vertex is recognized by properties: those that the caller names for its label ([`UpsertKeys`]), else those that
-//!   its rule in the mapping names (`key`). If a load could not recognize its vertices, it is refused before it writes
-//!   anything.
-//! - An edge is recognized by its id if the file has one; else by its ends, its label and the properties of an edge key;
-//!   else by its ends and its label alone, if these tell it from other edges. The sink decides the last case.
+//! - A vertex is recognized by its id if users know it by the id in the file. An id of an id space is no id of the
+//!   graph. Such a vertex is recognized by properties: those that the caller names for its label ([`UpsertKeys`]), else
+//!   those that its rule in the mapping names (`key`). If a load could not recognize its vertices, it is refused before
+//!   it writes anything.
+//! - An edge is recognized by its id if the file has one; else by its ends, its label and the properties of an edge
+//!   key; else by its ends and its label alone, if these tell it from other edges. The sink decides the last case.
 //!
 //! - **LOAD-7.** What identifies an element is unique within a load. A second row with the same id or the same key is
 //!   rejected. So an upsert into an empty graph makes the same graph as a plain load of the same files.
@@ -92,7 +92,8 @@ impl Identities {
         }
     }
 
-    /// How the vertices of a label are recognized; `None` if they cannot be. A document has no plan: its vertices have ids.
+    /// How the vertices of a label are recognized; `None` if they cannot be. A document has no plan: its vertices have
+    /// ids.
     pub(crate) fn of_vertices(&self, label: &str, plan: Option<&VertexPlan>) -> Option<VertexIdentity> {
         if let Some(key) = key_of(&self.keys.vertices, label) {
             return Some(VertexIdentity::Key(key.clone()));
@@ -249,7 +250,8 @@ fn id_property_of(rule: &FileRule) -> Option<&str> {
     rule.id_property.as_deref().or(named).or(Some("id"))
 }
 
-/// LOAD-7: the values of a key as one text, by which rows are compared. `Err` has the reason if the row has no such values.
+/// LOAD-7: the values of a key as one text, by which rows are compared. `Err` has the reason if the row has no such
+/// values.
 pub(crate) fn key_text<'v>(
     properties: &[SmolStr],
     value_of: impl Fn(&str) -> Option<&'v Value>,

@@ -1,7 +1,8 @@
 //! The plan of a table: what each column is for.
 //!
-//! A plan is made once a file, from its header and its rule in the mapping, and then followed row by row. It names columns
-//! by position and id spaces by name. The empty name is the *global* space, which is used by formats without id spaces.
+//! A plan is made once a file, from its header and its rule in the mapping, and then followed row by row. It names
+//! columns by position and id spaces by name. The empty name is the *global* space, which is used by formats without id
+//! spaces.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -161,8 +162,8 @@ pub(crate) struct EndPlan {
     pub(crate) skip_missing: bool,
 }
 
-/// How a column of a vertex file becomes edges. The vertex of the row is the source of the plan. A field without a value is
-/// no edge, and a row whose vertex was rejected has none.
+/// How a column of a vertex file becomes edges. The vertex of the row is the source of the plan. A field without a
+/// value is no edge, and a row whose vertex was rejected has none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForeignKey {
     /// Separates several keys in one field.
@@ -176,8 +177,8 @@ pub(crate) struct ForeignKey {
 pub(crate) struct PropertyPlan {
     pub(crate) column: usize,
     pub(crate) key: SmolStr,
-    /// The index of the key among the different keys of the plan. Columns of different types may share a key; a row has a
-    /// value in one of them.
+    /// The index of the key among the different keys of the plan. Columns of different types may share a key; a row has
+    /// a value in one of them.
     pub(crate) key_index: usize,
     /// The type. `None`: it is inferred from the whole column.
     pub(crate) kind: Option<ColumnType>,

@@ -1,7 +1,7 @@
 //! The trait [`LoadSink`], and the batches it takes.
 //!
-//! A batch holds elements of one label, column by column, in the shape that a bulk loader wants. Every column has one value
-//! a row; [`Value::Null`] means that the row does not have the property.
+//! A batch holds elements of one label, column by column, in the shape that a bulk loader wants. Every column has one
+//! value a row; [`Value::Null`] means that the row does not have the property.
 
 use super::identity::{EdgeIdentity, VertexIdentity};
 use mangrove_graph::{Error, Result, UserId, Value, VertexId};
@@ -106,8 +106,8 @@ pub enum Upserted<T> {
 ///
 /// An error ends the load. The owner of the sink decides what happens to the elements that it was given before.
 ///
-/// A plain load calls [`LoadSink::vertices`] and [`LoadSink::edges`]. A load that [upserts](crate::LoadOptions::upsert) calls the methods of
-/// that name instead, and [`LoadSink::find`].
+/// A plain load calls [`LoadSink::vertices`] and [`LoadSink::edges`]. A load that [upserts](crate::LoadOptions::upsert)
+/// calls the methods of that name instead, and [`LoadSink::find`].
 pub trait LoadSink {
     /// Adds vertices. Returns their internal ids, one a row.
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>>;
@@ -133,8 +133,8 @@ pub trait LoadSink {
         Err(only_adds())
     }
 
-    /// The vertex of the graph with this id, or with this value of a key of one property. The loader asks for ends of edges
-    /// whose vertices are in no file of the load.
+    /// The vertex of the graph with this id, or with this value of a key of one property. The loader asks for ends of
+    /// edges whose vertices are in no file of the load.
     fn find(&mut self, identity: &VertexIdentity, id: &UserId) -> Result<Option<VertexId>> {
         let _ = (identity, id);
         Ok(None)

@@ -1,4 +1,5 @@
-//! How an upsert recognizes the elements of a batch in the graph: by id, by a key of properties, or by the ends of an edge.
+//! How an upsert recognizes the elements of a batch in the graph: by id, by a key of properties, or by the ends of an
+//! edge.
 
 use mangrove_graph::{Error, Result};
 use smol_str::SmolStr;

@@ -24,7 +24,8 @@ pub mod names {
     pub const MULTI: &str = "multi";
     /// The number of rows.
     pub const COUNT: &str = "count";
-    /// The properties by which rows are found. If it is absent, vertices are found by id and edges by id or by their ends.
+    /// The properties by which rows are found. If it is absent, vertices are found by id and edges by id or by their
+    /// ends.
     pub const KEY: &str = "key";
     /// The label whose vertices have this key.
     pub const KEY_LABEL: &str = "key_label";

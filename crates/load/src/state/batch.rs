@@ -1,10 +1,10 @@
 //! Open batches: rows gathered by label until there are enough to hand over.
 //!
-//! There is an open batch for every label that was met. A full one goes to the sink. The number of rows that wait in all
-//! open batches of a file is bounded, however many labels there are (LOAD-1).
+//! There is an open batch for every label that was met. A full one goes to the sink. The number of rows that wait in
+//! all open batches of a file is bounded, however many labels there are (LOAD-1).
 //!
-//! An id goes through three states. It is *claimed* in the id map when its row is read, so that a second row with the id is
-//! rejected. It *waits* in the batch, as a claim of a row. When the sink has returned the vertex of the row it is
+//! An id goes through three states. It is *claimed* in the id map when its row is read, so that a second row with the
+//! id is rejected. It *waits* in the batch, as a claim of a row. When the sink has returned the vertex of the row it is
 //! *resolved* in the map; if the sink refused the row, the claim is withdrawn.
 
 use super::context::{LoadContext, Pass};

@@ -112,7 +112,8 @@ impl Rejects {
         }
     }
 
-    /// Writes a rejected row in its original form, to the file of the same name in the folder of rows, under the header.
+    /// Writes a rejected row in its original form, to the file of the same name in the folder of rows, under the
+    /// header.
     pub(crate) fn keep(&mut self, file: usize, path: &Path, row: &[u8]) -> Result<()> {
         let Some(folder) = self.rows_folder() else { return Ok(()) };
         let failed =

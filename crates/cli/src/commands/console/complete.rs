@@ -1,8 +1,8 @@
 //! Completion: the words that may stand at a position of an input.
 //!
-//! Words of the language come from the tables of the parser, names of labels and keys from the graph. The text before the
-//! cursor is an incomplete statement, so it is not parsed. What counts is what the unfinished word follows: a point, a
-//! quote, or a bracket and the step before it.
+//! Words of the language come from the tables of the parser, names of labels and keys from the graph. The text before
+//! the cursor is an incomplete statement, so it is not parsed. What counts is what the unfinished word follows: a
+//! point, a quote, or a bracket and the step before it.
 
 use mangrove_gremlin::vocabulary;
 

@@ -1,7 +1,7 @@
 //! Ctrl-C while a query runs.
 //!
-//! A thread waits for the signal and calls the stop function of the running query. Between queries the editor reads the key
-//! itself, and no signal comes. The thread ends with its [`Interrupts`].
+//! A thread waits for the signal and calls the stop function of the running query. Between queries the editor reads the
+//! key itself, and no signal comes. The thread ends with its [`Interrupts`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;

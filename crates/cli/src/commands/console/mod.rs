@@ -1,12 +1,14 @@
 //! `mangrove console`: an interactive session with a server or with a graph that this program opens.
 //!
-//! - [`session`]: the state of a session, and inputs in Gremlin; [`command`]: the table of `:commands`; [`input`]: chooses
-//!   between the two.
-//! - [`editor`]: reading lines, with completion and colors; [`complete`]: the completions; [`words`]: the names for them.
+//! - [`session`]: the state of a session, and inputs in Gremlin; [`command`]: the table of `:commands`; [`input`]:
+//!   chooses between the two.
+//! - [`editor`]: reading lines, with completion and colors; [`complete`]: the completions; [`words`]: the names for
+//!   them.
 //! - [`interrupt`]: Ctrl-C while a query runs.
 //!
-//! At a terminal an error is printed and the session continues. Ctrl-C stops the running query, Ctrl-D ends. If input is
-//! not a terminal, statements are read and their results printed, and the first error ends the console with exit code 1.
+//! At a terminal an error is printed and the session continues. Ctrl-C stops the running query, Ctrl-D ends. If input
+//! is not a terminal, statements are read and their results printed, and the first error ends the console with exit
+//! code 1.
 
 mod command;
 mod complete;

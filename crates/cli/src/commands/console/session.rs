@@ -1,8 +1,8 @@
 //! The state of a session, and how an input in Gremlin runs.
 //!
-//! A single statement runs in the open transaction, or else in one of its own. If it names its value, the session keeps the
-//! value. Several statements in one input are one script with its own variables. `g.tx().begin()` and its kin are the
-//! commands `:begin` and so on.
+//! A single statement runs in the open transaction, or else in one of its own. If it names its value, the session keeps
+//! the value. Several statements in one input are one script with its own variables. `g.tx().begin()` and its kin are
+//! the commands `:begin` and so on.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;

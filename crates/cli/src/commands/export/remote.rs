@@ -1,9 +1,9 @@
 //! Exports a graph of a running server.
 //!
 //! All vertices and then all edges are read in one transaction, so they are one snapshot. They arrive with all their
-//! properties, and the server sends no more than the client takes. JSON lines are written as elements arrive. Other formats
-//! read the graph more than once: for them, the lines go to a temporary file and from there into a graph in memory, which
-//! is exported.
+//! properties, and the server sends no more than the client takes. JSON lines are written as elements arrive. Other
+//! formats read the graph more than once: for them, the lines go to a temporary file and from there into a graph in
+//! memory, which is exported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

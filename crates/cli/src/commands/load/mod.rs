@@ -222,8 +222,8 @@ fn shell_word(text: &str) -> String {
     }
 }
 
-/// The report: one row a file, and totals. For an upsert with the counts of what it did; with counts of values if there are
-/// files of values.
+/// The report: one row a file, and totals. For an upsert with the counts of what it did; with counts of values if there
+/// are files of values.
 pub fn report_table(report: &LoadReport, upsert: bool) -> String {
     let with_values = report.files.iter().any(|file| file.values > 0);
     let mut names = vec!["vertices", "edges"];

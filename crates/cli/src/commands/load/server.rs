@@ -1,8 +1,8 @@
 //! The sink of `mangrove load --url`: sends batches to a running server.
 //!
 //! Each batch is one call of a service and one transaction of the server. The service finds the elements that exist,
-//! retries after a conflict, and answers what it did with each row. The internal ids that the loader gets from this sink
-//! are only numbers of vertices in the order in which they were met; [`ServerSink`] keeps the user id of each.
+//! retries after a conflict, and answers what it did with each row. The internal ids that the loader gets from this
+//! sink are only numbers of vertices in the order in which they were met; [`ServerSink`] keeps the user id of each.
 
 use std::collections::HashMap;
 use std::time::Duration;
