@@ -22,7 +22,8 @@ pub(crate) fn load(
 ) -> Result<LoadReport> {
     if !inner.manager.store().is_empty() {
         return Err(Error::invalid(
-            "the graph is not empty, or was not once, and a plain load needs one that was never written to: add to it, and replace what it \
+            "the graph is not empty, or was not once, and a plain load needs one that was never written to: add to it, \
+             and replace what it \
              has, with --upsert (Database::upsert), or load into a new one",
         ));
     }

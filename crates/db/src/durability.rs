@@ -69,7 +69,8 @@ impl Database {
         match self.home() {
             Some(home) => home.durable.checkpoint(),
             None => Err(Error::unsupported(
-                "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory to have one that \
+                "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory to have \
+                 one that \
                  outlives its process",
             )),
         }

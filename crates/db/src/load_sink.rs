@@ -79,7 +79,8 @@ pub(crate) fn check_memory(report: &MemoryReport, held_bytes: u64) -> Result<()>
         return Ok(());
     }
     let message = format!(
-        "the graph uses {graph} bytes and the ids of the load {held_bytes}, which is more than the {limit} it may use; load in \
+        "the graph uses {graph} bytes and the ids of the load {held_bytes}, which is more than the {limit} it may use; \
+         load in \
          parts, or raise memory_limit_bytes"
     );
     Err(Error::new(ErrorKind::MemoryLimit, message))

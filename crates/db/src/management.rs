@@ -87,7 +87,8 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
     ),
     (
         "commit_history_bytes",
-        "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit (integer)",
+        "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit \
+         (integer)",
     ),
     ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
 ];

@@ -351,7 +351,8 @@ impl Transaction {
         let transaction = Arc::try_unwrap(self.transaction).map_err(|held| {
             held.roll_back_now();
             Error::invalid(
-                "results of this transaction are still being read, so it was rolled back; read or drop them before committing",
+                "results of this transaction are still being read, so it was rolled back; read or drop them before \
+                 committing",
             )
         })?;
         let _span = tracing::debug_span!(target: TRACE_TARGET, "commit").entered();

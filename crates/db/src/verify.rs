@@ -104,7 +104,8 @@ fn wrong(what: impl std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::Damaged,
         format!(
-            "the files are whole, but the graph in them is not: {what}. Please report it; restore the graph from a backup"
+            "the files are whole, but the graph in them is not: {what}. Please report it; restore the graph from a \
+             backup"
         ),
     )
 }

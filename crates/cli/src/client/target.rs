@@ -65,7 +65,8 @@ impl Target {
         };
         if user.as_ref().is_some_and(|user| user.contains(':')) {
             return Err(Error::invalid(
-                "--url: a password in a URL can be read by every process on this machine; put it into MANGROVE_PASSWORD",
+                "--url: a password in a URL can be read by every process on this machine; put it into \
+                 MANGROVE_PASSWORD",
             ));
         }
         let (authority, path) = (authority.to_owned(), path.to_owned());

@@ -79,7 +79,8 @@ fn refused(fault: &CertificateError) -> String {
             "the server's certificate is for another name; name the server in --url as its certificate does".to_owned()
         }
         other => format!(
-            "the server's certificate is refused: {other}; a certificate in the file that {VARIABLE} names is trusted as it is"
+            "the server's certificate is refused: {other}; a certificate in the file that {VARIABLE} names is trusted \
+             as it is"
         ),
     }
 }

@@ -28,7 +28,8 @@ pub fn run(command: &UserCommand) -> Result<(), Failure> {
             if is_idle {
                 let path = file.file.display();
                 eprintln!(
-                    "`{name}` has no role, and so may log in and do nothing: mangrove user grant --file {path} {name} '*=read'"
+                    "`{name}` has no role, and so may log in and do nothing: mangrove user grant --file {path} {name} \
+                     '*=read'"
                 );
             }
         }

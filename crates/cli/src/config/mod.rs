@@ -409,7 +409,8 @@ fn check_directories(options: &Options, graphs: &[GraphSetup]) -> Result<()> {
         };
         if own.starts_with(&directory) || directory.parent() == Some(&own) {
             return Err(Error::invalid(format!(
-                "graphs_dir is {} and the graph {name} is kept in {}: graphs that are created need a directory of their own, \
+                "graphs_dir is {} and the graph {name} is kept in {}: graphs that are created need a directory of \
+                 their own, \
                  as {}",
                 home.display(),
                 directory.display(),

@@ -73,7 +73,8 @@ pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
     let (vertices, edges) = (graph.vertices, graph.edges);
     let (checkpoint, log) = (HumanBytes(*checkpoint_bytes), HumanBytes(log.bytes));
     let mut line = format!(
-        "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint} and {commits_replayed} later commits; \
+        "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint} and {commits_replayed} later \
+         commits; \
          {log} of log read; {seconds:.3} s"
     );
     if let Some(torn) = torn(found) {
@@ -88,7 +89,8 @@ pub fn torn(found: &RecoverySummary) -> Option<String> {
     let torn = found.log.torn.as_ref()?;
     let (bytes, path, offset) = (torn.bytes, &torn.path, torn.offset);
     Some(format!(
-        "the last write of the log is not whole, as a crash before its acknowledgement leaves it: {bytes} bytes of {path} \
+        "the last write of the log is not whole, as a crash before its acknowledgement leaves it: {bytes} bytes of \
+         {path} \
          at byte {offset} do not count"
     ))
 }

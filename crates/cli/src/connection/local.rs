@@ -58,7 +58,8 @@ impl Local {
             None => self.database.run_script(&script, ask.parameters, &options),
             Some((transaction, open)) if *open == source => transaction.run_script(&script, ask.parameters, &options),
             Some((_, open)) => Err(Error::invalid(format!(
-                "a transaction is open on the traversal source `{open}`: commit it or roll it back before using `{source}`"
+                "a transaction is open on the traversal source `{open}`: commit it or roll it back before using \
+                 `{source}`"
             ))),
         }
     }

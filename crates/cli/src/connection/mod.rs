@@ -49,7 +49,8 @@ impl Connection {
         }
         if unnamed == Unnamed::Refuse && load.is_empty() && graph.data.is_none() {
             return Err(Error::invalid(
-                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, a directory \
+                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, a \
+                 directory \
                  with --data, or files with --load",
             ));
         }

@@ -34,7 +34,8 @@ pub fn of(setting: Option<Size>) -> MemoryBudget {
                 tracing::warn!(
                     bytes,
                     allowed,
-                    "memory_budget is more than the process may use ({by}): the system may end it before the budget refuses work"
+                    "memory_budget is more than the process may use ({by}): the system may end it before the budget \
+                     refuses work"
                 );
             }
             MemoryBudget::of(bytes)
@@ -44,7 +45,8 @@ pub fn of(setting: Option<Size>) -> MemoryBudget {
             tracing::info!(
                 bytes,
                 allowed,
-                "memory budget: graphs, queries and messages together use at most this, three quarters of {by}; the setting \
+                "memory budget: graphs, queries and messages together use at most this, three quarters of {by}; the \
+                 setting \
                  memory_budget changes it"
             );
             MemoryBudget::of(bytes)

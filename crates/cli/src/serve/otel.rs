@@ -93,13 +93,15 @@ fn is_wanted(variable: impl Fn(&str) -> Option<String>) -> Result<bool> {
     }
     if !endpoint.starts_with("http://") {
         return Err(Error::invalid(format!(
-            "the collector of traces is `{endpoint}`: this program sends them to http://…, an agent on its machine or network"
+            "the collector of traces is `{endpoint}`: this program sends them to http://…, an agent on its machine or \
+             network"
         )));
     }
     match first(&PROTOCOLS).as_deref() {
         None | Some("http/protobuf") => Ok(true),
         Some(other) => Err(Error::invalid(format!(
-            "OTEL_EXPORTER_OTLP_PROTOCOL is `{other}`: this program speaks http/protobuf, which collectors take on port 4318"
+            "OTEL_EXPORTER_OTLP_PROTOCOL is `{other}`: this program speaks http/protobuf, which collectors take on \
+             port 4318"
         ))),
     }
 }

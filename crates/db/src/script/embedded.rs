@@ -75,7 +75,8 @@ impl ScriptPlanner for Planner<'_> {
     fn source(&mut self, name: &str) -> Result<SmolStr> {
         match &self.source {
             Some(known) if known != name => Err(Error::unsupported(format!(
-                "a script is one transaction on one traversal source: this is `{name}`, and the statements before are on `{known}`"
+                "a script is one transaction on one traversal source: this is `{name}`, and the statements before are \
+                 on `{known}`"
             ))),
             _ => Ok(self.source.insert(name.into()).clone()),
         }

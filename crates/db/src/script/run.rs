@@ -198,7 +198,8 @@ impl ResultSink for KeptResults<'_> {
             return Err(Error::new(
                 ErrorKind::MemoryLimit,
                 format!(
-                    "a variable holds at most {VARIABLE_SIZE_MAX} results, and the variables of a script {VARIABLES_BYTES_MAX} \
+                    "a variable holds at most {VARIABLE_SIZE_MAX} results, and the variables of a script \
+                     {VARIABLES_BYTES_MAX} \
                      bytes; take fewer with limit()"
                 ),
             ));

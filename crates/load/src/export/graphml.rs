@@ -133,7 +133,8 @@ fn name_in_xml<'n>(what: &str, name: &'n str) -> Result<&'n str> {
     match name.chars().find(|character| !is_xml(*character)) {
         None => Ok(name),
         Some(character) => Err(Error::unsupported(format!(
-            "the {what} {name:?} has the character U+{:04X}, which XML cannot hold; export to another format than GraphML",
+            "the {what} {name:?} has the character U+{:04X}, which XML cannot hold; export to another format than \
+             GraphML",
             u32::from(character)
         ))),
     }

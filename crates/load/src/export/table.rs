@@ -65,7 +65,8 @@ pub(crate) fn check_key(key: &str, kind: ColumnKind) -> Result<()> {
     }
     let kind = kind.name();
     Err(Error::unsupported(format!(
-        "the property key '{key}' ({kind}) is empty or begins or ends with space, which a header cannot hold; export as GraphSON or jsonl"
+        "the property key '{key}' ({kind}) is empty or begins or ends with space, which a header cannot hold; export \
+         as GraphSON or jsonl"
     )))
 }
 

@@ -67,7 +67,8 @@ impl PageBudget {
             return Ok(());
         }
         Err(damaged(format!(
-            "the pages of its row group that have to be in memory at once take more than {PAGES_BYTES_MAX} bytes; write it with \
+            "the pages of its row group that have to be in memory at once take more than {PAGES_BYTES_MAX} bytes; \
+             write it with \
              smaller pages"
         )))
     }

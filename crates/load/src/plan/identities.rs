@@ -222,7 +222,8 @@ fn unidentified(plan: &TablePlan, vertices: &VertexPlan) -> Error {
     let property = vertices.id_property.as_deref().unwrap_or("PROPERTY");
     let columns: Vec<&str> = plan.properties().iter().map(|property| property.key.as_str()).collect();
     Error::invalid(format!(
-        "{file} cannot be upserted: {why}. Say by which property its vertices are found: --key {label}.{property}, or key = \
+        "{file} cannot be upserted: {why}. Say by which property its vertices are found: --key {label}.{property}, or \
+         key = \
          \"{property}\" in its rule of a mapping. Its properties are {}",
         columns.join(", ")
     ))

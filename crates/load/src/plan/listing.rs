@@ -80,7 +80,8 @@ impl Listing {
                 names.join(", ")
             ),
             (false, false) => format!(
-                "there is no file to load: of {}{more} the extensions name no format; name the files one by one, say with --format what they \
+                "there is no file to load: of {}{more} the extensions name no format; name the files one by one, say \
+                 with --format what they \
                  are, or with --map what is in them (mappings of known data sets: {})",
                 names.join(", "),
                 Mapping::shipped_names().collect::<Vec<_>>().join(", ")
@@ -145,7 +146,8 @@ fn unknown_format(path: &Path) -> Error {
         ));
     }
     Error::invalid(format!(
-        "{path_name}: the extension names no format (csv, tsv, dat, txt; parquet; json, jsonl, graphson; graphml, xml): \
+        "{path_name}: the extension names no format (csv, tsv, dat, txt; parquet; json, jsonl, graphson; graphml, \
+         xml): \
          name the format, or give the file a rule in a mapping"
     ))
 }

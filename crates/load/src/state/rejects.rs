@@ -79,12 +79,14 @@ impl Rejects {
         let message = match (self.count_max, &self.path) {
             (0, _) => format!("line {line}: {reason} (no row may be rejected)"),
             (max, Some(file)) => format!(
-                "more than {max} rows were rejected, the last one on line {line}: {reason}; all are in {}; mend the input or raise \
+                "more than {max} rows were rejected, the last one on line {line}: {reason}; all are in {}; mend the \
+                 input or raise \
                  --max-rejects",
                 file.display()
             ),
             (max, None) => format!(
-                "more than {max} rows were rejected, the last one on line {line}: {reason}; name a rejects file to see them all, mend \
+                "more than {max} rows were rejected, the last one on line {line}: {reason}; name a rejects file to see \
+                 them all, mend \
                  the input or raise --max-rejects"
             ),
         };

@@ -181,7 +181,8 @@ fn kill(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then,
 fn labels(session: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> {
     for (what, start) in [("vertices", "V"), ("edges", "E")] {
         let counts = format!(
-            "g.{start}().groupCount().by(label).unfold().order().by(values, desc).project('label', '{what}').by(keys).by(values)"
+            "g.{start}().groupCount().by(label).unfold().order().by(values, desc).project('label', \
+             '{what}').by(keys).by(values)"
         );
         session.show(&counts, out)?;
     }

@@ -41,7 +41,8 @@ fn format_of(path: &Path) -> Result<ExportFormat, Error> {
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.url.is_none() && args.graph.data.is_none() && args.load.is_empty() {
         return Err(Error::invalid(
-            "there is no graph to export: name its directory with --data, a running server with --url, or files with --load",
+            "there is no graph to export: name its directory with --data, a running server with --url, or files with \
+             --load",
         )
         .into());
     }

@@ -24,14 +24,16 @@ use crate::{Failure, output};
 pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     if args.resume && !args.upsert {
         return Err(Error::invalid(
-            "a load without --upsert leaves nothing if it is stopped, so there is nothing to resume: run it again without \
+            "a load without --upsert leaves nothing if it is stopped, so there is nothing to resume: run it again \
+             without \
              --resume",
         )
         .into());
     }
     if args.url.is_some() && !args.upsert {
         return Err(Error::invalid(
-            "a graph of a running server may be in use and need not be empty, so only an upsert can load into it: add --upsert",
+            "a graph of a running server may be in use and need not be empty, so only an upsert can load into it: add \
+             --upsert",
         )
         .into());
     }
@@ -66,7 +68,8 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     if let Some(durability) = database.durability() {
         let directory = durability.directory.display();
         eprintln!(
-            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data {directory}"
+            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data \
+             {directory}"
         );
     } else if args.queries.is_empty() {
         eprintln!("`memory:` is forgotten now; to keep the graph name a directory with --data, to ask it use --query");
@@ -105,7 +108,8 @@ fn tell(args: &LoadArgs, report: &LoadReport, out: &mut dyn Write) -> Result<(),
         Some(path) if report.rejects > 0 => {
             let (path, command) = (path.display(), mending(args, path));
             eprintln!(
-                "the rejected rows and the reasons are in {path}; to mend them, edit the files in {path}.rows and run: {command}"
+                "the rejected rows and the reasons are in {path}; to mend them, edit the files in {path}.rows and run: \
+                 {command}"
             );
         }
         None if report.rejects > 0 => eprintln!("to see the rejected rows, name a file with --rejects"),
@@ -146,7 +150,8 @@ fn tell_texts(report: &LoadReport) {
         for text in &file.texts {
             let TextColumn { property, otherwise, count, fields, line, sample } = text;
             eprintln!(
-                "{}: '{property}' is text, because {count} of {fields} fields are not of the type {otherwise}, the first '{sample}' on line \
+                "{}: '{property}' is text, because {count} of {fields} fields are not of the type {otherwise}, the \
+                 first '{sample}' on line \
                  {line}; a type in the header or the mapping would reject these rows",
                 file.path.display()
             );
