@@ -111,13 +111,13 @@ impl KnowledgeSpec {
         if !(1..=KEYS_MAX).contains(&self.keys) {
             return Err(Error::invalid(format!("{} property keys; there are 1 to {KEYS_MAX}", self.keys)));
         }
-        let generator = Generator::new(self);
+        let generator = KnowledgeGenerator::new(self);
         generator.vertices(sink)?;
         generator.edges(sink)
     }
 }
 
-struct Generator<'a> {
+struct KnowledgeGenerator<'a> {
     spec: &'a KnowledgeSpec,
     /// The first vertex number of each label set, then the number of entities.
     bounds: Vec<u64>,
@@ -128,7 +128,7 @@ struct Generator<'a> {
     ranks: Permutation,
 }
 
-impl<'a> Generator<'a> {
+impl<'a> KnowledgeGenerator<'a> {
     fn new(spec: &'a KnowledgeSpec) -> Self {
         let shares: Vec<f64> = (1..=LABEL_SETS.len()).map(|rank| 1.0 / (rank as f64 + 2.0)).collect();
         let total: f64 = shares.iter().sum();
@@ -140,7 +140,7 @@ impl<'a> Generator<'a> {
         }
         *bounds.last_mut().expect("there are label sets") = spec.entities;
         let width = (u64::BITS - (spec.entities - 1).leading_zeros()).max(1);
-        Generator {
+        KnowledgeGenerator {
             spec,
             bounds,
             entities: Entities::new(spec.keys, domain(spec.seed, KEYS)),

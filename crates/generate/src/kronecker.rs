@@ -39,7 +39,7 @@ use mangrove::{Error, Result};
 use crate::parallel::in_order;
 use crate::random::{Permutation, RandomStream, Weighted, domain};
 use crate::sink::{GenerateProgress, GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedVertices, GraphSink};
-use schema::Compiled;
+use schema::CompiledSchema;
 pub use schema::{EdgeType, OwnEdgeLabel, OwnValue, PropertyType, Schema, ValueType, VertexType};
 
 /// The largest scale: a vertex number has 40 bits at most.
@@ -112,15 +112,15 @@ impl KroneckerSpec {
             let message = format!("the edge factor is {}; it is at most {EDGE_FACTOR_MAX}", self.edge_factor);
             return Err(Error::invalid(message));
         }
-        let generator = Generator::new(self, self.schema.compile(self.vertex_count())?);
+        let generator = KroneckerGenerator::new(self, self.schema.compile(self.vertex_count())?);
         generator.vertices(sink)?;
         generator.edges(sink)
     }
 }
 
-struct Generator<'a> {
+struct KroneckerGenerator<'a> {
     spec: &'a KroneckerSpec,
-    schema: Compiled,
+    schema: CompiledSchema,
     /// Draws the quadrants of [`LEVELS`] levels at once.
     cells: Weighted,
     names: Permutation,
@@ -134,13 +134,13 @@ struct EdgeGroup {
     numbers: Vec<u64>,
 }
 
-impl<'a> Generator<'a> {
-    fn new(spec: &'a KroneckerSpec, schema: Compiled) -> Self {
+impl<'a> KroneckerGenerator<'a> {
+    fn new(spec: &'a KroneckerSpec, schema: CompiledSchema) -> Self {
         let quadrant = |cell: usize, level: u32| QUADRANTS[cell >> (2 * level) & 3];
         let weight = |cell| (0..LEVELS).map(|level| quadrant(cell, level)).product();
         let weights: Vec<f64> = (0..1 << (2 * LEVELS)).map(weight).collect();
         let names = Permutation::new(domain(spec.seed, NAMES), spec.scale);
-        Generator { spec, schema, cells: Weighted::new(&weights), names }
+        KroneckerGenerator { spec, schema, cells: Weighted::new(&weights), names }
     }
 
     fn vertices(&self, sink: &mut dyn GraphSink) -> Result<()> {

@@ -24,7 +24,7 @@ pub(crate) fn in_order<T: Send>(
         return (0..count).try_for_each(|chunk| take(chunk, make(chunk)));
     }
     let workers = threads.min(count);
-    let queue = Queue::new(count, workers * AHEAD);
+    let queue = ChunkQueue::new(count, workers * AHEAD);
     std::thread::scope(|scope| {
         // The scope waits for the workers, so they must stop in whatever way this closure ends.
         let _stop = StopOnDrop(&queue);
@@ -38,7 +38,7 @@ pub(crate) fn in_order<T: Send>(
     })
 }
 
-fn work<T>(queue: &Queue<T>, make: impl Fn(usize) -> T) {
+fn work<T>(queue: &ChunkQueue<T>, make: impl Fn(usize) -> T) {
     let mut guard = StopOnPanic { queue, done: false };
     while let Some(chunk) = queue.claim() {
         let made = make(chunk);
@@ -47,8 +47,8 @@ fn work<T>(queue: &Queue<T>, make: impl Fn(usize) -> T) {
     guard.done = true;
 }
 
-struct Queue<T> {
-    state: Mutex<State<T>>,
+struct ChunkQueue<T> {
+    state: Mutex<QueueState<T>>,
     /// Notified when the next chunk is ready, or a worker has panicked.
     made: Condvar,
     /// Notified when a chunk was taken, or no more are wanted.
@@ -57,7 +57,7 @@ struct Queue<T> {
     window: usize,
 }
 
-struct State<T> {
+struct QueueState<T> {
     next_to_make: usize,
     next_to_take: usize,
     ready: BTreeMap<usize, T>,
@@ -65,10 +65,11 @@ struct State<T> {
     panicked: bool,
 }
 
-impl<T> Queue<T> {
+impl<T> ChunkQueue<T> {
     fn new(count: usize, window: usize) -> Self {
-        let state = State { next_to_make: 0, next_to_take: 0, ready: BTreeMap::new(), stopped: false, panicked: false };
-        Queue { state: Mutex::new(state), made: Condvar::new(), taken: Condvar::new(), count, window }
+        let state =
+            QueueState { next_to_make: 0, next_to_take: 0, ready: BTreeMap::new(), stopped: false, panicked: false };
+        ChunkQueue { state: Mutex::new(state), made: Condvar::new(), taken: Condvar::new(), count, window }
     }
 
     /// Claims the next chunk, and waits until it may be made; `None` when there is no more to do.
@@ -116,7 +117,7 @@ impl<T> Queue<T> {
 }
 
 /// Stops the workers when it is dropped.
-struct StopOnDrop<'a, T>(&'a Queue<T>);
+struct StopOnDrop<'a, T>(&'a ChunkQueue<T>);
 
 impl<T> Drop for StopOnDrop<'_, T> {
     fn drop(&mut self) {
@@ -126,7 +127,7 @@ impl<T> Drop for StopOnDrop<'_, T> {
 
 /// Wakes the calling thread if a worker panics, so that it does not wait forever.
 struct StopOnPanic<'a, T> {
-    queue: &'a Queue<T>,
+    queue: &'a ChunkQueue<T>,
     done: bool,
 }
 

@@ -28,7 +28,7 @@ use mangrove::{Error, Result};
 use crate::parallel::in_order;
 use crate::random::{RandomStream, domain};
 use crate::sink::{GenerateProgress, GraphSink};
-use activity::{Activity, Context};
+use activity::{Activity, ActivityContext};
 use emit::Emitter;
 use people::Person;
 use world::World;
@@ -103,7 +103,7 @@ impl SocialSpec {
         emitter.people(PEOPLE_CHUNK)?;
         let friends = friends::friends(&people, self.seed, self.threads)?;
         emitter.knows(&friends, PEOPLE_CHUNK)?;
-        let context = Context { world: &world, people: &people, friends: &friends, seed: self.seed };
+        let context = ActivityContext { world: &world, people: &people, friends: &friends, seed: self.seed };
         let chunks = people.len().div_ceil(activity::CHUNK);
         let make = |chunk: usize| -> Activity { activity::activity(&context, chunk) };
         in_order(self.threads, chunks, make, |chunk, activity| {

@@ -211,7 +211,7 @@ impl Schema {
     }
 
     /// Checks the schema and prepares it for this number of vertices.
-    pub(super) fn compile(&self, vertex_count: u64) -> Result<Compiled> {
+    pub(super) fn compile(&self, vertex_count: u64) -> Result<CompiledSchema> {
         self.check()?;
         let positions = |keys: &[String], label: &str| -> Result<Vec<usize>> {
             let position = |key: &String| {
@@ -221,11 +221,12 @@ impl Schema {
             };
             keys.iter().map(position).collect()
         };
-        let typed =
-            |label: &str, keys: &[String]| Ok(Typed { label: label.into(), properties: positions(keys, label)? });
-        let vertices: Vec<Typed> =
+        let typed = |label: &str, keys: &[String]| {
+            Ok(CompiledLabel { label: label.into(), properties: positions(keys, label)? })
+        };
+        let vertices: Vec<CompiledLabel> =
             self.vertices.iter().map(|vertex| typed(&vertex.label, &vertex.properties)).collect::<Result<_>>()?;
-        let mut edges: Vec<Typed> = Vec::new();
+        let mut edges: Vec<CompiledLabel> = Vec::new();
         let mut by_rule = Vec::with_capacity(self.edges.len());
         for rule in &self.edges {
             let one = typed(&rule.label, &rule.properties)?;
@@ -239,7 +240,7 @@ impl Schema {
         }
         let pairs = self.pairs()?.into_iter().map(|rule| by_rule[rule]).collect();
         let bounds = self.bounds(vertex_count);
-        Ok(Compiled { properties: self.properties.clone(), vertices, edges, bounds, pairs })
+        Ok(CompiledSchema { properties: self.properties.clone(), vertices, edges, bounds, pairs })
     }
 
     fn check(&self) -> Result<()> {
@@ -336,25 +337,25 @@ fn default_property(at: usize) -> PropertyType {
 
 /// A label with the positions of its properties in the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct CompiledLabel {
     pub(super) label: SmolStr,
     pub(super) properties: Vec<usize>,
 }
 
 /// A checked schema, for a certain number of vertices.
 #[derive(Clone, Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledSchema {
     pub(super) properties: Vec<PropertyType>,
-    pub(super) vertices: Vec<Typed>,
+    pub(super) vertices: Vec<CompiledLabel>,
     /// Distinct labels of edges.
-    pub(super) edges: Vec<Typed>,
+    pub(super) edges: Vec<CompiledLabel>,
     /// The first vertex number of each label, then the number of vertices; ascending.
     bounds: Vec<u64>,
     /// The position in `edges` of the label for each pair of source label and target label, by source first.
     pairs: Vec<u16>,
 }
 
-impl Compiled {
+impl CompiledSchema {
     /// The numbers of the vertices of a label.
     pub(super) fn range(&self, label: usize) -> Range<u64> {
         self.bounds[label]..self.bounds[label + 1]

@@ -59,11 +59,11 @@ impl GraphSink for CountingSink<'_> {
         let len = batch.len as u64;
         counts.vertices += len;
         *counts.vertices_by_label.entry(batch.label.clone()).or_default() += len;
-        let mut digest = Digest(counts.digest);
+        let mut digest = GraphDigest(counts.digest);
         digest.text(&batch.table);
         digest.text(&batch.label);
         digest.word(batch.first);
-        let mut size = Size::default();
+        let mut size = PropertySizes::default();
         match &batch.ids {
             GeneratedIds::Numbers => digest.word(len),
             GeneratedIds::Local(ids) => {
@@ -83,12 +83,12 @@ impl GraphSink for CountingSink<'_> {
         let counts = &mut self.counts;
         counts.edges += batch.ends.len() as u64;
         *counts.edges_by_label.entry(batch.label.clone()).or_default() += batch.ends.len() as u64;
-        let mut digest = Digest(counts.digest);
+        let mut digest = GraphDigest(counts.digest);
         digest.text(&batch.label);
         for (source, target) in &batch.ends {
             digest.word(source << 32 ^ source >> 32 ^ target);
         }
-        let mut size = Size::default();
+        let mut size = PropertySizes::default();
         batch.columns.iter().for_each(|column| measure(column, &mut size, &mut digest));
         counts.edge_properties += size.values;
         counts.property_bytes += size.bytes;
@@ -103,21 +103,21 @@ impl GraphSink for CountingSink<'_> {
 }
 
 #[derive(Default)]
-struct Size {
+struct PropertySizes {
     values: u64,
     bytes: u64,
 }
 
-impl Size {
+impl PropertySizes {
     fn add(&mut self, values: u64, bytes: u64) {
         self.values += values;
         self.bytes += bytes;
     }
 }
 
-struct Digest(u64);
+struct GraphDigest(u64);
 
-impl Digest {
+impl GraphDigest {
     #[inline]
     fn word(&mut self, word: u64) {
         self.0 = mix(self.0.rotate_left(7) ^ word);
@@ -131,7 +131,7 @@ impl Digest {
     }
 }
 
-fn measure(column: &GeneratedColumn, size: &mut Size, digest: &mut Digest) {
+fn measure(column: &GeneratedColumn, size: &mut PropertySizes, digest: &mut GraphDigest) {
     digest.text(&column.key);
     match &column.values {
         GeneratedValues::Bool(v) => {
@@ -164,12 +164,12 @@ fn measure(column: &GeneratedColumn, size: &mut Size, digest: &mut Digest) {
     }
 }
 
-fn measure_text(text: &str, size: &mut Size, digest: &mut Digest) {
+fn measure_text(text: &str, size: &mut PropertySizes, digest: &mut GraphDigest) {
     digest.text(text);
     size.add(1, text.len() as u64);
 }
 
-fn measure_value(value: &Value, size: &mut Size, digest: &mut Digest) {
+fn measure_value(value: &Value, size: &mut PropertySizes, digest: &mut GraphDigest) {
     let (word, bytes) = match value {
         Value::String(text) => return measure_text(text, size, digest),
         Value::Bool(truth) => (u64::from(*truth), 1),

@@ -26,28 +26,28 @@ const DELIMITER: char = '|';
 /// The separator of the values of a multi-property.
 const SEPARATOR: char = ';';
 
-type Writer = csv::Writer<BufWriter<File>>;
+type TableWriter = csv::Writer<BufWriter<File>>;
 
 /// Writes tables into a folder.
 pub struct CsvSink {
     folder: PathBuf,
     /// Tables of vertices by name; tables of edges by the label and the tables of their ends.
-    tables: BTreeMap<(ElementKind, SmolStr), Table>,
-    known: Known,
+    tables: BTreeMap<(ElementKind, SmolStr), CsvTable>,
+    known: WrittenIds,
     mapping: String,
     bytes: u64,
 }
 
 /// The ids that vertices are written with, by number.
-enum Known {
+enum WrittenIds {
     Nothing,
     Numbers,
     Local(Vec<i64>),
     Texts(Vec<SmolStr>),
 }
 
-struct Table {
-    writer: Writer,
+struct CsvTable {
+    writer: TableWriter,
     path: PathBuf,
     header: Vec<String>,
     /// True if a column has the label.
@@ -62,7 +62,7 @@ impl CsvSink {
             "# How `mangrove load --map {MAPPING}` reads the tables beside this file.\n\n\
              [defaults]\ndelimiter = \"{DELIMITER}\"\nnull = [\"\"]\n"
         );
-        Ok(CsvSink { folder, tables: BTreeMap::new(), known: Known::Nothing, mapping, bytes: 0 })
+        Ok(CsvSink { folder, tables: BTreeMap::new(), known: WrittenIds::Nothing, mapping, bytes: 0 })
     }
 
     /// Writes buffered rows and the mapping. Returns the size of all files in bytes.
@@ -86,7 +86,7 @@ impl CsvSink {
         header: Vec<String>,
         labeled: bool,
         rule: impl FnOnce(&str) -> String,
-    ) -> Result<&mut Table> {
+    ) -> Result<&mut CsvTable> {
         let place = (kind, key);
         if !self.tables.contains_key(&place) {
             let name = self.file_name(&place.1);
@@ -97,7 +97,7 @@ impl CsvSink {
                 .from_writer(BufWriter::with_capacity(1 << 18, file));
             writer.write_record(&header).map_err(|e| failed(e, &path))?;
             self.mapping += &rule(&name);
-            self.tables.insert(place.clone(), Table { writer, path, header: header.clone(), labeled });
+            self.tables.insert(place.clone(), CsvTable { writer, path, header: header.clone(), labeled });
         }
         let table = self.tables.get_mut(&place).expect("it was just put there if it was not");
         if table.header == header && table.labeled == labeled {
@@ -148,7 +148,7 @@ impl GraphSink for CsvSink {
         let rule = |name: &str| vertex_rule(name, label, matches!(batch.ids, GeneratedIds::Local(_)), &batch.columns);
         let table = self.open(ElementKind::Vertex, batch.table.clone(), header, labeled, rule)?;
         let labels = batch.label.replace("::", ";");
-        let mut rows = Rows::new(&batch.columns);
+        let mut rows = RowWriter::new(&batch.columns);
         for row in 0..batch.len {
             match &batch.ids {
                 GeneratedIds::Numbers => rows.number(table, batch.first + row as u64)?,
@@ -164,7 +164,7 @@ impl GraphSink for CsvSink {
     }
 
     fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
-        let spaces = batch.tables.as_ref().filter(|_| matches!(self.known, Known::Local(_)));
+        let spaces = batch.tables.as_ref().filter(|_| matches!(self.known, WrittenIds::Local(_)));
         let (source, target) = spaces.map_or(("", ""), |(source, target)| (source.as_str(), target.as_str()));
         let mut header = vec![format!(":START_ID({source})"), format!(":END_ID({target})")];
         header.extend(batch.columns.iter().map(|column| format!("{}:{}", column.key, type_name(&column.values))));
@@ -172,16 +172,20 @@ impl GraphSink for CsvSink {
             Some((source, target)) => format!("{source}_{}_{target}", batch.label).into(),
             None => batch.label.clone(),
         };
-        let known = std::mem::replace(&mut self.known, Known::Nothing);
+        let known = std::mem::replace(&mut self.known, WrittenIds::Nothing);
         let table = self.open(ElementKind::Edge, key, header, false, |name| edge_rule(name, &batch.label))?;
-        let mut rows = Rows::new(&batch.columns);
+        let mut rows = RowWriter::new(&batch.columns);
         for (row, (source, target)) in batch.ends.iter().enumerate() {
             for end in [*source, *target] {
                 match &known {
-                    Known::Local(ids) => rows.number(table, *ids.get(end as usize).ok_or_else(|| unknown(end))?)?,
-                    Known::Texts(ids) => rows.text(table, ids.get(end as usize).ok_or_else(|| unknown(end))?, "id")?,
-                    Known::Numbers => rows.number(table, end)?,
-                    Known::Nothing => return Err(unknown(end)),
+                    WrittenIds::Local(ids) => {
+                        rows.number(table, *ids.get(end as usize).ok_or_else(|| unknown(end))?)?
+                    }
+                    WrittenIds::Texts(ids) => {
+                        rows.text(table, ids.get(end as usize).ok_or_else(|| unknown(end))?, "id")?
+                    }
+                    WrittenIds::Numbers => rows.number(table, end)?,
+                    WrittenIds::Nothing => return Err(unknown(end)),
                 }
             }
             rows.values(table, row)?;
@@ -195,15 +199,15 @@ fn unknown(number: u64) -> Error {
     Error::bug(format!("an edge was generated before its end, vertex {number}"))
 }
 
-impl Known {
+impl WrittenIds {
     fn extend(&mut self, ids: GeneratedIds) -> Result<()> {
         match (&mut *self, ids) {
-            (Known::Nothing, GeneratedIds::Numbers) => *self = Known::Numbers,
-            (Known::Nothing, GeneratedIds::Local(ids)) => *self = Known::Local(ids),
-            (Known::Nothing, GeneratedIds::Texts(ids)) => *self = Known::Texts(ids),
-            (Known::Numbers, GeneratedIds::Numbers) => {}
-            (Known::Local(known), GeneratedIds::Local(ids)) => known.extend(ids),
-            (Known::Texts(known), GeneratedIds::Texts(ids)) => known.extend(ids),
+            (WrittenIds::Nothing, GeneratedIds::Numbers) => *self = WrittenIds::Numbers,
+            (WrittenIds::Nothing, GeneratedIds::Local(ids)) => *self = WrittenIds::Local(ids),
+            (WrittenIds::Nothing, GeneratedIds::Texts(ids)) => *self = WrittenIds::Texts(ids),
+            (WrittenIds::Numbers, GeneratedIds::Numbers) => {}
+            (WrittenIds::Local(known), GeneratedIds::Local(ids)) => known.extend(ids),
+            (WrittenIds::Texts(known), GeneratedIds::Texts(ids)) => known.extend(ids),
             _ => return Err(Error::bug("all vertices of a generated graph have ids of one kind")),
         }
         Ok(())
@@ -211,25 +215,25 @@ impl Known {
 }
 
 /// Writes the fields of rows.
-struct Rows<'a> {
+struct RowWriter<'a> {
     columns: &'a [GeneratedColumn],
     /// By column: the rows with values that were written, for columns in which only some rows have values.
     next: Vec<usize>,
     buffer: String,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowWriter<'a> {
     fn new(columns: &'a [GeneratedColumn]) -> Self {
-        Rows { columns, next: vec![0; columns.len()], buffer: String::new() }
+        RowWriter { columns, next: vec![0; columns.len()], buffer: String::new() }
     }
 
-    fn number(&mut self, table: &mut Table, number: impl std::fmt::Display) -> Result<()> {
+    fn number(&mut self, table: &mut CsvTable, number: impl std::fmt::Display) -> Result<()> {
         self.buffer.clear();
         write!(self.buffer, "{number}").expect("writing to a string does not fail");
         table.writer.write_field(&self.buffer).map_err(|e| failed(e, &table.path))
     }
 
-    fn text(&mut self, table: &mut Table, text: &str, key: &str) -> Result<()> {
+    fn text(&mut self, table: &mut CsvTable, text: &str, key: &str) -> Result<()> {
         if text.is_empty() {
             let message = format!("'{key}' is an empty text, which a table cannot tell from no value; leave it out");
             return Err(Error::invalid(message).context(table.path.display()));
@@ -238,7 +242,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Writes the properties of a row and ends the line.
-    fn values(&mut self, table: &mut Table, row: usize) -> Result<()> {
+    fn values(&mut self, table: &mut CsvTable, row: usize) -> Result<()> {
         for (at, GeneratedColumn { key, values }) in self.columns.iter().enumerate() {
             match values {
                 GeneratedValues::Bool(v) => self.number(table, v[row])?,

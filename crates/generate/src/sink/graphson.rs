@@ -21,11 +21,11 @@ const FILE: &str = "graph.json";
 pub struct GraphsonSink {
     path: PathBuf,
     /// Vertices by their number.
-    vertices: Vec<Vertex>,
+    vertices: Vec<VertexLine>,
     edges: u64,
 }
 
-struct Vertex {
+struct VertexLine {
     /// The id as JSON.
     id: String,
     /// The line without its end, so that edges can be added.
@@ -44,7 +44,7 @@ impl GraphsonSink {
     pub fn finish(self) -> Result<u64> {
         let place = |e: std::io::Error| Error::from(e).context(self.path.display());
         let mut file = BufWriter::new(File::create(&self.path).map_err(place)?);
-        for Vertex { line, edges, .. } in &self.vertices {
+        for VertexLine { line, edges, .. } in &self.vertices {
             file.write_all(line.as_bytes()).map_err(place)?;
             for (at, (label, edges)) in edges.iter().enumerate() {
                 let before = if at == 0 { ",\"outE\":{" } else { "," };
@@ -91,7 +91,7 @@ impl GraphSink for GraphsonSink {
             if !properties.is_empty() {
                 write!(line, ",\"properties\":{{{properties}}}").expect("writing to a string does not fail");
             }
-            self.vertices.push(Vertex { id, line, edges: Vec::new() });
+            self.vertices.push(VertexLine { id, line, edges: Vec::new() });
         }
         Ok(())
     }

@@ -96,7 +96,7 @@ pub(super) struct Activity {
 }
 
 /// The inputs of the activity.
-pub(super) struct Context<'a> {
+pub(super) struct ActivityContext<'a> {
     pub(super) world: &'a World,
     pub(super) people: &'a [Person],
     pub(super) friends: &'a Friends,
@@ -104,8 +104,8 @@ pub(super) struct Context<'a> {
 }
 
 /// Makes the activity in the forums of a chunk of moderators.
-pub(super) fn activity(ctx: &Context<'_>, chunk: usize) -> Activity {
-    let mut maker = Maker { ctx, chunk: chunk as u64, made: Activity::default() };
+pub(super) fn activity(ctx: &ActivityContext<'_>, chunk: usize) -> Activity {
+    let mut maker = ActivityMaker { ctx, chunk: chunk as u64, made: Activity::default() };
     for moderator in chunk * CHUNK..ctx.people.len().min((chunk + 1) * CHUNK) {
         let mut random = RandomStream::new(domain(ctx.seed, super::ACTIVITY), moderator as u64);
         maker.wall(moderator as u32, &mut random);
@@ -117,13 +117,13 @@ pub(super) fn activity(ctx: &Context<'_>, chunk: usize) -> Activity {
     maker.made
 }
 
-struct Maker<'a> {
-    ctx: &'a Context<'a>,
+struct ActivityMaker<'a> {
+    ctx: &'a ActivityContext<'a>,
     chunk: u64,
     made: Activity,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> ActivityMaker<'a> {
     fn person(&self, person: u32) -> &'a Person {
         &self.ctx.people[person as usize]
     }

@@ -39,7 +39,7 @@ pub(super) struct Emitter<'a> {
 }
 
 /// Edges, as the vertex numbers of source and target.
-type Ends = Vec<(u64, u64)>;
+type EdgeEnds = Vec<(u64, u64)>;
 
 impl<'a> Emitter<'a> {
     pub(super) fn new(sink: &'a mut dyn GraphSink, world: &'a World, people: &'a [Person]) -> Self {
@@ -247,7 +247,7 @@ impl<'a> Emitter<'a> {
         label: &'static str,
         source: &'static str,
         target: &'static str,
-        ends: Ends,
+        ends: EdgeEnds,
     ) -> Result<()> {
         self.edges(label, source, target, ends, Vec::new())
     }
@@ -257,7 +257,7 @@ impl<'a> Emitter<'a> {
         label: &'static str,
         source: &'static str,
         target: &'static str,
-        ends: Ends,
+        ends: EdgeEnds,
         columns: Vec<GeneratedColumn>,
     ) -> Result<()> {
         let tables = Some((SmolStr::new_static(source), SmolStr::new_static(target)));

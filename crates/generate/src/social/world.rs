@@ -8,7 +8,7 @@ use std::ops::Range;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::dates::{END, START};
-use super::words::{self, Naming};
+use super::words::{self, TagNaming};
 use crate::random::{RandomStream, Weighted, domain};
 
 /// About the number of tags.
@@ -54,7 +54,7 @@ pub(super) struct Tag {
     pub(super) class: usize,
 }
 
-pub(super) struct Names {
+pub(super) struct CultureNames {
     pub(super) men: Vec<&'static str>,
     pub(super) women: Vec<&'static str>,
     pub(super) families: Vec<&'static str>,
@@ -73,7 +73,7 @@ pub(super) struct World {
     tag_weights: Weighted,
     /// By tag: the dates of its events, ascending.
     pub(super) events: Vec<Vec<i64>>,
-    pub(super) cultures: Vec<Names>,
+    pub(super) cultures: Vec<CultureNames>,
     pub(super) words: Vec<&'static str>,
     pub(super) browsers: Weighted,
 }
@@ -85,9 +85,9 @@ fn list(text: &'static str) -> Vec<&'static str> {
 impl World {
     /// The world. Only the events depend on the seed.
     pub(super) fn new(seed: u64) -> Self {
-        let cultures: Vec<Names> = words::CULTURES
+        let cultures: Vec<CultureNames> = words::CULTURES
             .iter()
-            .map(|c| Names { men: list(c.men), women: list(c.women), families: list(c.families) })
+            .map(|c| CultureNames { men: list(c.men), women: list(c.women), families: list(c.families) })
             .collect();
         let (classes, tags) = tags(&cultures);
         let (cities, city_ranges) = cities();
@@ -190,7 +190,7 @@ fn universities(cities: &[(SmolStr, usize)]) -> Vec<Organisation> {
 }
 
 /// The tag classes, and the tags, most popular first.
-fn tags(cultures: &[Names]) -> (Vec<TagClass>, Vec<Tag>) {
+fn tags(cultures: &[CultureNames]) -> (Vec<TagClass>, Vec<Tag>) {
     let position = |name: &str| words::CLASSES.iter().position(|class| class.0 == name);
     let classes = words::CLASSES.iter().map(|class| TagClass { name: class.0, parent: position(class.1) }).collect();
     // The world is the same for all seeds.
@@ -202,17 +202,17 @@ fn tags(cultures: &[Names]) -> (Vec<TagClass>, Vec<Tag>) {
     for (class, &(_, _, share, popularity, naming)) in words::CLASSES.iter().enumerate() {
         for number in 0..share * TAG_COUNT / 1000 {
             let name = match naming {
-                Naming::Nothing => break,
-                Naming::Country => match countries.get(number) {
+                TagNaming::Nothing => break,
+                TagNaming::Country => match countries.get(number) {
                     Some(name) => name.clone(),
                     None => break,
                 },
-                Naming::Person => {
+                TagNaming::Person => {
                     let names = &cultures[random.index(cultures.len())];
                     let first = if random.chance(0.6) { random.pick(&names.men) } else { random.pick(&names.women) };
                     format_smolstr!("{first}_{}", random.pick(&names.families))
                 }
-                Naming::Title => match random.chance(0.5) {
+                TagNaming::Title => match random.chance(0.5) {
                     true => format_smolstr!("{}_{}", random.pick(&adjectives), random.pick(&nouns)),
                     false => format_smolstr!(
                         "{}_of_the_{}_{}",
