@@ -39,10 +39,10 @@ impl Trust {
     pub fn connector(self) -> Result<TlsConnector> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let named = match self {
-            Trust::Named => Some(Named::read(&provider)?),
+            Trust::Named => Some(TrustedCertificates::read(&provider)?),
             Trust::Any => None,
         };
-        let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), named });
+        let verifier = Arc::new(CertificateVerifier { provider: Arc::clone(&provider), named });
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?
@@ -87,20 +87,20 @@ fn refused(fault: &CertificateError) -> String {
 
 /// Checks the certificate of a server, and the signatures of its handshake.
 #[derive(Debug)]
-struct Verifier {
+struct CertificateVerifier {
     provider: Arc<CryptoProvider>,
     /// The trusted certificates; `None`: any.
-    named: Option<Named>,
+    named: Option<TrustedCertificates>,
 }
 
 /// The certificates of a file.
 #[derive(Debug)]
-struct Named {
+struct TrustedCertificates {
     certificates: Vec<CertificateDer<'static>>,
     authorities: Arc<WebPkiServerVerifier>,
 }
 
-impl Named {
+impl TrustedCertificates {
     fn read(provider: &Arc<CryptoProvider>) -> Result<Self> {
         let (path, is_named) = match std::env::var(VARIABLE) {
             Ok(path) => (path, true),
@@ -118,11 +118,11 @@ impl Named {
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
             .map_err(|e| unread(e.to_string()))?;
-        Ok(Named { certificates: if is_named { all } else { Vec::new() }, authorities })
+        Ok(TrustedCertificates { certificates: if is_named { all } else { Vec::new() }, authorities })
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -131,7 +131,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(Named { certificates, authorities }) = &self.named else {
+        let Some(TrustedCertificates { certificates, authorities }) = &self.named else {
             return Ok(ServerCertVerified::assertion());
         };
         if certificates.iter().any(|certificate| certificate.as_ref() == end_entity.as_ref()) {

@@ -24,12 +24,12 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
     match &args.kind {
         GeneratorKind::Kronecker(args) => {
             let spec = kronecker_spec(args)?;
-            generate(&args.common, Files::Tables, &|sink| spec.generate(sink))
+            generate(&args.common, FileFormat::Tables, &|sink| spec.generate(sink))
         }
         GeneratorKind::Social(args) => {
             let persons = args.scale_factor.map_or(Ok(args.persons), social::persons_at)?;
             let spec = social::SocialSpec { persons, seed: args.common.seed, threads: threads(&args.common) };
-            generate(&args.common, Files::Tables, &|sink| spec.generate(sink))
+            generate(&args.common, FileFormat::Tables, &|sink| spec.generate(sink))
         }
         GeneratorKind::Knowledge(args) => {
             let KnowledgeArgs { entities, keys, common } = args;
@@ -39,27 +39,27 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
                 seed: common.seed,
                 threads: threads(common),
             };
-            generate(common, Files::Graphson, &|sink| spec.generate(sink))
+            generate(common, FileFormat::Graphson, &|sink| spec.generate(sink))
         }
     }
 }
 
 /// The format of the files for a graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Files {
+enum FileFormat {
     Tables,
     Graphson,
 }
 
-impl Files {
+impl FileFormat {
     /// Generates files in a folder. Returns the counts of the graph and the size of the files in bytes.
-    fn write(self, folder: &Path, generator: Generator<'_>) -> Result<(GraphCounts, u64)> {
+    fn write(self, folder: &Path, generator: GeneratorFn<'_>) -> Result<(GraphCounts, u64)> {
         match self {
-            Files::Tables => {
+            FileFormat::Tables => {
                 let mut files = CsvSink::new(folder)?;
                 Ok((counted(generator, &mut files)?, files.finish()?))
             }
-            Files::Graphson => {
+            FileFormat::Graphson => {
                 let mut files = GraphsonSink::new(folder)?;
                 Ok((counted(generator, &mut files)?, files.finish()?))
             }
@@ -69,8 +69,8 @@ impl Files {
     /// The command line that loads the files.
     fn hint(self, folder: &Path) -> String {
         let map = match self {
-            Files::Tables => format!(" --map {}", folder.join("mapping.toml").display()),
-            Files::Graphson => String::new(),
+            FileFormat::Tables => format!(" --map {}", folder.join("mapping.toml").display()),
+            FileFormat::Graphson => String::new(),
         };
         format!("to ask it: mangrove serve --load {}{map}", folder.display())
     }
@@ -97,9 +97,9 @@ fn threads(args: &CommonArgs) -> usize {
 }
 
 /// A generator with its arguments.
-type Generator<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
+type GeneratorFn<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
 
-fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result<(), Failure> {
+fn generate(args: &CommonArgs, files: FileFormat, generator: GeneratorFn<'_>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let stopwatch = Stopwatch::start();
     let database = graphs::open(args.data.as_deref(), args.memory_limit, graphs::Missing::Create)?;
@@ -144,7 +144,7 @@ fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result
 }
 
 /// Generates into a sink and counts, with a progress bar if standard error is a terminal.
-fn counted(generator: Generator<'_>, sink: &mut dyn GraphSink) -> Result<GraphCounts> {
+fn counted(generator: GeneratorFn<'_>, sink: &mut dyn GraphSink) -> Result<GraphCounts> {
     let bar = bar();
     let mut show = |progress: GenerateProgress, counts: &GraphCounts| {
         if !bar.is_hidden() {

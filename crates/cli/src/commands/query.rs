@@ -28,10 +28,10 @@ use crate::{Failure, output};
 pub fn run(args: &QueryArgs) -> Result<(), Failure> {
     let parameters = args.run.parameters()?;
     let timeout = args.run.timeout();
-    let script = Script::read(args)?;
+    let script = ScriptText::read(args)?;
     let mut connection = Connection::open(args.server(), &args.graph, &args.load, script.unnamed())?;
     let mut sink = ResultFile::open(args.output.as_deref())?;
-    let question = Question { timeout, format: args.run.format };
+    let question = QueryCommand { timeout, format: args.run.format };
     let asked = match args.each {
         true => script.run_each(&mut connection, parameters, question, &mut sink),
         false => script.run(&mut connection, &parameters, question, &mut sink),
@@ -69,37 +69,37 @@ fn note_time(format: ResultFormat, count: u64, stopwatch: Stopwatch) {
 
 /// How a script is run.
 #[derive(Clone, Copy)]
-struct Question {
+struct QueryCommand {
     timeout: Option<Duration>,
     format: ResultFormat,
 }
 
-impl Question {
+impl QueryCommand {
     fn ask<'a>(&self, script: &'a str, parameters: &'a Parameters) -> Ask<'a> {
         Ask { timeout: self.timeout, materialize: materialize(self.format), ..Ask::new(script, parameters) }
     }
 }
 
 /// A script, and the file that it comes from.
-struct Script {
+struct ScriptText {
     text: String,
     /// The file, for error messages.
     file: Option<String>,
 }
 
-impl Script {
+impl ScriptText {
     fn read(args: &QueryArgs) -> Result<Self, Error> {
         let file = match (&args.script, &args.file) {
-            (Some(script), _) if script != "-" => return Ok(Script { text: script.clone(), file: None }),
+            (Some(script), _) if script != "-" => return Ok(ScriptText { text: script.clone(), file: None }),
             (_, Some(file)) if file != Path::new("-") => file,
             _ => {
                 let mut text = String::new();
                 io::stdin().read_to_string(&mut text).map_err(|e| Error::from(e).context("standard input"))?;
-                return Ok(Script { text, file: args.file.as_ref().map(|_| "standard input".to_owned()) });
+                return Ok(ScriptText { text, file: args.file.as_ref().map(|_| "standard input".to_owned()) });
             }
         };
         let text = fs::read_to_string(file).map_err(|e| Error::from(e).context(file.display()))?;
-        Ok(Script { text, file: Some(file.display().to_string()) })
+        Ok(ScriptText { text, file: Some(file.display().to_string()) })
     }
 
     /// How a graph is opened for the script: for reading, if the script is seen to only read. A script that does not
@@ -124,11 +124,11 @@ impl Script {
         &self,
         connection: &mut Connection,
         parameters: &Parameters,
-        question: Question,
+        question: QueryCommand,
         sink: &mut ResultFile,
     ) -> Result<(), Failure> {
         let stopwatch = Stopwatch::start();
-        let waiting = self.file.as_ref().map(|file| Bar::waiting(file));
+        let waiting = self.file.as_ref().map(|file| ScriptBar::waiting(file));
         let text = if self.file.is_none() { self.text.trim() } else { &self.text };
         let mut results = connection.ask(&question.ask(text, parameters)).map_err(|error| self.placed(error))?;
         let first = results.next();
@@ -145,10 +145,10 @@ impl Script {
         &self,
         connection: &mut Connection,
         parameters: Parameters,
-        question: Question,
+        question: QueryCommand,
         sink: &mut ResultFile,
     ) -> Result<(), Failure> {
-        let bar = Bar::over(self.text.len());
+        let bar = ScriptBar::over(self.text.len());
         // Any time will do: this parse only finds the ends of statements. `datetime()` gets its meaning when the
         // statement runs.
         let now = Some(DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
@@ -171,9 +171,9 @@ impl Script {
 }
 
 /// Shows the progress in a file, if standard error is a terminal.
-struct Bar(ProgressBar);
+struct ScriptBar(ProgressBar);
 
-impl Bar {
+impl ScriptBar {
     /// A bar without a known end.
     fn waiting(file: &str) -> Self {
         let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a test renders the template");
@@ -181,14 +181,14 @@ impl Bar {
         if io::stderr().is_terminal() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Bar(bar)
+        ScriptBar(bar)
     }
 
     /// A bar over a text of this many bytes.
     fn over(bytes: usize) -> Self {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed} (ends in {eta})")
             .expect("a test renders the template");
-        Bar(ProgressBar::new(bytes as u64).with_style(style))
+        ScriptBar(ProgressBar::new(bytes as u64).with_style(style))
     }
 
     fn show(&self, bytes: usize, statements: usize) {
@@ -199,7 +199,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for ScriptBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_bars_have_valid_templates() {
-        drop(Bar::waiting("a.groovy"));
-        Bar::over(10).show(5, 16);
+        drop(ScriptBar::waiting("a.groovy"));
+        ScriptBar::over(10).show(5, 16);
     }
 }

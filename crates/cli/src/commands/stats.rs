@@ -52,9 +52,9 @@ fn pause(seconds: f64) -> Result<Duration, Error> {
 }
 
 /// A figure: its name, its path in the answer, and whether it only grows.
-type Figure = (&'static str, &'static [&'static str], bool);
+type StatsFigure = (&'static str, &'static [&'static str], bool);
 
-const FIGURES: &[Figure] = &[
+const FIGURES: &[StatsFigure] = &[
     ("memory budget of the process, bytes", &["memory_budget", "limit"], false),
     ("memory budget: bytes in use", &["memory_budget", "used"], false),
     ("transactions running", &["transactions", "active"], false),

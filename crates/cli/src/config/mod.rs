@@ -75,7 +75,7 @@ pub struct GraphSetup {
 
 /// The configuration file.
 #[derive(Debug, Default)]
-struct File {
+struct ConfigFile {
     settings: Vec<(&'static Setting, String)>,
     load: Vec<PathBuf>,
     graphs: Vec<GraphSetup>,
@@ -85,7 +85,7 @@ impl Setup {
     /// Reads all four sources.
     pub fn new(args: &ServeArgs) -> Result<Self> {
         let folder = args.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
-        let file = args.config.as_deref().map(|path| File::read(path, &folder)).transpose()?.unwrap_or_default();
+        let file = args.config.as_deref().map(|path| ConfigFile::read(path, &folder)).transpose()?.unwrap_or_default();
         let mut options = Options::new(LISTEN_DEFAULT);
         let mut origins = BTreeMap::new();
         for (setting, text) in &file.settings {
@@ -213,21 +213,21 @@ fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>)
     Ok(graphs)
 }
 
-impl File {
+impl ConfigFile {
     /// Reads a file. Paths in it are relative to `folder`.
     fn read(path: &Path, folder: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             Error::new(ErrorKind::Io, format!("cannot read the configuration file {}: {e}", path.display()))
         })?;
-        File::parse(&text, folder).map_err(|e| e.context(path.display()))
+        ConfigFile::parse(&text, folder).map_err(|e| e.context(path.display()))
     }
 
     fn parse(text: &str, folder: &Path) -> Result<Self> {
         let table: BTreeMap<String, Value> = toml::from_str(text)
             .map_err(|e| Error::new(ErrorKind::Syntax, format!("the configuration file does not parse: {e}")))?;
-        let mut file = File::default();
+        let mut file = ConfigFile::default();
         for (key, value) in table {
-            file.take(&key, value, folder).map_err(|Fault { path, error }| match line_of(text, &path) {
+            file.take(&key, value, folder).map_err(|ConfigFault { path, error }| match line_of(text, &path) {
                 Some(line) => error.context(format!("line {line}")),
                 None => error,
             })?;
@@ -235,7 +235,7 @@ impl File {
         Ok(file)
     }
 
-    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<(), Fault> {
+    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<(), ConfigFault> {
         if let (GRAPHS, Value::Table(graphs)) = (key, &value) {
             for (name, graph) in graphs {
                 let named = named_graph(name, graph.clone(), folder);
@@ -243,7 +243,7 @@ impl File {
             }
             return Ok(());
         }
-        self.take_setting(key, value, folder).map_err(|error| Fault::at(key, error))
+        self.take_setting(key, value, folder).map_err(|error| ConfigFault::at(key, error))
     }
 
     fn take_setting(&mut self, key: &str, value: Value, folder: &Path) -> Result<()> {
@@ -260,14 +260,14 @@ impl File {
 }
 
 /// A mistake in the file, with the keys that lead to it.
-struct Fault {
+struct ConfigFault {
     path: Vec<String>,
     error: Error,
 }
 
-impl Fault {
+impl ConfigFault {
     fn at(key: &str, error: Error) -> Self {
-        Fault { path: vec![key.to_owned()], error }
+        ConfigFault { path: vec![key.to_owned()], error }
     }
 
     /// The same mistake, within a table of this name.
@@ -314,8 +314,8 @@ fn paths(key: &str, value: Value, folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// A table `[graphs.NAME]`.
-fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, Fault> {
-    let of_graph = |error: Error| Fault { path: Vec::new(), error };
+fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, ConfigFault> {
+    let of_graph = |error: Error| ConfigFault { path: Vec::new(), error };
     check_graph_name(name).map_err(of_graph)?;
     let Value::Table(table) = value else {
         return Err(of_graph(Error::invalid(format!("a graph is a table: [graphs.{name}]"))));
@@ -334,7 +334,7 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, Fa
     };
     for (key, value) in table {
         let taken = graph.take(&key, value, folder);
-        taken.map_err(|error| Fault::at(&key, error.context(format!("graphs.{}", graph.name))))?;
+        taken.map_err(|error| ConfigFault::at(&key, error.context(format!("graphs.{}", graph.name))))?;
     }
     Ok(graph)
 }

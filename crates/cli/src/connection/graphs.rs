@@ -161,7 +161,7 @@ fn mapping(map: &Path) -> Result<Mapping> {
 
 /// Upserts files into a graph that need not be empty.
 pub fn upsert(database: &Database, files: &[PathBuf], options: &LoadOptions, keys: UpsertKeys) -> Result<LoadReport> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = database.upsert(files, options, keys, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
@@ -169,7 +169,7 @@ pub fn upsert(database: &Database, files: &[PathBuf], options: &LoadOptions, key
 
 /// Loads files into a sink of the caller.
 pub fn load_into(sink: &mut dyn LoadSink, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = mangrove_load::load(files, options, sink, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
@@ -177,7 +177,7 @@ pub fn load_into(sink: &mut dyn LoadSink, files: &[PathBuf], options: &LoadOptio
 
 /// Runs a load without writing.
 pub fn dry_run(files: &[PathBuf], options: &LoadOptions) -> Result<DryRun> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = mangrove::dry_run(files, options, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
@@ -185,7 +185,7 @@ pub fn dry_run(files: &[PathBuf], options: &LoadOptions) -> Result<DryRun> {
 
 /// Loads files into an empty graph.
 pub fn load(database: &Database, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = database.load(files, options, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
@@ -202,13 +202,13 @@ pub fn load_summary(report: &LoadReport) -> String {
     format!("{elements} {what} in {:.3} s{rate}", report.seconds)
 }
 
-struct Bar(ProgressBar);
+struct LoadBar(ProgressBar);
 
-impl Bar {
+impl LoadBar {
     fn new() -> Self {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed} (ends in {eta})")
             .expect("the template is a constant that a test renders");
-        Bar(ProgressBar::new(0).with_style(style))
+        LoadBar(ProgressBar::new(0).with_style(style))
     }
 
     fn show(&mut self, progress: LoadProgress<'_>) {
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_bar_has_a_valid_template() {
-        Bar::new().show(LoadProgress { bytes_read: 1, bytes_total: 2, rows: 3, file: Path::new("a.csv") });
+        LoadBar::new().show(LoadProgress { bytes_read: 1, bytes_total: 2, rows: 3, file: Path::new("a.csv") });
     }
 
     #[test]

@@ -57,9 +57,9 @@ fn refresh(path: &Path, file: &mut File) -> io::Result<()> {
 
 /// The writer of one entry.
 #[derive(Debug)]
-pub struct Entry<'a>(&'a AuditLog);
+pub struct AuditEntry<'a>(&'a AuditLog);
 
-impl Write for Entry<'_> {
+impl Write for AuditEntry<'_> {
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
         let mut file = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         // One write an entry, because the formatter passes whole lines.
@@ -76,10 +76,10 @@ impl Write for Entry<'_> {
 }
 
 impl<'a> MakeWriter<'a> for AuditLog {
-    type Writer = Entry<'a>;
+    type Writer = AuditEntry<'a>;
 
-    fn make_writer(&'a self) -> Entry<'a> {
-        Entry(self)
+    fn make_writer(&'a self) -> AuditEntry<'a> {
+        AuditEntry(self)
     }
 }
 

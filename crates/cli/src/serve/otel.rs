@@ -66,7 +66,7 @@ where
     }
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(Client::new()?)
+        .with_http_client(ExporterClient::new()?)
         .with_protocol(Protocol::HttpBinary)
         .build()
         .map_err(|e| Error::invalid(format!("the collector of traces that the environment names: {e}")))?;
@@ -120,23 +120,23 @@ fn resource() -> Resource {
 /// The HTTP client of the exporter. It runs on the thread of the batches, because the runtime of the server may have
 /// ended.
 #[derive(Debug)]
-struct Client {
+struct ExporterClient {
     http: HyperClient,
     runtime: Runtime,
 }
 
-impl Client {
+impl ExporterClient {
     fn new() -> Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|e| Error::new(ErrorKind::Io, format!("traces cannot be sent: {e}")))?;
-        Ok(Client { http: HyperClient::with_default_connector(DELIVERY_TIMEOUT, None), runtime })
+        Ok(ExporterClient { http: HyperClient::with_default_connector(DELIVERY_TIMEOUT, None), runtime })
     }
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for ExporterClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         self.runtime.block_on(self.http.send_bytes(request))
     }

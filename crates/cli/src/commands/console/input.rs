@@ -5,15 +5,15 @@ use std::io::Write;
 use mangrove_gremlin::is_unfinished;
 
 use super::command;
-use super::session::{Session, Then};
+use super::session::{AfterInput, Session};
 use crate::Failure;
 
 /// Runs an input. One that begins with a colon is a command; anything else is Gremlin.
-pub fn run(session: &mut Session, input: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+pub fn run(session: &mut Session, input: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     session.begin_input()?;
     match input.trim_start().strip_prefix(':') {
         Some(command) => command::run(session, command.trim(), out),
-        None => session.gremlin(input, out).map(|()| Then::Go),
+        None => session.gremlin(input, out).map(|()| AfterInput::Go),
     }
 }
 

@@ -28,7 +28,7 @@ use self::editor::LineEditor;
 use self::history::History;
 use self::input::wants_more;
 use self::interrupt::Interrupts;
-use self::session::{Session, Then};
+use self::session::{AfterInput, Session};
 use crate::Failure;
 use crate::args::ConsoleArgs;
 use crate::connection::{Connection, Unnamed};
@@ -62,8 +62,8 @@ fn follow(mut session: Session, input: &mut dyn BufRead) -> Result<(), Failure> 
             gone => gone,
         };
         match input::run(&mut session, text.trim_end(), &mut out).map_err(placed)? {
-            Then::Go => out.flush()?,
-            Then::Quit => break,
+            AfterInput::Go => out.flush()?,
+            AfterInput::Quit => break,
         }
         text.clear();
         if length == 0 {
@@ -90,7 +90,7 @@ fn converse(mut session: Session, args: &ConsoleArgs) -> Result<(), Failure> {
             Ok(input) if input.trim().is_empty() => {}
             Ok(input) => {
                 editor.remember(&history, &input);
-                if say(&interrupts, &mut session, &input)? == Then::Quit && may_leave(&session, &mut warned) {
+                if say(&interrupts, &mut session, &input)? == AfterInput::Quit && may_leave(&session, &mut warned) {
                     break;
                 }
                 continue;
@@ -114,7 +114,7 @@ fn converse(mut session: Session, args: &ConsoleArgs) -> Result<(), Failure> {
 }
 
 /// Runs an input that Ctrl-C may stop. Prints an error and continues.
-fn say(interrupts: &Interrupts, session: &mut Session, input: &str) -> Result<Then, Failure> {
+fn say(interrupts: &Interrupts, session: &mut Session, input: &str) -> Result<AfterInput, Failure> {
     let stop = session.stopper();
     match interrupts.during(stop, || input::run(session, input, &mut io::stdout())) {
         Ok(then) => return Ok(then),
@@ -124,7 +124,7 @@ fn say(interrupts: &Interrupts, session: &mut Session, input: &str) -> Result<Th
     for words in session.recover() {
         eprintln!("{words}");
     }
-    Ok(Then::Go)
+    Ok(AfterInput::Go)
 }
 
 /// Returns true if the console may end. With an open transaction it warns first, and ends at the second request.

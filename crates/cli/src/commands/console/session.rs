@@ -12,7 +12,7 @@ use mangrove_gremlin::{ParseOptions, Statement, TransactionCommand};
 use uuid::Uuid;
 
 use super::interrupt::Stop;
-use super::words::Words;
+use super::words::CompletionWords;
 use crate::args::ConsoleArgs;
 use crate::clock::Stopwatch;
 use crate::commands::manage;
@@ -26,7 +26,7 @@ const LIMIT_DEFAULT: usize = 100;
 
 /// What happens after an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum AfterInput {
     /// Read the next input.
     Go,
     /// End the session.
@@ -89,7 +89,7 @@ impl Session {
         let mut statements = mangrove_gremlin::parse(text, &options)?;
         let stopwatch = Stopwatch::start();
         let Session { connection, variables, source, format, limit, timeout, .. } = self;
-        let printer = Printer { format: *format, limit: *limit, is_timed: self.is_terminal, stopwatch };
+        let printer = ResultPrinter { format: *format, limit: *limit, is_timed: self.is_terminal, stopwatch };
         let none = Parameters::new();
         let like = Ask {
             timeout: *timeout,
@@ -162,8 +162,12 @@ impl Session {
     /// Runs a script and prints all of its results.
     pub fn show(&mut self, script: &str, out: &mut dyn Write) -> Result<(), Failure> {
         let ask = Ask { source: Some(&self.source), timeout: self.timeout, ..Ask::new(script, &self.variables.values) };
-        let printer =
-            Printer { format: self.format, limit: None, is_timed: self.is_terminal, stopwatch: Stopwatch::start() };
+        let printer = ResultPrinter {
+            format: self.format,
+            limit: None,
+            is_timed: self.is_terminal,
+            stopwatch: Stopwatch::start(),
+        };
         printer.print(self.connection.ask(&ask)?, out)
     }
 
@@ -228,9 +232,9 @@ impl Session {
     }
 
     /// Names of the graph for completion; none if they cannot be read now.
-    pub fn words(&mut self) -> Words {
+    pub fn words(&mut self) -> CompletionWords {
         if self.connection.is_lost() {
-            return Words::default();
+            return CompletionWords::default();
         }
         if self.known.is_none() {
             let sources = self.connection.sources(&self.source.clone()).unwrap_or_default();
@@ -244,7 +248,7 @@ impl Session {
         };
         let (sources, services) = self.known.clone().unwrap_or_default();
         let variables = self.variables.values.keys().map(ToString::to_string).collect();
-        Words { labels: list("labels"), keys: list("keys"), sources, services, variables }
+        CompletionWords { labels: list("labels"), keys: list("keys"), sources, services, variables }
     }
 
     /// Changes what `g` stands for.
@@ -269,14 +273,14 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// The printer of the results of one input.
-struct Printer {
+struct ResultPrinter {
     format: ResultFormat,
     limit: Option<usize>,
     is_timed: bool,
     stopwatch: Stopwatch,
 }
 
-impl Printer {
+impl ResultPrinter {
     fn print(&self, mut results: Results<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         let shown = self.limit.unwrap_or(usize::MAX);
         let printed = output::print(&mut results.by_ref().take(shown), self.format, out)?;

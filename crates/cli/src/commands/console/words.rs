@@ -2,7 +2,7 @@
 
 /// Names that are not words of the language.
 #[derive(Clone, Debug, Default)]
-pub struct Words {
+pub struct CompletionWords {
     /// Labels of vertices and edges.
     pub labels: Vec<String>,
     /// Property keys.

@@ -13,7 +13,7 @@ use mangrove_graph::TabletId;
 use mangrove_load::{EdgeBatch, EdgeIdentity, LoadSink, Upserted, VertexBatch, VertexIdentity};
 
 use crate::client::{Ask, Client};
-use crate::commands::manage::{Call, field};
+use crate::commands::manage::{ServiceCall, field};
 
 /// Bytes of a request, about. Several rows fit, and the smallest limit of servers is larger.
 const REQUEST_BYTES: usize = 1 << 20;
@@ -35,7 +35,8 @@ impl<'c> ServerSink<'c> {
 
     /// Calls a service, which answers with one row.
     fn call(&mut self, service: &str, arguments: RowArguments) -> Result<Value> {
-        let call = arguments.into_iter().fold(Call::new(service), |call, (name, value)| call.with(name, Some(value)));
+        let call =
+            arguments.into_iter().fold(ServiceCall::new(service), |call, (name, value)| call.with(name, Some(value)));
         let (script, parameters) = call.script();
         // 0 stands for the longest time that the server allows.
         let ask = Ask { timeout: Some(Duration::ZERO), ..Ask::new(script, parameters) };
