@@ -11,11 +11,11 @@ use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
 use mangrove_txn::BulkLoad;
 use smol_str::SmolStr;
 
-use crate::state::Inner;
+use crate::state::DatabaseState;
 
 /// Loads files into the empty graph.
 pub(crate) fn load(
-    inner: &Inner,
+    inner: &DatabaseState,
     files: &[PathBuf],
     options: &LoadOptions,
     progress: &mut dyn FnMut(LoadProgress<'_>),

@@ -17,7 +17,7 @@ use mangrove_txn::{TransactionCounters, TransactionManager, TransactionOptions};
 
 use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
-use crate::home::{Directory, Home};
+use crate::home::{Home, OpenDirectory};
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::prepared::{PlanCacheReport, Prepared};
 use crate::query::stream::ResultStream;
@@ -90,7 +90,7 @@ impl Database {
         if location == "memory:" {
             return Ok(Self::with_options(options));
         }
-        let home = Directory::open(directory_of(location)?, options, progress)?;
+        let home = OpenDirectory::open(directory_of(location)?, options, progress)?;
         Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
     }
 

@@ -10,7 +10,7 @@ use mangrove_durable::recovery::RecoverySummary;
 use mangrove_graph::{Error, Result};
 use uuid::Uuid;
 
-use crate::home::{Directory, Home};
+use crate::home::{Home, OpenDirectory};
 use crate::options::DatabaseOptions;
 use crate::state::Database;
 
@@ -51,12 +51,12 @@ impl Database {
     /// on demand ([`SimDisk`](crate::SimDisk)).
     #[doc(hidden)]
     pub fn open_on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
-        let home = Directory::on(disk, options)?;
+        let home = OpenDirectory::on(disk, options)?;
         Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
     }
 
     /// The directory that commits are written to, if there is one.
-    fn home(&self) -> Option<&Directory> {
+    fn home(&self) -> Option<&OpenDirectory> {
         match &self.inner.home {
             Home::Directory(directory) => Some(directory),
             Home::Memory | Home::ReadOnly { .. } => None,

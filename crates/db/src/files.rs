@@ -88,24 +88,24 @@ impl FileAccess {
     }
 
     /// A new partial file beside the given path, under a unique name.
-    fn partial(&self, path: &Path) -> Result<Partial> {
+    fn partial(&self, path: &Path) -> Result<PartialFile> {
         let number = self.partial.fetch_add(1, Ordering::Relaxed);
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}-{number}.partial", std::process::id()));
         let name = PathBuf::from(name);
         // An existing file or link is not touched.
         let file = OpenOptions::new().write(true).create_new(true).open(&name)?;
-        Ok(Partial { name, file: Some(file) })
+        Ok(PartialFile { name, file: Some(file) })
     }
 }
 
 /// A partial file. Dropping it removes it.
-struct Partial {
+struct PartialFile {
     name: PathBuf,
     file: Option<File>,
 }
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if self.file.take().is_some() {
             // Best effort: the name of a file that stays says that it is partial.
@@ -114,7 +114,7 @@ impl Drop for Partial {
     }
 }
 
-impl Partial {
+impl PartialFile {
     /// Makes the file durable under its final name.
     fn finish(mut self, path: &Path) -> Result<()> {
         if let Some(file) = &self.file {

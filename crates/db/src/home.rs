@@ -32,20 +32,20 @@ pub(crate) enum Home {
     /// In memory only.
     Memory,
     /// In a directory that commits are written to.
-    Directory(Directory),
+    Directory(OpenDirectory),
     /// In a directory that is read and not changed.
     ReadOnly { recovery: RecoverySummary, _lock: DirectoryLock },
 }
 
 /// An open directory. Fields are dropped in this order: the lock last.
-pub(crate) struct Directory {
+pub(crate) struct OpenDirectory {
     pub durable: Durable,
     pub directory: PathBuf,
     /// `None` on a disk of the caller.
     _lock: Option<DirectoryLock>,
 }
 
-impl Directory {
+impl OpenDirectory {
     /// Opens or creates the database in a directory.
     pub(crate) fn open(
         directory: &Path,
@@ -54,14 +54,14 @@ impl Directory {
     ) -> Result<Self> {
         let (disk, lock) = enter(directory, options.durability.create)?;
         let durable = Durable::open(Arc::new(disk), &durable_options(options), progress)?;
-        Ok(Directory { durable, directory: directory.to_owned(), _lock: Some(lock) })
+        Ok(OpenDirectory { durable, directory: directory.to_owned(), _lock: Some(lock) })
     }
 
     /// Opens or creates the database on a disk that the caller keeps other processes away from.
     pub(crate) fn on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
         let directory = disk.describe("").into();
         let durable = Durable::open(disk, &durable_options(options), &|_| {})?;
-        Ok(Directory { durable, directory, _lock: None })
+        Ok(OpenDirectory { durable, directory, _lock: None })
     }
 
     pub(crate) fn manager(&self) -> &TransactionManager {

@@ -16,7 +16,7 @@ use crate::bulk::{LoadOptions, LoadReport};
 use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
 use crate::query::execution::Execution;
-use crate::query::prepared::{Prepared, Question};
+use crate::query::prepared::{AnswerKind, Prepared};
 use crate::query::settings::RunSettings;
 use crate::query::shared;
 use crate::query::stream::ResultStream;
@@ -94,7 +94,7 @@ impl Transaction {
 
     /// Runs a request that may write, and keeps DB-7 for it.
     pub(crate) fn whole<T>(&self, request: impl FnOnce() -> Result<T>) -> Result<T> {
-        let running = Running { transaction: &self.transaction, mark: self.write_mark() };
+        let running = RunningRequest { transaction: &self.transaction, mark: self.write_mark() };
         request().inspect_err(|error| {
             self.fail_since(running.mark, error);
         })
@@ -118,7 +118,7 @@ impl Transaction {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<ResultStream> {
-        if prepared.is_mutating() || !matches!(prepared.question(), Question::Results) {
+        if prepared.is_mutating() || !matches!(prepared.answer(), AnswerKind::Results) {
             return self.run_kept(prepared, parameters, options).map(ResultStream::finished);
         }
         Ok(ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize))
@@ -227,10 +227,10 @@ impl Transaction {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<Option<String>> {
-        match prepared.question() {
-            Question::Results => Ok(None),
-            Question::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
-            Question::Profile => {
+        match prepared.answer() {
+            AnswerKind::Results => Ok(None),
+            AnswerKind::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
+            AnswerKind::Profile => {
                 // It writes what it measures.
                 self.whole(|| {
                     let execution = self.execution(prepared, parameters, options, true)?;
@@ -366,12 +366,12 @@ impl Transaction {
 }
 
 /// A request that may write, while it runs.
-struct Running<'a> {
+struct RunningRequest<'a> {
     transaction: &'a mangrove_txn::Transaction,
     mark: usize,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // DB-7.

@@ -7,7 +7,7 @@
 //!   index makes the latter fast; without one, every batch scans the label. If several vertices have these values, the
 //!   row is refused.
 //! - An edge is found by its id; or by its ends, its label and its values under the properties of a key; or by its ends
-//!   and its label alone. In the last case, the properties of parallel edges distinguish them ([`edges::Parallel`]).
+//!   and its label alone. In the last case, the properties of parallel edges distinguish them ([`edges::ParallelEdges`]).
 //!
 //! Values of a row replace the element's values under the same keys. Other keys, and the labels, stay. Only values that
 //! differ are written. So if a load is run again, after it was stopped or completed, the elements that it has already
@@ -134,7 +134,7 @@ fn upsert_vertices(
     let labels = catalog.intern_label_text(label);
     let found = find_vertices(transaction, batch, identity)?;
     let keys: Vec<KeyId> = batch.columns.iter().map(|column| catalog.intern_key(&column.key)).collect();
-    let present = Present::of_vertices(transaction, &found)?;
+    let present = CurrentProperties::of_vertices(transaction, &found)?;
     let mut outcomes = Vec::with_capacity(batch.len);
     for (row, found) in found.iter().enumerate() {
         outcomes.push(match found.as_slice() {
@@ -305,9 +305,9 @@ fn index_of(view: &dyn GraphView, label: &str, key: KeyId) -> Option<mangrove_gr
 
 /// The current properties of the elements that rows mean, by row and key.
 #[derive(Default)]
-struct Present(HashMap<(usize, KeyId), Vec<PropertyRow>>);
+struct CurrentProperties(HashMap<(usize, KeyId), Vec<PropertyRow>>);
 
-impl Present {
+impl CurrentProperties {
     /// Reads the properties of vertices, for the rows that mean exactly one.
     fn of_vertices(transaction: &Transaction, found: &[Vec<VertexId>]) -> Result<Self> {
         let one = |(row, found): (usize, &Vec<VertexId>)| (found.len() == 1).then(|| (row, found[0]));
@@ -327,7 +327,7 @@ impl Present {
     }
 
     fn of(rows: &[usize], properties: Vec<PropertyRow>) -> Self {
-        let mut present = Present::default();
+        let mut present = CurrentProperties::default();
         for property in properties {
             let row = rows[property.row as usize];
             present.0.entry((row, property.key)).or_default().push(property);

@@ -7,22 +7,22 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{Detail, ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
-use super::instance::{Instance, Planned};
+use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
 use crate::options::Materialize;
 
 /// A running query.
 pub(crate) struct Execution {
-    planned: Arc<Planned>,
+    planned: Arc<PlannedQuery>,
     /// `None` when the query is complete.
-    instance: Option<Box<Instance>>,
+    instance: Option<Box<PlanInstance>>,
     /// True if results are kept until the query is over, so that the query is charged for them.
     keeps_results: bool,
 }
 
 /// The memory of a query that has ended, to be freed: values in operators, in queues and in side effects.
-pub(crate) struct Remains {
-    _instance: Option<Box<Instance>>,
+pub(crate) struct QueryRemains {
+    _instance: Option<Box<PlanInstance>>,
     _values: Option<OwnValues>,
     _leftovers: Option<Leftovers>,
     are_large: bool,
@@ -40,7 +40,7 @@ fn own_values(context: ExecutionContext) -> OwnValues {
 /// About the number of bytes of values that are freed in the time that another thread takes to wake up.
 const LARGE_BYTES: u64 = 256 << 10;
 
-impl Remains {
+impl QueryRemains {
     /// Returns true if another thread should free them, because that takes long.
     pub fn are_large(&self) -> bool {
         self.are_large
@@ -48,7 +48,7 @@ impl Remains {
 }
 
 /// The outcome of a turn.
-pub(crate) enum Turn {
+pub(crate) enum TurnOutcome {
     /// Some results, each with how many times it occurs.
     Results(Vec<(Value, u64)>),
     /// The turn is over, the query is not.
@@ -59,7 +59,7 @@ pub(crate) enum Turn {
 
 impl Execution {
     /// Starts a plan.
-    pub fn start(planned: Arc<Planned>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
+    pub fn start(planned: Arc<PlannedQuery>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
         let instance = if timed { planned.measured(settings)? } else { planned.instance(settings)? };
         Ok(Execution { planned, instance: Some(instance), keeps_results: false })
     }
@@ -71,15 +71,15 @@ impl Execution {
 
     /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
     /// and must get no further turn.
-    pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<Turn> {
-        let Some(instance) = &mut self.instance else { return Ok(Turn::Complete) };
+    pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
+        let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);
         match progress.map_err(|error| self.planned.placed(error, &instance.runtime))? {
             Progress::Complete => {
                 self.complete();
-                Ok(Turn::Complete)
+                Ok(TurnOutcome::Complete)
             }
-            Progress::Yielded => Ok(Turn::Yielded),
+            Progress::Yielded => Ok(TurnOutcome::Yielded),
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
                 Some(rows) => {
@@ -87,9 +87,9 @@ impl Execution {
                     if self.keeps_results {
                         instance.runtime.control().charge(bytes(&results))?;
                     }
-                    Ok(Turn::Results(results))
+                    Ok(TurnOutcome::Results(results))
                 }
-                None => Ok(Turn::Yielded),
+                None => Ok(TurnOutcome::Yielded),
             },
         }
     }
@@ -101,13 +101,13 @@ impl Execution {
 
     /// Ends the query at once. It releases its transaction and everything that is shared. Dropping the returned remains
     /// may take long.
-    pub fn end(mut self) -> Remains {
+    pub fn end(mut self) -> QueryRemains {
         let mut instance = self.instance.take();
         let control = instance.as_ref().map(|instance| instance.runtime.control());
         let are_large = control.is_some_and(|control| control.memory() >= LARGE_BYTES || control.has_leftovers());
         let leftovers = control.map(QueryControl::take_leftovers);
         let values = instance.as_mut().and_then(|instance| instance.runtime.take_context()).map(own_values);
-        Remains { _instance: instance, _values: values, _leftovers: leftovers, are_large }
+        QueryRemains { _instance: instance, _values: values, _leftovers: leftovers, are_large }
     }
 
     fn complete(&mut self) {
@@ -135,9 +135,9 @@ impl Execution {
                 return Ok(false);
             }
             match self.turn((until - so_far) as usize, materialize)? {
-                Turn::Results(batch) => accept(batch)?,
-                Turn::Yielded => {}
-                Turn::Complete => return Ok(true),
+                TurnOutcome::Results(batch) => accept(batch)?,
+                TurnOutcome::Yielded => {}
+                TurnOutcome::Complete => return Ok(true),
             }
         }
     }

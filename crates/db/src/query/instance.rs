@@ -34,7 +34,7 @@ const KEPT_PARAMETERS_MAX: usize = 64;
 pub(crate) struct DatabaseIdentity(Arc<()>);
 
 /// A physical plan, the database and the indexes that it is for, and its idle instances.
-pub(crate) struct Planned {
+pub(crate) struct PlannedQuery {
     /// The database whose labels, keys and indexes the plan names. The reference is weak, because that database may
     /// keep the plan. It still prevents another database from getting the same address.
     database: Weak<()>,
@@ -43,13 +43,13 @@ pub(crate) struct Planned {
     requirements: Arc<Requirements>,
     // Boxed, because instances are large and are moved.
     #[expect(clippy::vec_box, reason = "instances are moved, and large")]
-    idle: Mutex<Vec<Box<Instance>>>,
+    idle: Mutex<Vec<Box<PlanInstance>>>,
 }
 
-impl Planned {
+impl PlannedQuery {
     pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, plan: PhysicalPlan) -> Self {
         let requirements = Arc::new(plan.requirements.clone());
-        Planned { database: Arc::downgrade(&database.0), indexes, plan, requirements, idle: Mutex::default() }
+        PlannedQuery { database: Arc::downgrade(&database.0), indexes, plan, requirements, idle: Mutex::default() }
     }
 
     /// Returns true if the plan was made for this database with these indexes.
@@ -58,22 +58,22 @@ impl Planned {
     }
 
     /// An instance that has begun a run: an idle one, or else a new one.
-    pub fn instance(&self, settings: &RunSettings<'_>) -> Result<Box<Instance>> {
+    pub fn instance(&self, settings: &RunSettings<'_>) -> Result<Box<PlanInstance>> {
         let idle = self.idle.lock().pop();
         let mut instance = match idle {
             Some(mut instance) => {
                 instance.runtime.control_mut().renew(settings.limits, settings.clock, settings.cancel);
                 instance
             }
-            None => Box::new(Instance::new(&self.plan, settings, false)?),
+            None => Box::new(PlanInstance::new(&self.plan, settings, false)?),
         };
         instance.begin(&self.plan, &self.requirements, settings)?;
         Ok(instance)
     }
 
     /// A new instance that has begun a run, measures its operators, and has their descriptions.
-    pub fn measured(&self, settings: &RunSettings<'_>) -> Result<Box<Instance>> {
-        let mut instance = Box::new(Instance::new(&self.plan, settings, true)?);
+    pub fn measured(&self, settings: &RunSettings<'_>) -> Result<Box<PlanInstance>> {
+        let mut instance = Box::new(PlanInstance::new(&self.plan, settings, true)?);
         instance.runtime.measure_time();
         instance.begin(&self.plan, &self.requirements, settings)?;
         Ok(instance)
@@ -97,7 +97,7 @@ impl Planned {
     }
 
     /// Takes back the instance of a query that is complete.
-    pub fn complete(&self, mut instance: Box<Instance>) {
+    pub fn complete(&self, mut instance: Box<PlanInstance>) {
         // The parts of the run are released before the lock is taken, because that may end the transaction.
         if !instance.recycle() {
             return;
@@ -115,7 +115,7 @@ fn lifted(runtime: &NodeRuntime<Rows>) -> Arc<[Value]> {
 }
 
 /// An instance of a plan on one node.
-pub(crate) struct Instance {
+pub(crate) struct PlanInstance {
     pub runtime: NodeRuntime<Rows>,
     /// The number and the description of every operator, if the instance is measured.
     pub descriptions: Vec<(usize, String)>,
@@ -123,13 +123,13 @@ pub(crate) struct Instance {
     parameters: Vec<(SmolStr, Value)>,
 }
 
-impl Instance {
+impl PlanInstance {
     fn new(plan: &PhysicalPlan, settings: &RunSettings<'_>, described: bool) -> Result<Self> {
         let built = build(plan, 1, described)?;
         let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
         let control = control.drawing_on(settings.budget);
         let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(control));
-        Ok(Instance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
+        Ok(PlanInstance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
     }
 
     fn begin(

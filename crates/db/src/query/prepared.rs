@@ -18,12 +18,12 @@ use mangrove_plan::{GraphFacts, PlanOptions, literals};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use super::instance::{DatabaseIdentity, Planned};
+use super::instance::{DatabaseIdentity, PlannedQuery};
 use crate::options::QueryOptions;
 
 /// The answer that a run of a traversal gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum AnswerKind {
     /// Its results.
     Results,
     /// Its plan.
@@ -32,23 +32,23 @@ pub(crate) enum Question {
     Profile,
 }
 
-struct Shape {
+struct PreparedShape {
     source: SmolStr,
     configuration: Configuration,
     traversal: Traversal,
     rules: Vec<&'static str>,
     options: PlanOptions,
-    question: Question,
+    answer: AnswerKind,
     calls_services: bool,
     uses_files: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
-    planned: Mutex<Option<Arc<Planned>>>,
+    planned: Mutex<Option<Arc<PlannedQuery>>>,
 }
 
 /// A parsed traversal, to be run many times with different parameters. Cloning is cheap.
 #[derive(Clone)]
 pub struct Prepared {
-    shape: Arc<Shape>,
+    shape: Arc<PreparedShape>,
     /// The literals that were taken out of the traversal before it was planned.
     lifted: Arc<[Value]>,
 }
@@ -76,13 +76,13 @@ impl Prepared {
 
     fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
         let mut bytecode = bytecode.clone();
-        let mut question = Question::Results;
+        let mut answer = AnswerKind::Results;
         if asks_for_profile(&bytecode) {
             bytecode.steps.pop();
-            question = Question::Profile;
+            answer = AnswerKind::Profile;
         }
         if terminal == Terminal::Explain {
-            question = Question::Explain;
+            answer = AnswerKind::Explain;
         }
         terminal.apply(&mut bytecode);
         let compiled = mangrove_plan::compile(&bytecode)?;
@@ -94,14 +94,23 @@ impl Prepared {
         let source = source.into();
         let (calls_services, uses_files) = (traversal.calls_services(), traversal.uses_files());
         let planned = Mutex::new(None);
-        let shape =
-            Shape { source, configuration, traversal, rules, options, question, calls_services, uses_files, planned };
+        let shape = PreparedShape {
+            source,
+            configuration,
+            traversal,
+            rules,
+            options,
+            answer,
+            calls_services,
+            uses_files,
+            planned,
+        };
         Ok(Prepared { shape: Arc::new(shape), lifted: Arc::default() })
     }
 
     /// Returns true if the traversal writes.
     pub fn is_mutating(&self) -> bool {
-        self.shape.question != Question::Explain && self.shape.traversal.is_mutating()
+        self.shape.answer != AnswerKind::Explain && self.shape.traversal.is_mutating()
     }
 
     /// Returns true if the traversal calls services (`call()`).
@@ -119,8 +128,8 @@ impl Prepared {
         &self.shape.source
     }
 
-    pub(crate) fn question(&self) -> Question {
-        self.shape.question
+    pub(crate) fn answer(&self) -> AnswerKind {
+        self.shape.answer
     }
 
     /// The literals that are no part of the plan, by number.
@@ -140,7 +149,7 @@ impl Prepared {
     }
 
     /// The plan for the graph of a database as a transaction sees it.
-    pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<Planned>> {
+    pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<PlannedQuery>> {
         let indexes = view.vertex_indexes();
         let mut cached = self.shape.planned.lock();
         if let Some(planned) = &*cached
@@ -151,7 +160,7 @@ impl Prepared {
         let facts = facts(&indexes, view.catalog());
         let plan =
             mangrove_plan::lower_with(&self.shape.traversal, &self.shape.configuration, &facts, self.shape.options)?;
-        Ok(cached.insert(Arc::new(Planned::new(database, indexes, plan))).clone())
+        Ok(cached.insert(Arc::new(PlannedQuery::new(database, indexes, plan))).clone())
     }
 
     /// The plan as text.
@@ -183,7 +192,7 @@ const CACHED_SCRIPT_BYTES_MAX: usize = 16 << 10;
 /// Prepared scripts by their text.
 #[derive(Default)]
 pub(crate) struct PlanCache {
-    plans: Mutex<Plans>,
+    plans: Mutex<CachedPlans>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -200,7 +209,7 @@ pub struct PlanCacheReport {
 }
 
 #[derive(Default)]
-struct Plans {
+struct CachedPlans {
     by_text: HashMap<Arc<str>, (Option<Bytecode>, Prepared), foldhash::fast::RandomState>,
     in_order: VecDeque<Arc<str>>,
 }

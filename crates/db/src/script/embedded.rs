@@ -21,7 +21,7 @@ use crate::transaction::Transaction;
 impl Database {
     /// Parses and plans a script of any number of statements.
     pub fn prepare_script(&self, text: &str) -> Result<Script> {
-        Script::compile(text, &mut Planner { database: self, source: None })
+        Script::compile(text, &mut EmbeddedPlanner { database: self, source: None })
     }
 
     /// Runs a script in a transaction of its own, and commits. If the script is a single traversal that only reads, it
@@ -52,12 +52,12 @@ impl Transaction {
 }
 
 /// Plans traversals for this process. All of a script must name the same source.
-struct Planner<'d> {
+struct EmbeddedPlanner<'d> {
     database: &'d Database,
     source: Option<SmolStr>,
 }
 
-impl ScriptPlanner for Planner<'_> {
+impl ScriptPlanner for EmbeddedPlanner<'_> {
     type Query = Prepared;
     type Failure = Error;
 

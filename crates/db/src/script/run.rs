@@ -8,7 +8,7 @@ use mangrove_gremlin::script::{VARIABLE_SIZE_MAX, results_of};
 use mangrove_gremlin::{Parameters, TransactionCommand};
 use smol_str::SmolStr;
 
-use super::compile::{Action, PlannedStatement, Script};
+use super::compile::{PlannedStatement, Script, StatementAction};
 use super::failure::ScriptFailure;
 use crate::query::execution;
 use crate::retry::Retries;
@@ -96,7 +96,7 @@ impl<Q> Script<Q> {
     /// Runs every statement in the host's open transaction. The results of the last one go to the client.
     pub fn run<H: ScriptHost<Query = Q>>(&self, host: &mut H) -> Result<(), H::Failure> {
         let held = host.memory_budget().account(Purpose::Variables);
-        let mut variables = Variables { values: None, held };
+        let mut variables = ScriptVariables { values: None, held };
         let Some((last, earlier)) = self.statements.split_last() else { return Ok(()) };
         for statement in earlier {
             let outcome = statement.run(host, &mut variables, false);
@@ -142,25 +142,25 @@ impl<Q> PlannedStatement<Q> {
     fn run<H: ScriptHost<Query = Q>>(
         &self,
         host: &mut H,
-        variables: &mut Variables,
+        variables: &mut ScriptVariables,
         is_last: bool,
     ) -> Result<(), H::Failure> {
         let value = match &self.action {
-            Action::Query(query, terminal) => match self.variable {
+            StatementAction::Query(query, terminal) => match self.variable {
                 None => {
                     let output = if is_last { ScriptOutput::Client } else { ScriptOutput::Nowhere };
                     return host.run(query, variables.values.as_ref(), output);
                 }
                 Some(_) => {
-                    let Variables { values, held } = variables;
+                    let ScriptVariables { values, held } = variables;
                     let mut kept = KeptResults { results: Vec::new(), held };
                     host.run(query, values.as_ref(), ScriptOutput::Variable(&mut kept))?;
                     terminal.value(kept.results)?
                 }
             },
-            Action::Transaction(source, command) => return host.command(source, *command),
-            Action::Value(value) => value.clone(),
-            Action::Variable(name) => {
+            StatementAction::Transaction(source, command) => return host.command(source, *command),
+            StatementAction::Value(value) => value.clone(),
+            StatementAction::Variable(name) => {
                 let values = variables.values.as_ref().unwrap_or_else(|| host.parameters());
                 let missing = || H::Failure::invalid(format!("the variable `{name}` has no value"));
                 values.get(name).ok_or_else(missing)?.clone()
@@ -174,7 +174,7 @@ impl<Q> PlannedStatement<Q> {
 }
 
 /// The variables of a script that runs.
-struct Variables {
+struct ScriptVariables {
     /// The parameters of the script and the variables, which hide parameters of the same name; `None` while no variable
     /// has a value.
     values: Option<Parameters>,

@@ -40,10 +40,10 @@ pub(super) fn list(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>>
 }
 
 /// A test for the index that the arguments of a call mean.
-type Wanted = Box<dyn Fn(&IndexDescription) -> bool>;
+type IndexTest = Box<dyn Fn(&IndexDescription) -> bool>;
 
 /// The test for the index that the arguments mean: by its number, or by its label, keys and kind.
-fn wanted(arguments: &Arguments<'_>) -> Result<Wanted> {
+fn wanted(arguments: &Arguments<'_>) -> Result<IndexTest> {
     if let Some(id) = arguments.get("id") {
         let number = mangrove_graph::numeric::integer(id).and_then(|n| u32::try_from(n).ok());
         let id = IndexId(number.ok_or_else(|| arguments.misfit("id", "the number of an index", id))?);

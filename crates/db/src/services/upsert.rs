@@ -24,7 +24,7 @@ pub(super) fn find(database: &Database, arguments: &Arguments<'_>) -> Result<Vec
 }
 
 /// One row with two lists, ids and outcomes, in the order of the rows of the batch.
-fn shown(outcomes: Vec<remote::Outcome>) -> Value {
+fn shown(outcomes: Vec<remote::RowOutcome>) -> Value {
     let word = |outcome: &Upserted<()>| match outcome {
         Upserted::Created(()) => "created".into(),
         Upserted::Updated(()) => "updated".into(),

@@ -12,10 +12,10 @@ use super::{UpsertSink, upsert_vertices};
 use crate::state::Database;
 
 /// The outcome of a row, with the user id of its element; null if the row was refused.
-pub(crate) type Outcome = (Value, Upserted<()>);
+pub(crate) type RowOutcome = (Value, Upserted<()>);
 
 /// Writes vertices as one transaction. Returns the outcome of every row.
-pub(crate) fn vertices(database: &Database, rows: &VertexRows) -> Result<Vec<Outcome>> {
+pub(crate) fn vertices(database: &Database, rows: &VertexRows) -> Result<Vec<RowOutcome>> {
     UpsertSink::new(database).commit(|transaction| {
         let outcomes = upsert_vertices(transaction, &rows.label, &rows.batch, &rows.identity)?;
         named(outcomes, |vertices, ids| transaction.vertex_user_ids(vertices, ids))
@@ -24,7 +24,7 @@ pub(crate) fn vertices(database: &Database, rows: &VertexRows) -> Result<Vec<Out
 
 /// Writes edges as one transaction. Returns the outcome of every row. A row is refused if one of its ends does not
 /// exist.
-pub(crate) fn edges(database: &Database, rows: &EdgeRows) -> Result<Vec<Outcome>> {
+pub(crate) fn edges(database: &Database, rows: &EdgeRows) -> Result<Vec<RowOutcome>> {
     UpsertSink::new(database).commit(|transaction| {
         let sources: Vec<UserId> = rows.ends.iter().map(|(source, _)| source.clone()).collect();
         let targets: Vec<UserId> = rows.ends.iter().map(|(_, target)| target.clone()).collect();
@@ -53,7 +53,7 @@ pub(crate) fn find(database: &Database, identity: &VertexIdentity, id: &UserId) 
     Ok(ids.pop().unwrap_or(Value::Null))
 }
 
-fn gone(end: &str, id: &UserId) -> Outcome {
+fn gone(end: &str, id: &UserId) -> RowOutcome {
     (Value::Null, Upserted::Refused(format!("the {end} vertex {id} is not in the graph, or was deleted meanwhile")))
 }
 
@@ -64,7 +64,7 @@ fn write(
     whole: &[usize],
     from: &[Option<VertexId>],
     to: &[Option<VertexId>],
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<RowOutcome>> {
     let ends = whole.iter().filter_map(|row| Some((from[*row]?, to[*row]?))).collect();
     let columns = match whole.len() == rows.ends.len() {
         true => columns_of(&rows.columns, &(0..whole.len())),
@@ -87,7 +87,7 @@ fn chosen(column: &PropertyColumn, rows: &[usize]) -> PropertyColumn {
 fn named<T: Copy>(
     outcomes: Vec<Upserted<T>>,
     ids_of: impl FnOnce(&[T], &mut Vec<Value>) -> Result<()>,
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<RowOutcome>> {
     let element = |outcome: &Upserted<T>| match outcome {
         Upserted::Created(element) | Upserted::Updated(element) | Upserted::Unchanged(element) => Some(*element),
         Upserted::Refused(_) => None,

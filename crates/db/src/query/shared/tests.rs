@@ -46,7 +46,7 @@ fn run_query(
     database: &Database,
     script: &str,
     options: QueryOptions,
-    accept: &mut dyn FnMut(Batch) -> Result<()>,
+    accept: &mut dyn FnMut(ResultBatch) -> Result<()>,
 ) -> Result<()> {
     let options = QueryOptions { inline_messages: 0, ..options };
     database.run_shared(&database.prepare(script)?, &Parameters::new(), &options, accept)
