@@ -22,10 +22,10 @@ use mangrove_graph::{Error, ErrorKind, Result, UserId, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value as Json};
 
+use super::edges::{DocumentEdge, load_by_ids};
 use crate::input::{Bounded, ElementLength, Input, too_long};
 use crate::parallel::in_order;
-use crate::plan::key_text;
-use crate::sink::{Cardinality, EdgeIdentity, MultiPropertyRow, ValueWithMeta};
+use crate::sink::{Cardinality, MultiPropertyRow, ValueWithMeta};
 use crate::state::{BatchFile, EdgeBatches, LoadContext, Pass, RowOrigin, VertexBatches, VertexTable};
 use crate::values::{damaged, read_plain_value, read_value};
 
@@ -65,14 +65,9 @@ pub(crate) fn load_vertices(ctx: &mut LoadContext<'_>, file: usize, path: &Path)
     batches.flush(ctx)
 }
 
-/// Loads the edges of a file whose vertices are loaded: first those with ids, then those without. If there are both,
-/// the second takes another pass.
+/// Loads the edges of a file whose vertices are loaded.
 pub(crate) fn load_edges(ctx: &mut LoadContext<'_>, file: usize, path: &Path) -> Result<()> {
-    if load_edges_with_ids(ctx, file, path, true)? {
-        ctx.expect_pass(file, path)?;
-        load_edges_with_ids(ctx, file, path, false)?;
-    }
-    Ok(())
+    load_by_ids(ctx, file, path, |ctx, ids| load_edges_with_ids(ctx, file, path, ids))
 }
 
 /// Loads the edges with ids, or those without. Returns true if there were others.
@@ -203,24 +198,10 @@ impl EdgeObject<'_> {
     ) -> Result<Result<(), String>> {
         let name = self.id.as_ref().map_or_else(String::new, |id| format!("edge {id}: "));
         let missing = |which: &str, id: &UserId| format!("{name}the {which} vertex {id} does not exist");
-        let Some(from) = ctx.vertex(&self.source)? else { return Ok(Err(missing("source", &self.source))) };
-        let Some(to) = ctx.vertex(&self.target)? else { return Ok(Err(missing("target", &self.target))) };
-        if let Some(Err(reason)) = self.id.as_ref().map(|id| ctx.claim_edge_id(id)) {
-            return Ok(Err(reason));
-        }
-        let at = batches.open(ctx, self.label, self.id.is_some(), None);
-        let table = batches.at(at);
-        if let EdgeIdentity::Key(key) = &table.identity {
-            let value = |name: &str| self.properties.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
-            let claimed = key_text(key, value).and_then(|values| ctx.claim_edge_key(&table.label, (from, to), values));
-            if let Err(reason) = claimed {
-                return Ok(Err(reason));
-            }
-        }
-        table.edge(from, to, self.id);
-        self.properties.into_iter().for_each(|(key, value)| table.columns.set_key(key, value));
-        batches.end_row(ctx, at, place)?;
-        Ok(Ok(()))
+        let Some(source) = ctx.vertex(&self.source)? else { return Ok(Err(missing("source", &self.source))) };
+        let Some(target) = ctx.vertex(&self.target)? else { return Ok(Err(missing("target", &self.target))) };
+        let EdgeObject { id, label, properties, .. } = self;
+        DocumentEdge { id, label, source, target, properties }.add(ctx, batches, place)
     }
 }
 
