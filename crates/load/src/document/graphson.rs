@@ -29,7 +29,7 @@ use crate::sink::{Cardinality, MultiPropertyRow, ValueWithMeta};
 use crate::state::{BatchFile, EdgeBatches, LoadContext, Pass, RowOrigin, VertexBatches, VertexTable};
 use crate::values::{damaged, read_plain_value, read_value};
 
-type Object = Map<String, Json>;
+type JsonObject = Map<String, Json>;
 
 /// Bytes of lines that a thread parses at once.
 const LINES_BYTES: usize = 256 * 1024;
@@ -98,13 +98,13 @@ fn load_edges_with_ids(ctx: &mut LoadContext<'_>, file: usize, path: &Path, ids:
 struct VertexObject<'v> {
     id: UserId,
     label: &'v str,
-    object: &'v Object,
+    object: &'v JsonObject,
     adjacency: bool,
 }
 
 impl<'v> VertexObject<'v> {
     /// Reads an object as a vertex; `None` if it is an edge.
-    fn of(object: &'v Object) -> Result<Option<Self>> {
+    fn of(object: &'v JsonObject) -> Result<Option<Self>> {
         let (id, adjacency) = match (object.get("vertex"), object.get("id")) {
             (Some(id), None) => (id, false),
             (None, _) if object.contains_key("edge") || object.contains_key("from") => return Ok(None),
@@ -149,7 +149,7 @@ struct EdgeObject<'e> {
 }
 
 /// Calls `each` with the edges of a vertex, or with the edge that the object is.
-fn each_edge(owner: &Object, mut each: impl FnMut(EdgeObject<'_>) -> Result<()>) -> Result<()> {
+fn each_edge(owner: &JsonObject, mut each: impl FnMut(EdgeObject<'_>) -> Result<()>) -> Result<()> {
     if let Some(vertex) = VertexObject::of(owner)? {
         for (label, edges) in object(owner.get("outE"), "outE")? {
             for edge in array(edges, "outE")? {
@@ -217,7 +217,7 @@ impl LoadContext<'_> {
 fn each_object(
     ctx: &mut LoadContext<'_>,
     pass: &Pass<'_>,
-    mut each: impl FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &Object) -> Result<()>,
+    mut each: impl FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &JsonObject) -> Result<()>,
 ) -> Result<()> {
     let mut reader = Bounded::buffered(Input::open(pass.path)?, ctx.element_bytes_max);
     if is_wrapped(reader.fill_buf()?) {
@@ -241,10 +241,10 @@ fn is_wrapped(front: &[u8]) -> bool {
     true
 }
 
-type EachObject<'f> = dyn FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &Object) -> Result<()> + 'f;
+type EachObject<'f> = dyn FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &JsonObject) -> Result<()> + 'f;
 
 /// Whole lines of a file.
-struct Lines {
+struct LineChunk {
     text: Vec<u8>,
     /// The number of the first line.
     first: u64,
@@ -253,7 +253,7 @@ struct Lines {
 }
 
 /// The lines that are not empty: number, range of the text, and the parsed object.
-type Parsed = (Lines, Vec<(u64, Range<usize>, serde_json::Result<Json>)>);
+type ParsedLines = (LineChunk, Vec<(u64, Range<usize>, serde_json::Result<Json>)>);
 
 fn each_line(
     ctx: &mut LoadContext<'_>,
@@ -275,7 +275,7 @@ fn each_line(
             deliver((lines, objects));
             Ok(())
         },
-        |(lines, objects): Parsed| {
+        |(lines, objects): ParsedLines| {
             for (line, range, parsed) in objects {
                 let place = |e: Error| e.context(format!("line {line}"));
                 let parsed = parsed.map_err(|e| place(damaged(&format!("not JSON: {e}"))))?;
@@ -296,7 +296,7 @@ fn next_lines(
     first: u64,
     length: &ElementLength,
     bytes_max: u64,
-) -> Result<Option<(Lines, u64)>> {
+) -> Result<Option<(LineChunk, u64)>> {
     let (mut text, mut count) = (Vec::with_capacity(LINES_BYTES + LINES_BYTES / 4), 0);
     while text.len() < LINES_BYTES {
         length.end();
@@ -311,10 +311,10 @@ fn next_lines(
         count += 1;
     }
     let bytes_taken = reader.get_ref().input().bytes_taken();
-    Ok((count > 0).then_some((Lines { text, first, bytes_taken }, count)))
+    Ok((count > 0).then_some((LineChunk { text, first, bytes_taken }, count)))
 }
 
-fn parse_lines(lines: &Lines) -> Vec<(u64, Range<usize>, serde_json::Result<Json>)> {
+fn parse_lines(lines: &LineChunk) -> Vec<(u64, Range<usize>, serde_json::Result<Json>)> {
     let (mut parsed, mut begin) = (Vec::new(), 0);
     for (number, line) in (lines.first..).zip(lines.text.split_inclusive(|byte| *byte == b'\n')) {
         let range = begin..begin + line.len();
@@ -327,7 +327,7 @@ fn parse_lines(lines: &Lines) -> Vec<(u64, Range<usize>, serde_json::Result<Json
     parsed
 }
 
-fn vertex_or_edge(json: &Json) -> Result<&Object> {
+fn vertex_or_edge(json: &Json) -> Result<&JsonObject> {
     // Version 2 may write the vertex itself as a typed value.
     let object = match json.get("@value") {
         Some(inner) => inner.as_object(),
@@ -358,7 +358,7 @@ fn each_wrapped(
         taken.map_err(|e| failure = Some(e))
     };
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
-    let read = Document { take }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    let read = WrappedDocument { take }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     match (failure, read) {
         (Some(failure), _) => Err(failure),
         (None, Err(e)) if e.is_io() => Err(damaged(&e.to_string()).context(format!("after vertex {number}"))),
@@ -368,11 +368,11 @@ fn each_wrapped(
 }
 
 /// The visitor of the object with all vertices. `take` gets each vertex and returns whether to go on.
-struct Document<F> {
+struct WrappedDocument<F> {
     take: F,
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Document<F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for WrappedDocument<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -380,7 +380,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Document<F>
     }
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Document<F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for WrappedDocument<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -390,7 +390,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Document<F> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         while let Some(member) = map.next_key::<String>()? {
             if member == "vertices" {
-                map.next_value_seed(Vertices { take: &mut self.take })?;
+                map.next_value_seed(WrappedVertices { take: &mut self.take })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -399,11 +399,11 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Document<F> {
     }
 }
 
-struct Vertices<'f, F> {
+struct WrappedVertices<'f, F> {
     take: &'f mut F,
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Vertices<'_, F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for WrappedVertices<'_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -411,7 +411,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Vertices<'_
     }
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Vertices<'_, F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for WrappedVertices<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -426,7 +426,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Vertices<'_, F> {
     }
 }
 
-fn label(object: &Object) -> Result<Option<&str>> {
+fn label(object: &JsonObject) -> Result<Option<&str>> {
     let Some(label) = object.get("label") else { return Ok(None) };
     label.as_str().map(Some).ok_or_else(|| damaged("a label is not a string"))
 }
