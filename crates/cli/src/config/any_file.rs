@@ -62,7 +62,7 @@ fn seeds() -> Vec<Vec<u8>> {
 
 /// What the file of a folder sets.
 fn setup(text: &str, folder: &Path) -> Result<Setup> {
-    let file = File::parse(text, folder)?;
+    let file = ConfigFile::parse(text, folder)?;
     let (mut options, mut origins) = (Options::new(LISTEN_DEFAULT), BTreeMap::new());
     for (setting, value) in &file.settings {
         set(&mut options, setting, value, &Origin::File)?;
