@@ -92,7 +92,7 @@ impl Database {
         })
     }
 
-    /// What recovery found when the graph was opened; `None` for a graph in memory.
+    /// The result of recovery when the graph was opened; `None` for a graph in memory.
     pub fn recovery(&self) -> Option<&RecoverySummary> {
         match &self.inner.home {
             Home::Memory => None,

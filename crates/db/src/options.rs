@@ -81,7 +81,7 @@ pub struct QueryOptions {
     /// Limits of time and memory. If the traversal names a time limit, too (`with("evaluationTimeout", ms)`), the
     /// shorter one counts; 0 names none.
     pub limits: QueryLimits,
-    /// What elements in the results carry.
+    /// The properties that elements in the results carry.
     pub materialize: Materialize,
     /// A flag that ends the query at its next message when it is set.
     pub cancel: Arc<AtomicBool>,
@@ -118,7 +118,7 @@ impl Default for QueryOptions {
 /// The messages of two turns of an executor, which take at most some hundred microseconds.
 const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
 
-/// What elements in results carry.
+/// The properties that elements in results carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Materialize {
     /// Id, label and properties: results stand on their own.

@@ -1,7 +1,7 @@
 //! Mapping files: what the columns of foreign tables mean, in TOML.
 //!
-//! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file.
-//! What the rule leaves open comes from `[defaults]`, then from the header of the file (`plan::header`).
+//! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file. A
+//! key that the rule does not set comes from `[defaults]`, then from the header of the file (`plan::header`).
 //!
 //! ```toml
 //! [defaults]
@@ -97,7 +97,7 @@ pub(crate) struct FileRule {
     pub(crate) source_space: Option<String>,
     pub(crate) target: Option<String>,
     pub(crate) target_space: Option<String>,
-    /// What happens to an edge with an end that does not exist.
+    /// The behavior for an edge with an end that does not exist.
     #[serde(default)]
     pub(crate) missing: MissingRule,
     pub(crate) header: Option<bool>,
@@ -158,7 +158,7 @@ pub(crate) enum Prefix {
     Prefix,
 }
 
-/// What happens to an edge with an end that does not exist.
+/// The behavior for an edge with an end that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum MissingRule {
@@ -209,7 +209,7 @@ pub(crate) struct ForeignRule {
     /// The edge leads from the vertex that the field names to the vertex of the row.
     #[serde(default)]
     pub(crate) inward: bool,
-    /// What happens if no vertex has the id.
+    /// The behavior if no vertex has the id.
     #[serde(default)]
     pub(crate) missing: MissingRule,
 }

@@ -61,7 +61,7 @@ impl LoadFormat {
 /// How to load.
 #[derive(Clone)]
 pub struct LoadOptions {
-    /// What the columns of tables mean if their headers do not say it.
+    /// The meaning of the columns of tables whose headers do not say it.
     pub mapping: Option<Mapping>,
     /// The format of every file; `None`: each file's extension names it.
     pub format: Option<LoadFormat>,

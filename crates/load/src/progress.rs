@@ -1,4 +1,4 @@
-//! What a load tells its caller: progress on the way, and a report at the end.
+//! The reports of a load to its caller: progress on the way, and a report at the end.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ impl UpsertCounts {
     }
 }
 
-/// What a load did with one file.
+/// The report of a load about one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReport {
     /// The file.
@@ -54,7 +54,7 @@ pub struct FileReport {
     pub edges: u64,
     /// Values that it has for vertices of other files.
     pub values: u64,
-    /// What an upsert did with these vertices and edges. All zero in a plain load, where all are new.
+    /// The outcomes of an upsert for these vertices and edges. All zero in a plain load, where all are new.
     pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
@@ -86,7 +86,7 @@ pub struct LoadReport {
     pub vertices: u64,
     /// Edges loaded.
     pub edges: u64,
-    /// What an upsert did with them. All zero in a plain load.
+    /// The outcomes of an upsert for them. All zero in a plain load.
     pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,

@@ -1,4 +1,4 @@
-//! What is exported loads again as an equal graph: generated graphs with values of every type, in every format.
+//! An exported graph loads again as an equal graph: generated graphs with values of every type, in every format.
 
 mod common;
 
@@ -386,7 +386,7 @@ fn parquet_keeps_everything_but_meta_properties() {
     check("parquet", false, ExportFormat::Parquet, "g", |_| true);
 }
 
-/// What is in the file of a table of plain columns: the schema, and the rows as Parquet's own reader shows them.
+/// The content of the file of a table of plain columns: the schema, and the rows as Parquet's own reader shows them.
 fn plain_table(folder: &Path, name: &str) -> (String, Vec<String>) {
     let reader = SerializedFileReader::new(File::open(folder.join(name)).unwrap()).unwrap();
     let mut schema = Vec::new();

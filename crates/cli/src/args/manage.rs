@@ -139,7 +139,7 @@ pub enum IndexCommand {
     },
 }
 
-/// What a rule of the schema is about.
+/// The subject of a rule of the schema.
 #[derive(Args, Debug)]
 pub struct RuleArgs {
     /// The graph.

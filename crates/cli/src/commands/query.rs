@@ -52,7 +52,8 @@ pub fn answer(database: &Database, script: &str, format: ResultFormat, out: &mut
     Ok(())
 }
 
-/// What elements in results carry. In CSV they are ids only, because properties would each need a column.
+/// The properties that elements in results carry. In CSV they are ids only, because properties would each need a
+/// column.
 fn materialize(format: ResultFormat) -> Materialize {
     match format {
         ResultFormat::Csv => Materialize::Tokens,

@@ -60,7 +60,7 @@ fn seeds() -> Vec<Vec<u8>> {
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// What the file of a folder sets.
+/// The setup that a file in a folder gives.
 fn setup(text: &str, folder: &Path) -> Result<Setup> {
     let file = ConfigFile::parse(text, folder)?;
     let (mut options, mut origins) = (Options::new(LISTEN_DEFAULT), BTreeMap::new());

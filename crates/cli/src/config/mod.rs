@@ -41,7 +41,7 @@ const GRAPHS: &str = "graphs";
 /// The keys of a table `[graphs.NAME]`.
 const GRAPH_KEYS: [&str; 7] = ["data", "ids", "io_directory", LOAD, "map", "memory_limit", "sources"];
 
-/// What a server is to do: its settings and its graphs.
+/// The configuration of a server: its settings and its graphs.
 #[derive(Debug)]
 pub struct Setup {
     /// The settings.
@@ -493,7 +493,7 @@ mod tests {
         ] {
             assert!(printed.lines().any(|l| l.starts_with(line) && l.ends_with(origin)), "{line}\n{printed}");
         }
-        // What is printed says the same again.
+        // The printed file has the same meaning.
         let mut again = setup("again", &printed, &[], &[]).unwrap();
         let values = |text: &str| text.lines().map(|l| l.split(" #").next().unwrap().to_owned()).collect::<Vec<_>>();
         assert_eq!(values(&again.print()), values(&printed));

@@ -16,7 +16,7 @@ use crate::quantity::Size;
 /// The default location of a graph.
 pub const DATA_DEFAULT: &str = "memory:";
 
-/// What happens if a directory has no database.
+/// The behavior if a directory has no database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// A database is created: for commands that fill it.

@@ -46,7 +46,7 @@ pub(super) struct PlannedStatement<Q> {
     pub action: StatementAction<Q>,
 }
 
-/// What a statement does.
+/// The action of a statement.
 #[derive(Debug)]
 pub(super) enum StatementAction<Q> {
     Query(Q, Terminal),

@@ -41,8 +41,8 @@ pub enum ScriptOutput<'a> {
     Nowhere,
 }
 
-/// What a script runs on: it has at most one open transaction, knows the caller's rights, and sends results to the
-/// client.
+/// The environment in which a script runs. It has at most one open transaction, knows the caller's rights, and sends
+/// results to the client.
 pub trait ScriptHost {
     /// A planned traversal.
     type Query;
@@ -178,14 +178,14 @@ struct ScriptVariables {
     /// The parameters of the script and the variables, which hide parameters of the same name; `None` while no variable
     /// has a value.
     values: Option<Parameters>,
-    /// What the variables hold, drawn on the memory budget until the script ends.
+    /// The memory of the variables, drawn on the memory budget until the script ends.
     held: Draw,
 }
 
 /// Keeps results for a variable, within the limits of variables.
 struct KeptResults<'a> {
     results: Vec<(Value, u64)>,
-    /// What this variable and the earlier ones hold.
+    /// The memory of this variable and the earlier ones.
     held: &'a mut Draw,
 }
 

@@ -1,4 +1,4 @@
-//! What a service is, and the registry that finds, describes and calls services.
+//! The type of a service, and the registry that finds, describes and calls services.
 //!
 //! A [`ServiceRegistry`] is a table of [`Service`] rows sorted by name. `g.call()` and `g.call('--list')` show its
 //! rows, the server checks the right that a row names, and `docs/services.md` is written from the rows. The database's
@@ -23,7 +23,7 @@ pub const LIST_SERVICE: &str = "--list";
 pub struct Service {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A description, in one line.
     pub summary: &'static str,
     /// The right that its caller needs.
     pub right: ServiceRight,
@@ -33,7 +33,7 @@ pub struct Service {
     pub function: ServiceFunction,
 }
 
-/// What a caller needs to be allowed to call a service.
+/// The right that a caller of a service needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceRight {
     /// To read the graph.
@@ -67,7 +67,7 @@ pub struct ServiceParameter {
     pub name: &'static str,
     /// The type of its values.
     pub value_type: ParameterType,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub summary: &'static str,
 }
 

@@ -4,8 +4,9 @@
 //! Elements are fetched and written a batch at a time. No format needs the whole graph, or even all edges of one
 //! vertex, in memory.
 //!
-//! - **LOAD-5.** An exported graph loads as an equal graph, with the same ids and the same types of values. What a
-//!   format cannot hold (meta-properties in GraphML) is left out or changed, and counted in [`ExportReport::losses`].
+//! - **LOAD-5.** An exported graph loads as an equal graph, with the same ids and the same types of values. A value
+//!   that a format cannot hold (meta-properties in GraphML) is left out or changed, and counted in
+//!   [`ExportReport::losses`].
 //!
 //! [`write_from`] writes the formats that are one stream. [`export`] writes all formats to a path: a table is one file
 //! a label, and several files are written at once. [`export_elements`] writes elements that another program sent.
@@ -107,7 +108,7 @@ pub struct ExportReport {
     pub losses: Losses,
 }
 
-/// What a format could not hold.
+/// The counts of values that a format could not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Values of vertices whose meta-properties were left out.
@@ -156,7 +157,7 @@ pub struct ExportProgress {
 
 pub(crate) use ExportProgress as Counts;
 
-/// What the writer of a format gets: the stream, the counts of losses, and the progress callback.
+/// The output of the writer of a format: the stream, the counts of losses, and the progress callback.
 pub(crate) struct ExportTarget<'t> {
     pub(crate) out: &'t mut dyn Write,
     pub(crate) losses: Losses,

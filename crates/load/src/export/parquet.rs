@@ -96,7 +96,7 @@ fn failed(error: ParquetError) -> Error {
     }
 }
 
-/// What the values of a column have in common that decides the stored type.
+/// The facts about all values of a column that decide its stored type.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     /// True if all points in time are in UTC and are a 64-bit number of whole microseconds.

@@ -26,7 +26,7 @@ use super::elements::by_key;
 use super::kind::{ColumnKind, ColumnShape, Scalar};
 use super::text::scalar_text;
 
-/// What the values under one key of a table have in common.
+/// The facts about all values under one key of a table.
 #[derive(Clone, Debug)]
 struct Common {
     /// The types of the values; for lists, of their items.

@@ -1,4 +1,4 @@
-//! What the writer of one table is given: the table, the export that it is part of, and the form of ids.
+//! The input of the writer of one table: the table, the export that it is part of, and the form of ids.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub(crate) struct ExportTable {
     pub(crate) path: PathBuf,
 }
 
-/// What all tables of an export share.
+/// The input that all tables of an export share.
 pub(crate) struct TablesExport<'e> {
     pub(crate) view: &'e dyn GraphView,
     pub(crate) selection: &'e Selection,
@@ -29,7 +29,7 @@ pub(crate) struct TablesExport<'e> {
     pub(crate) edge_ids: IdKind,
 }
 
-/// What a column of ids must say for the loader to read the same ids.
+/// The type that a column of ids must declare, so that the loader reads the same ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdKind {
     /// Nothing: all ids are whole numbers, which load as longs.

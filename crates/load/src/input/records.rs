@@ -37,7 +37,7 @@ pub(crate) struct TableDialect {
     pub(crate) escape: Option<u8>,
 }
 
-/// What [`RecordReader::next`] found.
+/// The result of [`RecordReader::next`].
 pub(crate) enum RecordOutcome {
     /// A row. [`RecordReader::field`] has its fields.
     Row,
@@ -534,7 +534,7 @@ mod tests {
         );
     }
 
-    /// What a careful writer wrote is read back, whatever is in the fields.
+    /// The output of a correct writer is read back, whatever the fields contain.
     #[test]
     fn written_tables_are_read_back() {
         let field = proptest::string::string_regex("[ab,|\"\n\\\\é]{0,6}").unwrap();

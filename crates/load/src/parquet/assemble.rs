@@ -159,7 +159,7 @@ impl Leaf {
     }
 }
 
-/// What was read of a stored part.
+/// The values that were read of a stored part.
 struct Read {
     levels: usize,
     values: Vec<ParquetCell>,

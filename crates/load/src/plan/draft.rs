@@ -4,7 +4,7 @@
 //! is written and what each column is for. [`TableDraft::plans`] makes the plans, given every id space that an edge of
 //! the load refers to.
 //!
-//! What header and rule leave open is decided so:
+//! If header and rule leave something open, these rules decide:
 //!
 //! - **Label**: the name of the file without extension and without a trailing `_0_0`. For edges, the middle of
 //!   `A_label_B`.

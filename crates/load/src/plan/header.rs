@@ -1,4 +1,4 @@
-//! What the names in a header mean.
+//! The meaning of the names in a header.
 //!
 //! Four styles are understood. A header may mix them, because each column is read on its own:
 //!
@@ -16,7 +16,7 @@ use crate::sink::Cardinality;
 use crate::values::ColumnType;
 use mangrove_graph::{Error, Result};
 
-/// What a column is for.
+/// The use of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ColumnRole {
     /// The id of the element. The space is `None` if the header does not name one (a plain `id`).

@@ -25,7 +25,7 @@ use crate::sink::{EdgeIdentity, ElementKey, UpsertKeys, VertexIdentity, key_of};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SpaceIdentity {
     Id,
-    /// By the id that begins with this prefix and a colon.
+    /// By the user id, which is this prefix, a colon and the id of the file.
     Prefixed(SmolStr),
     Key(ElementKey),
 }
@@ -118,7 +118,7 @@ impl Identities {
             .map_or(EdgeIdentity::Ends, |properties| EdgeIdentity::Key(properties.clone()))
     }
 
-    /// What an id of an id space may mean, in the order of preference.
+    /// The meanings that an id of an id space may have, in the order of preference.
     pub(crate) fn of_space(&self, space: &str, id: &UserId) -> Vec<(VertexIdentity, UserId)> {
         if space == GLOBAL_SPACE {
             let only = match self.keys.vertices.as_slice() {

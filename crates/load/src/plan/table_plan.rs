@@ -32,7 +32,7 @@ pub(crate) struct TablePlan {
     pub(crate) nulls: Vec<String>,
     /// True if that holds in quotes, too. Otherwise only an empty field in quotes may have no value: see `table::text`.
     pub(crate) quoted_nulls: bool,
-    /// What each row becomes.
+    /// The elements that each row becomes.
     pub(crate) rows: RowsPlan,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct TextForm {
     pub(crate) width: usize,
 }
 
-/// What the rows of a table become.
+/// The elements that the rows of a table become.
 #[derive(Clone, Debug)]
 pub(crate) enum RowsPlan {
     Vertices(VertexPlan),
@@ -81,7 +81,7 @@ pub(crate) struct LabelPlan {
     pub(crate) names: BTreeMap<String, String>,
 }
 
-/// What the ids of a vertex file become in the graph.
+/// The use of the ids of a vertex file in the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum UserIds {
     /// The store chooses ids.
@@ -158,7 +158,7 @@ pub(crate) struct IdPlan {
 pub(crate) struct EndPlan {
     pub(crate) column: IdPlan,
     pub(crate) space: String,
-    /// What happens to an edge whose end does not exist: dropped in silence if true, rejected if false.
+    /// True if an edge whose end does not exist is dropped in silence; false if it is rejected.
     pub(crate) skip_missing: bool,
 }
 

@@ -81,7 +81,7 @@ pub struct EdgeBatch {
     pub columns: Vec<PropertyColumn>,
 }
 
-/// What the sink did with an element of an upsert.
+/// The outcome of an element of an upsert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upserted<T> {
     /// The element was added.

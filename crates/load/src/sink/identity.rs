@@ -16,7 +16,7 @@ pub struct ElementKey {
 /// How an upsert recognizes the vertices of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VertexIdentity {
-    /// By the ids that users know them by.
+    /// By their user ids.
     Id,
     /// By their values under a key, among the vertices with its label.
     Key(ElementKey),
@@ -25,7 +25,7 @@ pub enum VertexIdentity {
 /// How an upsert recognizes the edges of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeIdentity {
-    /// By the ids that users know them by.
+    /// By their user ids.
     Id,
     /// By their ends, their label and their values under these properties.
     Key(Vec<SmolStr>),

@@ -1,4 +1,4 @@
-//! What one running load holds: ids, open batches, rejects, counts, and the sink.
+//! The state of a running load: ids, open batches, rejects, counts, and the sink.
 //!
 //! All of it belongs to the thread that called `load`; parser threads touch nothing here.
 //!

@@ -274,8 +274,8 @@ fn load_edges(ctx: &mut LoadContext<'_>, plan: &TablePlan, edges: &EdgePlan) -> 
             return row.load(ctx, place, cells, values, &mut batches);
         }
         if !ctx.rejects.contains(plan.file, place.line) {
-            // The pass over the vertices has rejected rows with faults. What remains is a missing target, which rejects
-            // the edge, not the vertex.
+            // The pass over the vertices has rejected rows with faults. The only fault left is a missing target, which
+            // rejects the edge, not the vertex.
             if let Err(reason) = row.load_foreign(ctx, place, cells, &mut batches)? {
                 ctx.reject(&Pass { file: plan.file, path: &plan.path }, place.line, &reason, place.text)?;
             }

@@ -10,7 +10,7 @@ use mangrove::{Error, ErrorKind, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-/// What Ctrl-C does. The argument is how often it was pressed before.
+/// The action of Ctrl-C. The argument is the number of times that it was pressed before.
 pub type Stop = Box<dyn FnMut(usize) + Send>;
 
 /// Handles Ctrl-C for running queries.

@@ -24,7 +24,7 @@ use crate::{Failure, output};
 /// How many results are shown by default.
 const LIMIT_DEFAULT: usize = 100;
 
-/// What happens after an input.
+/// The next action after an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterInput {
     /// Read the next input.
@@ -194,7 +194,7 @@ impl Session {
         format!("{source}{transaction}> ")
     }
 
-    /// What happens to the open transaction if the session ends now; `None` if there is none.
+    /// The note about an open transaction that ends with the session; `None` if none is open.
     pub fn abandoned(&self) -> Option<&'static str> {
         self.has_transaction().then_some("the open transaction was rolled back")
     }
