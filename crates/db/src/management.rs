@@ -1,8 +1,8 @@
 //! Management of a database while it runs: indexes and settings.
 //!
-//! The same operations are methods here, services of `call()` (`services`), and commands of the command line, which calls the
-//! services of a server. They act outside of transactions (DB-4): a change counts for all clients at once, and no rollback takes
-//! it back. Settings belong to the process and are not kept with the graph.
+//! The same operations are methods here, services of `call()` (`services`), and commands of the command line, which
+//! calls the services of a server. They act outside of transactions (DB-4): a change counts for all clients at once,
+//! and no rollback takes it back. Settings belong to the process and are not kept with the graph.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 
 use crate::state::Database;
 
-/// What an index answers.
+/// The kinds of conditions that an index answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IndexKind {
     /// Equality on all its keys.
@@ -52,7 +52,7 @@ pub struct IndexDefinition {
     pub label: Option<SmolStr>,
     /// The properties, most significant first.
     pub keys: Vec<SmolStr>,
-    /// What it answers.
+    /// The conditions that it answers.
     pub kind: IndexKind,
     /// If true, the index refuses a second vertex with the same values.
     pub unique: bool,
@@ -63,7 +63,7 @@ pub struct IndexDefinition {
 pub struct IndexDescription {
     /// Its number.
     pub id: IndexId,
-    /// What it is like.
+    /// Its label, keys and kind.
     pub definition: IndexDefinition,
     /// True if the index is complete, so that new transactions use it.
     pub online: bool,
@@ -87,14 +87,15 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
     ),
     (
         "commit_history_bytes",
-        "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit (integer)",
+        "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit \
+         (integer)",
     ),
     ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
 ];
 
 impl Database {
-    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile. Transactions
-    /// that began before the index was complete do not use it.
+    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile.
+    /// Transactions that began before the index was complete do not use it.
     pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
         let kind = if ordered { IndexKind::Ordered } else { IndexKind::Hash };
         self.define_index(&IndexDefinition { label: label.map(Into::into), keys: vec![key.into()], kind, unique })

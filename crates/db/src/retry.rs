@@ -1,8 +1,8 @@
 //! Running a transaction again after a conflict.
 //!
-//! A transaction is retried only if the whole of it is known and its client has seen none of its results (DB-3 for scripts). The number
-//! of retries is bounded. Before each retry the thread waits for a random time that grows, so that two transactions that met once do
-//! not meet again.
+//! A transaction is retried only if the whole of it is known and its client has seen none of its results (DB-3 for
+//! scripts). The number of retries is bounded. Before each retry the thread waits for a random time that grows, so that
+//! two transactions that met once do not meet again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
@@ -52,7 +52,8 @@ impl Retries {
         Retries { count: 0, count_max }
     }
 
-    /// Waits before the transaction that met this conflict is run again. Fails with the conflict if its retries are used up.
+    /// Waits before the transaction that met this conflict is run again. Fails with the conflict if its retries are
+    /// used up.
     pub fn wait(&mut self, conflict: Error) -> Result<()> {
         if self.count == self.count_max {
             return Err(match self.count {

@@ -1,7 +1,7 @@
 //! A transaction: Gremlin and the typed interface over one snapshot.
 //!
-//! - **DB-7.** If a request fails or panics after it has begun to write, the whole transaction is rolled back before the request
-//!   returns. If it has written nothing, the transaction continues.
+//! - **DB-7.** If a request fails or panics after it has begun to write, the whole transaction is rolled back before
+//!   the request returns. If it has written nothing, the transaction continues.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::bulk::{LoadOptions, LoadReport};
 use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
 use crate::query::execution::Execution;
-use crate::query::prepared::{Prepared, Question};
-use crate::query::settings::{RunSettings, limits};
+use crate::query::prepared::{AnswerKind, Prepared};
+use crate::query::settings::RunSettings;
 use crate::query::shared;
 use crate::query::stream::ResultStream;
 use crate::state::Database;
@@ -29,9 +29,9 @@ use crate::trace::TRACE_TARGET;
 /// next read sees it. After a conflict ([`mangrove_graph::Remedy::RetryTransaction`]) the transaction is
 /// over; run it again from its beginning.
 ///
-/// A request is a query, a script, a typed write or a load. If one fails before it has written anything, the transaction goes on
-/// as it was. If it fails after that, for whatever reason, the transaction is rolled back at once: every later call,
-/// [`Transaction::commit`] included, fails with [`ErrorKind::Closed`] and names the first error.
+/// A request is a query, a script, a typed write or a load. If one fails before it has written anything, the
+/// transaction goes on as it was. If it fails after that, for whatever reason, the transaction is rolled back at once:
+/// every later call, [`Transaction::commit`] included, fails with [`ErrorKind::Closed`] and names the first error.
 ///
 /// Typed reads are those of [`GraphView`], by batches:
 ///
@@ -71,8 +71,8 @@ impl Transaction {
         &self.database
     }
 
-    /// The read timestamp: the snapshot has the commits up to it, and no later ones. A serializable transaction that may write can have
-    /// read later commits before its own commit.
+    /// The read timestamp: the snapshot has the commits up to it, and no later ones. A serializable transaction that
+    /// may write can have read later commits before its own commit.
     pub fn begin_ts(&self) -> u64 {
         self.transaction.begin_ts()
     }
@@ -94,7 +94,7 @@ impl Transaction {
 
     /// Runs a request that may write, and keeps DB-7 for it.
     pub(crate) fn whole<T>(&self, request: impl FnOnce() -> Result<T>) -> Result<T> {
-        let running = Running { transaction: &self.transaction, mark: self.write_mark() };
+        let running = RunningRequest { transaction: &self.transaction, mark: self.write_mark() };
         request().inspect_err(|error| {
             self.fail_since(running.mark, error);
         })
@@ -105,8 +105,8 @@ impl Transaction {
         self.transaction.write_mark()
     }
 
-    /// Reports that a request of several calls has failed. `mark` is the write mark at its beginning. If the transaction has written since, it
-    /// is rolled back. Returns true if it is rolled back for a failed request.
+    /// Reports that a request of several calls has failed. `mark` is the write mark at its beginning. If the
+    /// transaction has written since, it is rolled back. Returns true if it is rolled back for a failed request.
     pub fn fail_since(&self, mark: usize, error: &Error) -> bool {
         self.transaction.fail_since(mark, error)
     }
@@ -118,7 +118,7 @@ impl Transaction {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<ResultStream> {
-        if prepared.is_mutating() || !matches!(prepared.question(), Question::Results) {
+        if prepared.is_mutating() || !matches!(prepared.answer(), AnswerKind::Results) {
             return self.run_kept(prepared, parameters, options).map(ResultStream::finished);
         }
         Ok(ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize))
@@ -227,10 +227,10 @@ impl Transaction {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<Option<String>> {
-        match prepared.question() {
-            Question::Results => Ok(None),
-            Question::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
-            Question::Profile => {
+        match prepared.answer() {
+            AnswerKind::Results => Ok(None),
+            AnswerKind::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
+            AnswerKind::Profile => {
                 // It writes what it measures.
                 self.whole(|| {
                     let execution = self.execution(prepared, parameters, options, true)?;
@@ -251,7 +251,7 @@ impl Transaction {
             lifted: prepared.lifted(),
             transaction: &self.transaction,
             ids: self.database.id_rule(),
-            limits: limits(options, prepared),
+            limits: prepared.limits(options),
             budget: self.database.memory_budget(),
             clock: self.database.clock(),
             cancel: &options.cancel,
@@ -351,7 +351,8 @@ impl Transaction {
         let transaction = Arc::try_unwrap(self.transaction).map_err(|held| {
             held.roll_back_now();
             Error::invalid(
-                "results of this transaction are still being read, so it was rolled back; read or drop them before committing",
+                "results of this transaction are still being read, so it was rolled back; read or drop them before \
+                 committing",
             )
         })?;
         let _span = tracing::debug_span!(target: TRACE_TARGET, "commit").entered();
@@ -365,12 +366,12 @@ impl Transaction {
 }
 
 /// A request that may write, while it runs.
-struct Running<'a> {
+struct RunningRequest<'a> {
     transaction: &'a mangrove_txn::Transaction,
     mark: usize,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // DB-7.

@@ -1,13 +1,14 @@
 //! Verification: reads every file of a directory and checks the graph that they make.
 //!
-//! Files first ([`mangrove_durable::verify`]: every checksum). Then, of the graph that they make:
+//! First it checks every checksum of the files ([`mangrove_durable::verify`]), then the graph that is recovered from
+//! them:
 //!
-//! 1. every edge is in the list of its source and in that of its target, once each, with the other end beside it, and no
-//!    list has anything else;
-//! 2. every index finds, under each value there is, exactly the vertices that have it, and has no other entries; a unique
-//!    one finds one vertex at most.
+//! 1. Every edge is exactly once in the adjacency list of its source and exactly once in that of its target, with the
+//!    other end beside it. No list has any other entry.
+//! 2. Every index finds, under each value, exactly the vertices that have it, and has no other entries. A unique index
+//!    finds at most one vertex.
 //!
-//! Nothing is changed on the disk. It takes the memory of the graph, and some words an edge.
+//! No file is changed. Verification takes the memory of the graph, and some words an edge.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,18 +28,18 @@ use crate::state::Database;
 /// The number of elements that are checked at a time.
 const PORTION: usize = 4096;
 
-/// What was read, and found to be whole.
+/// The counts of what verification has read and found correct.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyReport {
     /// Manifests.
     pub manifests: u64,
     /// Files of checkpoints.
     pub files: u64,
-    /// Blocks in them, each with its checksum.
+    /// Blocks in these files, each with its checksum.
     pub blocks: u64,
     /// Bytes of these files.
     pub file_bytes: u64,
-    /// The log, and what became of it.
+    /// The result of recovering the graph, with the state of the log.
     pub recovery: RecoverySummary,
     /// Vertices.
     pub vertices: u64,
@@ -51,16 +52,19 @@ pub struct VerifyReport {
 /// An index that agrees with the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckedIndex {
-    /// Of vertices with this label; empty: of all.
+    /// The label of the indexed vertices; empty: all vertices.
     pub label: String,
-    /// The properties.
+    /// The property keys, most significant first.
     pub keys: Vec<String>,
-    /// Entries: vertices times their values.
+    /// The number of entries: pairs of a vertex and one of its values.
     pub entries: u64,
 }
 
-/// Reads everything in a database's directory, and checks it: see the fields of the report. Fails with the first thing that
-/// is wrong: damage names its file and offset. The directory is locked meanwhile.
+/// Checks a database's directory, whose lock it holds meanwhile.
+///
+/// # Errors
+///
+/// The first fault. Damage names its file and offset.
 pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
@@ -95,12 +99,13 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
     Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
 }
 
-/// The files are whole, and what was made of them is not what they say.
+/// The error for a graph that contradicts itself although its files are intact.
 fn wrong(what: impl std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::Damaged,
         format!(
-            "the files are whole, but the graph in them is not: {what}. Please report it; restore the graph from a backup"
+            "the files are whole, but the graph in them is not: {what}. Please report it; restore the graph from a \
+             backup"
         ),
     )
 }
@@ -122,7 +127,7 @@ fn each_portion(
     }
 }
 
-/// How many vertices and edges there are, when both ends of every edge know of it.
+/// Checks that every edge is in the lists of both its ends. Returns the numbers of vertices and edges.
 fn check_adjacency(view: &dyn GraphView) -> Result<(u64, u64)> {
     let mut edges = all_edges(view)?;
     edges.sort_unstable();
@@ -153,7 +158,7 @@ fn all_edges(view: &dyn GraphView) -> Result<Vec<EdgeId>> {
     Ok(edges)
 }
 
-/// Checks that what some vertices list is theirs, and appends it.
+/// Checks that the listed edges of these vertices have them as an end, and appends the edges.
 fn check_lists(
     view: &dyn GraphView,
     vertices: &[VertexId],
@@ -186,7 +191,8 @@ fn check_lists(
     }
 }
 
-/// How many entries an index has to have, when it finds under each value the vertices that have it and no others.
+/// Checks that an index finds under each value exactly the vertices that have it. Returns the number of entries that
+/// the index must have.
 fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
     let mut entries = data_of(view, index)?;
     let by_order = |a: &[Value], b: &[Value]| {
@@ -194,7 +200,7 @@ fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
         unequal.unwrap_or(std::cmp::Ordering::Equal)
     };
     entries.sort_by(|(a, v), (b, w)| by_order(a, b).then(v.cmp(w)));
-    // A vertex that has a value twice has one entry for it.
+    // A vertex with two equal values has one entry for them.
     entries.dedup_by(|(a, v), (b, w)| v == w && by_order(a, b).is_eq());
     let is_equal = |a: &[Value], b: &[Value]| a.iter().zip(b).all(|(a, b)| compare::equal(a, b));
     let mut found = Vec::new();
@@ -210,7 +216,7 @@ fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
             let (id, values, n) = (index.id.0, &same[0].0, expected.len());
             return Err(wrong(format!("index {id} keeps {values:?} unique, and {n} vertices have that")));
         }
-        // What equals nothing, not even itself, is not found by equality.
+        // A value that does not equal itself (NaN) is not found by equality.
         let is_unequal = same[0].0.iter().any(|value| !compare::equal(value, value));
         if found != expected && !is_unequal {
             let (id, values) = (index.id.0, &same[0].0);

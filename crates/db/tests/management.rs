@@ -1,4 +1,4 @@
-//! Management of a running database, through the embedded API and through `call()`.
+//! Management of a running database, by the embedded API and by `call()`.
 
 use mangrove::{Database, DatabaseOptions, ErrorKind, IndexDefinition, IndexKind, Parameters, Result, Value};
 

@@ -27,7 +27,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a file that stays behind lies in the build folder.
+        // Best effort: a remaining file is in the build folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -180,7 +180,7 @@ fn parallel_edges_are_neither_lost_nor_doubled() {
     assert_eq!(amounts(&db), list(&[10, 20, 30]));
     let report = load(&["account.csv", "pay.csv"]);
     assert_eq!((report.edges, report.upserts.unchanged), (3, 5));
-    // What is new is added, and what was there is found.
+    // New elements are added, existing ones are found.
     let report = load(&["more/pay.csv"]);
     assert_eq!((report.upserts.created, report.upserts.unchanged, report.rejects), (1, 3, 0));
     assert_eq!(amounts(&db), list(&[10, 20, 30, 40]));
@@ -262,7 +262,7 @@ fn a_key_of_several_vertices_or_properties() {
     assert_eq!(number(&db, "g.V().has('icao', 'q').count()"), 0);
 }
 
-/// Nothing is written where vertices could not be found again; the message says which file, and what to give.
+/// If vertices could not be found again, nothing is written. The message names the file and the missing option.
 #[test]
 fn vertices_that_cannot_be_recognized_are_refused() {
     let folder = Folder::new(

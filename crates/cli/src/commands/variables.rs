@@ -22,8 +22,8 @@ impl Variables {
         Variables { values }
     }
 
-    /// Runs one statement, and keeps its value if the statement names it. `like` has the options of the request; its script
-    /// and parameters are not used.
+    /// Runs one statement, and keeps its value if the statement names it. `like` has the options of the request; its
+    /// script and parameters are not used.
     pub fn run<'a>(
         &'a mut self,
         connection: &'a mut Connection,

@@ -79,8 +79,8 @@ fn of_results(results: &[Value]) -> String {
     render(&columns, &rows)
 }
 
-/// Returns true if a single map is printed as rows, as the counts of a group: its values have one type. Values of several
-/// types are the fields of one record.
+/// Returns true if a single map is printed as rows, as the counts of a group: its values have one type. Values of
+/// several types are the fields of one record.
 fn is_table(entries: &[(Value, Value)]) -> bool {
     !entries.is_empty() && entries.iter().all(|(_, value)| value.type_name() == entries[0].1.type_name())
 }

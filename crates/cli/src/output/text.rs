@@ -14,8 +14,8 @@ pub struct Grid {
 const RESULT: &str = "result";
 
 impl Grid {
-    /// Maps whose keys are all names become columns. So do elements with properties, if all are vertices or all are edges.
-    /// Anything else is one column.
+    /// Maps whose keys are all names become columns. So do elements with properties, if all are vertices or all are
+    /// edges. Anything else is one column.
     pub fn new(results: &[Value]) -> Self {
         if let Some(rows) = results.iter().map(element_as_map).collect::<Option<Vec<Value>>>()
             && is_of_one_kind(results)

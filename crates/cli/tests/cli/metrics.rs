@@ -48,7 +48,8 @@ fn families(text: &str) -> BTreeMap<String, Family> {
     families
 }
 
-/// Base units, and no name that is another's with the ending that counters have: OpenMetrics would take them for one family.
+/// Base units, and no name that is another's with the ending that counters have: OpenMetrics would take them for one
+/// family.
 fn check_names(families: &BTreeMap<String, Family>) {
     for name in families.keys() {
         let unit = name.trim_end_matches("_total").rsplit('_').next().unwrap();

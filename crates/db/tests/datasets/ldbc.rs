@@ -30,7 +30,7 @@ fn load_sf01(folder: &Path) -> Database {
     db
 }
 
-/// The recorded answers whose query's name starts so: the name, the parameters and the result.
+/// The recorded answers to queries whose name starts with `start`: name, parameters and result.
 fn answers(folder: &Path, start: &str) -> Vec<(String, Parameters, Json)> {
     let lines = std::fs::read_to_string(folder.join("answers/sf0.1_answers_public.jsonl")).unwrap();
     let answers = lines.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());

@@ -1,4 +1,4 @@
-//! SNAP graphs: degrees and two hops, counted here from the files in the plainest way.
+//! SNAP graphs: degrees and two hops, compared with plain counts of the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use mangrove_testdata::dataset;
 
 use crate::support::{ask, load_clean, number};
 
-/// An edge list as it lies in the file.
+/// The edges in the order of the file.
 struct EdgeList {
     edges: Vec<(i64, i64)>,
 }
@@ -23,14 +23,14 @@ impl EdgeList {
         EdgeList { edges: text.lines().map(edge).collect() }
     }
 
-    /// How many edges each vertex has on one side.
+    /// The number of edges of each vertex on one side.
     fn degrees(&self, end: impl Fn(&(i64, i64)) -> i64) -> BTreeMap<i64, i64> {
         let mut degrees = BTreeMap::new();
         self.edges.iter().for_each(|edge| *degrees.entry(end(edge)).or_default() += 1);
         degrees
     }
 
-    /// Whom a vertex reaches in exactly two steps along the edges.
+    /// The vertices that a vertex reaches in exactly two steps along the edges.
     fn two_steps(&self, start: i64) -> BTreeSet<i64> {
         let next =
             |from: &BTreeSet<i64>| self.edges.iter().filter(|(s, _)| from.contains(s)).map(|(_, t)| *t).collect();

@@ -9,22 +9,22 @@ use smol_str::SmolStr;
 
 use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink};
 
-/// Fills an empty database. Nothing of it is seen before [`MemorySink::finish`]; dropping the sink instead leaves the
-/// database empty. Keeps 8 bytes a vertex until then.
+/// Fills an empty database. Readers see the graph after [`MemorySink::finish`]; if the sink is dropped instead, the
+/// database stays empty. The sink keeps 8 bytes a vertex.
 pub struct MemorySink {
     database: Database,
     load: BulkLoad,
-    /// By number.
+    /// The internal ids of vertices, by vertex number.
     vertices: Vec<VertexId>,
 }
 
 impl MemorySink {
-    /// A sink for a database that was never written to.
+    /// A sink for a database that was never written to; any other database is an error.
     pub fn new(database: &Database) -> Result<Self> {
         Ok(MemorySink { database: database.clone(), load: database.bulk_load()?, vertices: Vec::new() })
     }
 
-    /// Publishes the graph; the vertices by number.
+    /// Publishes the graph. Returns the internal ids of its vertices, by vertex number.
     pub fn finish(self) -> Result<Vec<VertexId>> {
         self.load.finish()?;
         Ok(self.vertices)

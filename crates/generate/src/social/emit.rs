@@ -1,4 +1,4 @@
-//! The network as batches: labels, keys and types are LDBC's.
+//! Turns the network into batches, with LDBC's labels, keys and types.
 
 use smol_str::{SmolStr, format_smolstr};
 
@@ -22,12 +22,12 @@ const FORUM: &str = "Forum";
 const POST: &str = "Post";
 const COMMENT: &str = "Comment";
 
-/// Hands the network to a sink. Knows the number of the first vertex of each kind.
+/// Hands the network to a sink. The fields `countries` to `persons` have the number of the first vertex of each kind.
 pub(super) struct Emitter<'a> {
     sink: &'a mut dyn GraphSink,
     world: &'a World,
     people: &'a [Person],
-    /// How many vertices were handed over.
+    /// The number of the next vertex.
     next: u64,
     countries: u64,
     cities: u64,
@@ -38,8 +38,8 @@ pub(super) struct Emitter<'a> {
     persons: u64,
 }
 
-/// An edge by the numbers of its ends.
-type Ends = Vec<(u64, u64)>;
+/// Edges, as the vertex numbers of source and target.
+type EdgeEnds = Vec<(u64, u64)>;
 
 impl<'a> Emitter<'a> {
     pub(super) fn new(sink: &'a mut dyn GraphSink, world: &'a World, people: &'a [Person]) -> Self {
@@ -57,7 +57,7 @@ impl<'a> Emitter<'a> {
         self.sink.progress(progress);
     }
 
-    /// Places, organisations, classes and tags.
+    /// Hands over places, organisations, classes and tags, with the edges between them.
     pub(super) fn world(&mut self) -> Result<()> {
         let world = self.world;
         let continents = words::CONTINENTS.iter().map(|name| SmolStr::new_static(name)).collect();
@@ -90,7 +90,7 @@ impl<'a> Emitter<'a> {
         self.plain_edges("hasType", TAG, TAG_CLASS, types.collect())
     }
 
-    /// Persons and what they are part of.
+    /// Hands over persons, with their edges to places, organisations and tags.
     pub(super) fn people(&mut self, chunk: usize) -> Result<()> {
         for people in self.people.chunks(chunk) {
             let numbers: Vec<u64> = (self.next..).take(people.len()).collect();
@@ -131,7 +131,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Friendships, each once.
+    /// Hands over friendships, each as one edge.
     pub(super) fn knows(&mut self, friends: &Friends, chunk: usize) -> Result<()> {
         for first in (0..self.people.len()).step_by(chunk) {
             let pairs = friends.pairs(first..self.people.len().min(first + chunk));
@@ -141,7 +141,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Forums with what happens in them.
+    /// Hands over the forums, messages and likes of a chunk, with their edges.
     pub(super) fn activity(&mut self, made: Activity) -> Result<()> {
         let forums = self.next;
         let columns = vec![
@@ -213,7 +213,7 @@ impl<'a> Emitter<'a> {
         self.persons + u64::from(position)
     }
 
-    /// Vertices with a name and an address in the web.
+    /// Hands over vertices that have a name and a URL.
     fn named(&mut self, table: &'static str, label: &'static str, first_id: u64, names: Vec<SmolStr>) -> Result<()> {
         let ids = (first_id as i64..).take(names.len()).collect();
         let url = |name: &SmolStr| format_smolstr!("http://example.org/resource/{name}");
@@ -247,7 +247,7 @@ impl<'a> Emitter<'a> {
         label: &'static str,
         source: &'static str,
         target: &'static str,
-        ends: Ends,
+        ends: EdgeEnds,
     ) -> Result<()> {
         self.edges(label, source, target, ends, Vec::new())
     }
@@ -257,14 +257,14 @@ impl<'a> Emitter<'a> {
         label: &'static str,
         source: &'static str,
         target: &'static str,
-        ends: Ends,
+        ends: EdgeEnds,
         columns: Vec<GeneratedColumn>,
     ) -> Result<()> {
         let tables = Some((SmolStr::new_static(source), SmolStr::new_static(target)));
         self.sink.edges(GeneratedEdges { label: SmolStr::new_static(label), tables, ends, columns })
     }
 
-    /// What posts and comments have in common.
+    /// The columns that posts and comments share.
     fn message_columns(&self, messages: &[Message]) -> Vec<GeneratedColumn> {
         let author = |message: &Message| &self.people[message.author as usize];
         let length = |message: &Message| message.content.as_ref().map_or(0, |text| text.chars().count() as i32);
@@ -322,7 +322,7 @@ fn person_columns(people: &[Person]) -> Vec<GeneratedColumn> {
     ]
 }
 
-/// Dates are milliseconds since the epoch, as the benchmark's parameters have them.
+/// Dates are milliseconds since 1970, as in the benchmark's parameters.
 fn dates_column(key: &'static str, dates: Vec<i64>) -> GeneratedColumn {
     GeneratedColumn::new(key, GeneratedValues::I64(dates))
 }

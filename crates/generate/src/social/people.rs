@@ -1,7 +1,7 @@
-//! Persons: where and when they live, what they like, where they studied and work.
+//! Makes persons: home, dates, interests, studies and work.
 //!
-//! Correlations: names and languages go by country, universities and companies are mostly of the country, interests
-//! are half the world's and half the country's.
+//! Correlations: names and languages depend on the country, universities and companies are mostly of the country, and
+//! so is a part of the interests.
 
 use smol_str::{SmolStr, format_smolstr};
 
@@ -10,14 +10,14 @@ use super::words;
 use super::world::World;
 use crate::random::{RandomStream, exp};
 
-/// Interests a person has, on average and at most.
+/// Interests of a person, on average and at most.
 const INTERESTS_MEAN: f64 = 23.0;
 const INTERESTS_MAX: usize = 80;
 
-/// What makes the number of friends found, which is not the number wanted, that of LDBC's data.
+/// Scales the number of friends wanted, so that the number found agrees with LDBC's data.
 const FOUND: f64 = 0.9;
 
-/// A person joins so long before the end that something happens afterwards.
+/// The latest date at which a person joins: early enough for activity before the end.
 const LATEST: i64 = END - 30 * DAY;
 
 pub(super) struct Person {
@@ -29,20 +29,20 @@ pub(super) struct Person {
     pub(super) created: i64,
     pub(super) country: usize,
     pub(super) city: usize,
-    /// Numbers that the addresses are made of.
+    /// The random part of the person's IP addresses.
     pub(super) address: u32,
     pub(super) browser: u8,
     pub(super) languages: Vec<&'static str>,
     pub(super) emails: usize,
-    /// Distinct tags.
+    /// Distinct tags, by number.
     pub(super) interests: Vec<u32>,
-    /// University and year of the class.
+    /// The number of the university, and the year of the class.
     pub(super) study: Option<(u32, i32)>,
-    /// Companies and since when, distinct.
+    /// The numbers of distinct companies, each with the year in which the work began.
     pub(super) work: Vec<(u32, i32)>,
 }
 
-/// The person of a number.
+/// Makes the person with this number.
 pub(super) fn person(world: &World, random: &mut RandomStream, number: u64) -> Person {
     let country = world.country_weights.draw(random);
     let home = &world.countries[country];
@@ -76,7 +76,7 @@ pub(super) fn person(world: &World, random: &mut RandomStream, number: u64) -> P
 }
 
 impl Person {
-    /// The address the person writes from, by country first.
+    /// The IP address from which the person writes in a country. Its first byte depends on the country.
     pub(super) fn address_in(&self, country: usize) -> SmolStr {
         let [.., a, b, c] = self.address.to_be_bytes();
         format_smolstr!("{}.{a}.{b}.{c}", 11 + 3 * country)
@@ -91,13 +91,13 @@ impl Person {
     }
 }
 
-/// A position below `count`, the first ones more likely than the last ones.
+/// Draws a position below `count`; the first positions are the most likely.
 fn skewed(random: &mut RandomStream, count: usize) -> usize {
     let unit = random.unit();
     (unit * unit * count as f64) as usize
 }
 
-/// Common names are more common than others.
+/// Draws a name; the first names of the list are the most common.
 fn name(random: &mut RandomStream, names: &[&'static str]) -> &'static str {
     names[skewed(random, names.len())]
 }
@@ -143,13 +143,13 @@ fn work(
     work
 }
 
-/// How many friends a person would like to have in a network of so many.
+/// Draws the number of friends that a person wants in a network of `count` persons.
 pub(super) fn friends_wanted(random: &mut RandomStream, count: u64) -> u32 {
     let most = (count - 1).min(1000) as f64;
     random.lognormal(friends_mean(count), 1.0).min(most).max(1.0) as u32
 }
 
-/// The mean number of friends grows with the network, as it was observed of a large one: n^(0.512 - 0.028 log10 n).
+/// The mean number of friends, which grows with the network as measured on a large one: n^(0.512 - 0.028 log10 n).
 pub(super) fn friends_mean(count: u64) -> f64 {
     let log = crate::random::ln(count as f64);
     FOUND * exp(log * (0.512 - 0.028 * log / std::f64::consts::LN_10))

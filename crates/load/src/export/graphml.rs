@@ -1,13 +1,13 @@
-//! GraphML as TinkerPop's `GraphMLWriter` writes it: labels are the data `labelV` and `labelE`, and every property has a
-//! declared key.
+//! GraphML as TinkerPop's `GraphMLWriter` writes it: labels are the data `labelV` and `labelE`, and every property has
+//! a declared key.
 //!
 //! GraphML knows boolean, int, long, float, double and string. Values of other types are declared as strings, and the
 //! attribute `mangrove.type` names their type; other readers ignore it. A key with several values has several data
 //! elements. Meta-properties are left out and counted. A text with characters that XML cannot hold becomes typed JSON
 //! (`any`), where they are escaped.
 //!
-//! Ids in a document are texts. The loader reads the plain form of a 64-bit number as that number. An id that would load as
-//! another type is counted.
+//! Ids in a document are texts. The loader reads the plain form of a 64-bit number as that number. An id that would
+//! load as another type is counted.
 
 use std::io::Write;
 
@@ -95,7 +95,7 @@ fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut ExportTarget<'_>) 
     target.row(counts)
 }
 
-/// Declares the keys of a schema: the one of column `n` has the id `n` behind the letter.
+/// Declares the keys of a schema: the id of the key of column `n` is the letter, then `n`.
 fn declare(
     text: &mut Vec<u8>,
     names: &mut CatalogNames<'_>,
@@ -133,7 +133,8 @@ fn name_in_xml<'n>(what: &str, name: &'n str) -> Result<&'n str> {
     match name.chars().find(|character| !is_xml(*character)) {
         None => Ok(name),
         Some(character) => Err(Error::unsupported(format!(
-            "the {what} {name:?} has the character U+{:04X}, which XML cannot hold; export to another format than GraphML",
+            "the {what} {name:?} has the character U+{:04X}, which XML cannot hold; export to another format than \
+             GraphML",
             u32::from(character)
         ))),
     }

@@ -1,7 +1,7 @@
 //! A file that is being written: compressed as its name says, and visible only when it is complete.
 //!
-//! It is written under another name in the same folder and renamed at the end. An export that stops leaves no partial file
-//! under the name, and does not touch the file that was there.
+//! It is written under another name in the same folder and renamed at the end. An export that stops leaves no partial
+//! file under the name, and does not touch the file that was there.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{ElementKind, Error, ErrorKind, Result};
 
 use super::layout::header_names;
 use crate::input::{Spool, cannot_read, in_file, unpacked_name};
@@ -80,7 +80,8 @@ impl Listing {
                 names.join(", ")
             ),
             (false, false) => format!(
-                "there is no file to load: of {}{more} the extensions name no format; name the files one by one, say with --format what they \
+                "there is no file to load: of {}{more} the extensions name no format; name the files one by one, say \
+                 with --format what they \
                  are, or with --map what is in them (mappings of known data sets: {})",
                 names.join(", "),
                 Mapping::shipped_names().collect::<Vec<_>>().join(", ")
@@ -145,7 +146,8 @@ fn unknown_format(path: &Path) -> Error {
         ));
     }
     Error::invalid(format!(
-        "{path_name}: the extension names no format (csv, tsv, dat, txt; parquet; json, jsonl, graphson; graphml, xml): \
+        "{path_name}: the extension names no format (csv, tsv, dat, txt; parquet; json, jsonl, graphson; graphml, \
+         xml): \
          name the format, or give the file a rule in a mapping"
     ))
 }
@@ -156,7 +158,7 @@ fn group_rules(group: &FileGroup, delimiter: Option<char>) -> Result<Vec<FileRul
     let first = &group.files[0];
     let (names, found) = header_names(first, delimiter).map_err(in_file(first))?;
     // A column with types replaces the label of the group.
-    if group.edges && names.iter().any(|name| name.to_ascii_uppercase().ends_with(":TYPE")) {
+    if group.kind == ElementKind::Edge && names.iter().any(|name| name.to_ascii_uppercase().ends_with(":TYPE")) {
         rule.label = None;
     }
     rule.delimiter = Some(found);

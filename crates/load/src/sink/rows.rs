@@ -1,8 +1,8 @@
 //! Batches of an upsert as argument values of a service, for a sink in another process.
 //!
-//! Internal ids cannot travel: between two batches the vertex may be deleted and its slot reused. So vertices are named by
-//! the ids that users know them by. The two sides agree on the [`names`] below and on nothing else. The receiver therefore
-//! checks everything: that lists have one length, and that ids are ids.
+//! Internal ids cannot travel: between two batches the vertex may be deleted and its slot reused. So vertices are named
+//! by their user ids. The two sides agree on the [`names`] below and on nothing else. The receiver therefore checks
+//! everything: that lists have one length, and that ids are ids.
 
 use std::ops::Range;
 
@@ -22,9 +22,10 @@ pub mod names {
     /// A list of properties with several values: row, key, `list` or `set`, and a list of values each with a map of
     /// meta-properties.
     pub const MULTI: &str = "multi";
-    /// How many rows there are.
+    /// The number of rows.
     pub const COUNT: &str = "count";
-    /// The properties by which rows are found. If it is absent, vertices are found by id and edges by id or by their ends.
+    /// The properties by which rows are found. If it is absent, vertices are found by id and edges by id or by their
+    /// ends.
     pub const KEY: &str = "key";
     /// The label whose vertices have this key.
     pub const KEY_LABEL: &str = "key_label";
@@ -199,7 +200,7 @@ impl VertexBatch {
         }
     }
 
-    /// About how many bytes each row takes on a connection.
+    /// About the size of each row on a connection, in bytes.
     pub fn row_sizes(&self) -> Vec<usize> {
         let mut sizes = sizes_of_rows(self.len, self.ids.as_deref(), &self.columns);
         for multi in &self.multi {
@@ -212,7 +213,7 @@ impl VertexBatch {
     }
 }
 
-/// About how many bytes each row of ids and columns takes on a connection.
+/// About the size of each row of ids and columns on a connection, in bytes.
 pub fn sizes_of_rows(len: usize, ids: Option<&[UserId]>, columns: &[PropertyColumn]) -> Vec<usize> {
     let mut sizes = vec![16; len];
     for (size, id) in sizes.iter_mut().zip(ids.unwrap_or_default()) {
@@ -224,7 +225,7 @@ pub fn sizes_of_rows(len: usize, ids: Option<&[UserId]>, columns: &[PropertyColu
     sizes
 }
 
-/// About how many bytes a value takes on a connection.
+/// About the size of a value on a connection, in bytes.
 fn size_of(value: &Value) -> usize {
     match value {
         Value::String(text) => 8 + text.len(),

@@ -105,8 +105,8 @@ impl<'a> LoadContext<'a> {
         self.rows(pass, 1, bytes)
     }
 
-    /// Counts rows. `bytes` of the file were read so far in this pass. Every [`PROGRESS_ROWS`] rows, the caller and the sink
-    /// are told.
+    /// Counts rows. `bytes` of the file were read so far in this pass. Every [`PROGRESS_ROWS`] rows, the caller and the
+    /// sink are told.
     pub(crate) fn rows(&mut self, pass: &Pass<'_>, rows: u64, bytes: u64) -> Result<()> {
         let told = self.rows / PROGRESS_ROWS;
         self.rows += rows;

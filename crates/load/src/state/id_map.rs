@@ -1,7 +1,7 @@
 //! The map from ids in files to internal ids, for the length of one load.
 //!
-//! An id is unique within an *id space*: 933 may name a person and a forum. Integers are kept as 64-bit keys (16 bytes an
-//! entry), other ids as short strings. The map is the largest part of a load's memory (LOAD-1).
+//! An id is unique within an *id space*: 933 may name a person and a forum. Integers are kept as 64-bit keys (16 bytes
+//! an entry), other ids as short strings. The map is the largest part of a load's memory (LOAD-1).
 
 use foldhash::fast::RandomState;
 use hashbrown::hash_map::Entry;
@@ -32,8 +32,8 @@ pub(crate) struct IdMap {
 }
 
 impl IdMap {
-    /// The id space of a name, made if it is new. Upper and lower case are equal, because the headers of one data set often
-    /// differ (`person.csv`, `Person.id`).
+    /// The id space of a name, made if it is new. Upper and lower case are equal, because the headers of one data set
+    /// often differ (`person.csv`, `Person.id`).
     pub(crate) fn space(&mut self, name: &str) -> SpaceId {
         let next = SpaceId(u32::try_from(self.spaces.len()).expect("a load has fewer than 2^32 id spaces"));
         match self.names.entry(name.to_ascii_lowercase()) {

@@ -1,8 +1,8 @@
 //! The type of an untyped column, inferred from all its fields.
 //!
-//! The rule: the column gets the first of *long, double, boolean, date* that fits every field with a value. If none fits,
-//! it is *string*. Whole numbers must be in plain form (`007` and `+1` are text, because leading zeros mean something).
-//! Doubles must contain a digit (`NaN` is text). Dates are ISO 8601.
+//! The rule: the column gets the first of *long, double, boolean, date* that fits every field with a value. If none
+//! fits, it is *string*. Whole numbers must be in plain form (`007` and `+1` are text, because leading zeros mean
+//! something). Doubles must contain a digit (`NaN` is text). Dates are ISO 8601.
 //!
 //! If only a few fields prevent a type, they are reported ([`Inference::exceptions`]): usually they are mistakes in the
 //! file.
@@ -27,7 +27,7 @@ pub(crate) struct Inference {
     fits: [Fits; TYPES.len()],
 }
 
-/// How many fields a type fits, and the first that it does not fit.
+/// The number of fields that a type fits, and the first field that it does not fit.
 #[derive(Clone, Debug, Default)]
 struct Fits {
     count: u64,
