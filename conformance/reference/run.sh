@@ -11,7 +11,7 @@ shift
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 if ! { command -v mvn && command -v javac; } >/dev/null; then
-    echo "left out: the engine beside TinkerGraph, because there is no Maven or no Java compiler"
+    echo "left out: the engine beside TinkerGraph, because Maven or the Java compiler is missing"
     exit 0
 fi
 classes=target/reference

@@ -25,7 +25,7 @@ runner() { # LINE; sets `classes`
     local line=$1
     classes=target/features-java-$line
     if ! { command -v mvn && command -v javac; } >/dev/null; then
-        echo "left out: the feature files of $line as bytecode, because there is no Maven or no Java compiler"
+        echo "left out: the feature files of $line as bytecode, because Maven or the Java compiler is missing"
         return 1
     fi
     mkdir -p "$classes/META-INF/services"
@@ -40,7 +40,7 @@ runner() { # LINE; sets `classes`
 go_runner() { # sets `classes`
     classes=target/features-go
     if ! command -v go >/dev/null; then
-        echo "left out: the feature files with the Go client, because there is no go"
+        echo "left out: the feature files with the Go client, because go is missing"
         return 1
     fi
     mkdir -p "$classes"
