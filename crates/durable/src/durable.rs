@@ -249,8 +249,8 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
     let segment = disk.list(CHECKPOINT_DIR)?.first().map(|name| format!("{CHECKPOINT_DIR}/{name}"));
     if let Some(path) = segment.map_or_else(|| log::remains(disk), |path| Ok(Some(path)))? {
         let message = format!(
-            "{} has no manifest, and yet there is {}: the manifests of this database were lost; restore it from a \
-             backup, or open an empty directory",
+            "{} has no manifest, although {} exists: the manifests of this database were lost; restore it from a backup, or \
+             open an empty directory",
             disk.describe(MANIFEST_DIR),
             disk.describe(&path)
         );
@@ -312,9 +312,7 @@ impl DurableCore {
     ) -> Result<Option<CheckpointReport>> {
         let log_bytes = self.log.status().bytes;
         let mut pause = || match self.progress.lock().is_closing {
-            true => {
-                Err(Error::new(ErrorKind::Closed, "the database is being closed; what it acknowledged is in the log"))
-            }
+            true => Err(Error::new(ErrorKind::Closed, "the database is closing; acknowledged commits are in the log")),
             false => {
                 // Other threads first: a checkpoint is in no hurry.
                 std::thread::yield_now();

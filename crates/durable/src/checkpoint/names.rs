@@ -109,7 +109,8 @@ fn read_indexes(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<Indexes, M
 }
 
 /// The error text for an index that is not [`is_possible`].
-pub(crate) const IMPOSSIBLE_INDEX: &str = "an index on names that there are not, on no key, or on too many";
+pub(crate) const IMPOSSIBLE_INDEX: &str =
+    "an index with names that the catalog does not have, without a key, or with too many keys";
 
 /// Returns true if a catalog has all names that an index uses, and it has a possible number of keys.
 pub(crate) fn is_possible(index: &IndexInfo, catalog: &Catalog) -> bool {

@@ -234,7 +234,7 @@ fn read_column(reader: &mut Reader<'_>, live: &SlotSet, used: usize) -> Result<C
 }
 
 fn read_present(reader: &mut Reader<'_>) -> Result<Content, Malformed> {
-    let at = reader.malformed("no value where there is one");
+    let at = reader.malformed("an absent value in a slot that is marked as present");
     match read_content(reader)? {
         Content::Absent => Err(at),
         content => Ok(content),
