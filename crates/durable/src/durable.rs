@@ -37,9 +37,9 @@ use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
-/// How often the background thread looks at the length of the log.
+/// The interval at which the background thread checks the length of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How many looks pass after a failed checkpoint before the next attempt.
+/// The number of checks between a failed checkpoint and the next attempt.
 const LOOKS_AFTER_FAILURE: u32 = 20;
 
 /// The options of a durable graph.
@@ -385,7 +385,7 @@ fn start_background(
     policy: CheckpointPolicy,
 ) -> Result<JoinHandle<()>> {
     let run = move || {
-        // Time is counted in looks: a checkpoint may be late by one look.
+        // Time is counted in checks, so a checkpoint may be late by one interval.
         let (mut looks_to_skip, mut looks, mut taken) = (0, 0_u32, 0);
         loop {
             let is_due = {

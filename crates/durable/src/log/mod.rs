@@ -32,7 +32,7 @@
 //!   durable.
 //! - **LOG-5.** The segment that a manifest names exists: a log without it has lost something.
 //! - **LOG-6.** The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it.
-//!   So a snapshot that begins after a look at the floor has every commit before it.
+//!   So a snapshot that begins after the floor was read has every commit before it.
 //!
 //! Lock order: `writer` (held through the I/O of a flush) before `names` and the supply's state. `queue` and `floor` are held
 //! for a few instructions, with no other lock.

@@ -1,6 +1,7 @@
 //! Reading the log from disk: what is whole, what is torn, and what is damaged.
 //!
-//! Segments are read in order, and in each the batches, until no batch is where one may begin. What follows decides:
+//! Segments are read in order, and in each its batches, until no batch is found where the next one may begin. The rest
+//! of the log then decides:
 //!
 //! | a later batch of this log is found, in this segment or another | then |
 //! |---|---|
