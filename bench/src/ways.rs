@@ -1,4 +1,4 @@
-//! The ways to ask one question in Gremlin.
+//! The ways to run one question in Gremlin.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::harness::Operation;
 use crate::people::digest;
 use crate::served::{Served, source};
 
-/// A way.
+/// A way to run a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// Prepared once, run with parameters.
     Prepared,
-    /// As text with parameters: parsed and planned once, found in the plan cache ever after.
+    /// As text with parameters: parsed and planned once, later found in the plan cache.
     Text,
     /// As text with parameters, through the server.
     Server,
@@ -37,7 +37,7 @@ impl Way {
 /// Puts an input into parameters.
 pub type Bind = Arc<dyn Fn(u64, &mut Parameters) + Send + Sync>;
 
-/// A script with parameters, made from inputs. The answer to an input is the sum of the digests of the results.
+/// A script with parameters that are made from inputs. Its answer is the sum of the digests of the results.
 #[derive(Clone)]
 pub struct Question {
     script: &'static str,
@@ -45,7 +45,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// See [`Question`].
+    /// A question with this script.
     pub fn new(script: &'static str, bind: impl Fn(u64, &mut Parameters) + Send + Sync + 'static) -> Self {
         Question { script, bind: Arc::new(bind) }
     }

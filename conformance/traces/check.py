@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A server with a collector of traces beside it: what the collector receives, and what becomes of requests without it.
+"""Runs a server beside a collector of traces. Checks what the collector receives, and that requests do not depend on
+it.
 
     check.py MANGROVE
 
-The program has been built with the feature `otel`. The last line is `N passed, N failed`.
+The program must be built with the feature `otel`. The last line is `N passed, N failed`.
 """
 
 import http.server
@@ -35,7 +36,7 @@ def check(name, found, expected=True):
 
 
 class Collector(http.server.ThreadingHTTPServer):
-    """Takes what is delivered to /v1/traces; slowly, if it is told to."""
+    """A collector that accepts requests to /v1/traces, optionally slowly."""
 
     def __init__(self, seconds=0):
         super().__init__(("127.0.0.1", 0), Delivery)
@@ -44,7 +45,7 @@ class Collector(http.server.ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def spans(self):
-        """Every span that has come, with its resource."""
+        """All received spans, each with its resource."""
         while not self.deliveries.empty():
             for resource in self.deliveries.get().resource_spans:
                 for scope in resource.scope_spans:
@@ -89,14 +90,14 @@ class Server:
         self.address = (found.group(1), int(found.group(2)))
 
     def ask(self, script, *headers):
-        """The status of a query over HTTP."""
+        """Sends a query over HTTP and returns the status code."""
         body = json.dumps({"gremlin": script}).encode()
         headers = ["Content-Type: application/json", *headers]
         answer = wire.http(self.address, "POST /gremlin HTTP/1.1", body, headers)
         return int(answer.split(b" ")[1])
 
     def stop(self):
-        """Its exit code, its log, and how long it took to end."""
+        """Ends the server. Returns its exit code, its log, and the time that it took to end."""
         begin = time.monotonic()
         self.process.terminate()
         _, log = self.process.communicate(timeout=60)
@@ -167,13 +168,13 @@ def a_share_is_sent():
     check("with a share, the server ends with", server.stop()[0], 0)
     spans = list(collector.spans())
     traces = {span.trace_id for _, span in spans}
-    # Five times the deviation of four hundred throws to either side.
+    # Five standard deviations of four hundred draws, in both directions.
     check(f"{len(traces)} of 400 traces are a quarter", 56 <= len(traces) <= 144)
     check("the service is called", {attributes(resource).get("service.name") for resource, _ in spans}, {"mangrove"})
 
 
 def nobody_waits_for_a_collector():
-    """One that takes nothing, and one that is not there."""
+    """A collector that accepts nothing, and one that does not exist."""
     slow = Collector(seconds=3)
     for endpoint in [slow.url, "http://127.0.0.1:9"]:
         server = Server(endpoint, OTEL_BSP_SCHEDULE_DELAY="50", OTEL_BSP_MAX_QUEUE_SIZE="64")

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::{KIB, MIB, Shape, Target, compose, seeds};
 
-/// The words of each language that mutations try.
+/// For each language, the words that mutations insert.
 mod words {
     pub const GREMLIN: &[&str] = &[
         "g.",
@@ -334,7 +334,7 @@ mod words {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    // GraphSON without types writes a value of a multiset as often as it occurs, within a limit.
+    // Untyped GraphSON repeats a value of a multiset, up to a limit.
     Target {
         memory: (128 * MIB, 512),
         quick_inputs: 6_000,
@@ -361,7 +361,7 @@ pub const TARGETS: &[Target] = &[
         ..Target::new("http-query", Shape::Text(words::HTTP), wire::http_query, seeds::http_queries)
     },
     Target::new("http-accept", Shape::Text(words::HTTP), wire::http_accept, seeds::http_accepts),
-    // Range literals stand for a million numbers together.
+    // Range literals may make a million numbers together.
     Target {
         memory: (128 * MIB, KIB),
         quick_inputs: 60_000,
@@ -402,7 +402,7 @@ pub const TARGETS: &[Target] = &[
         ..Target::new("load-graphml", Shape::Text(words::XML), files::graphml, seeds::graphml_files)
     },
     Target {
-        // A list of four million elements may be a few bytes.
+        // A list of four million elements may have an encoding of a few bytes.
         memory: (320 * MIB, KIB),
         quick_inputs: 600,
         ..Target::new("load-parquet", Shape::Binary, files::parquet, seeds::parquet_files)

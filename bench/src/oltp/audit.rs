@@ -1,4 +1,4 @@
-//! What must be true of a graph after any number of transactions.
+//! Checks that hold for a graph after any number of transactions.
 
 use mangrove::{
     Database, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Result, ScanCursor,
@@ -8,11 +8,11 @@ use mangrove::{
 use crate::harness::wrong;
 use mangrove_generate::random::mix;
 
-/// Counts and a digest of a graph's edges as one way of reading shows them.
+/// Counts and a digest of a graph's edges, as one way of reading finds them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Edges {
     count: u64,
-    /// The sum of a number for each (edge, source, target).
+    /// The sum over all edges of a number computed from (edge, source, target).
     digest: u64,
 }
 
@@ -24,7 +24,7 @@ impl Edges {
     }
 }
 
-/// How large a graph is.
+/// The size of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
     /// Visible vertices.
@@ -35,8 +35,8 @@ pub struct Size {
 
 const BATCH: usize = 1_024;
 
-/// Checks that the lists of outgoing edges, those of incoming edges, and the edges themselves say the same, and that
-/// counters agree with what is found; the size of the graph.
+/// Checks that the lists of outgoing edges, the lists of incoming edges, and the edges themselves agree, and that the
+/// counters equal the counts found. Returns the size of the graph.
 pub fn check(database: &Database) -> Result<Size> {
     let transaction = database.begin_read()?;
     let view = transaction.view();

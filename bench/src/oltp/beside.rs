@@ -1,4 +1,4 @@
-//! Small transactions beside a heavy one: how long they are kept waiting.
+//! Small transactions beside a heavy one, and the time that they wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,20 +14,20 @@ use super::histogram::Histogram;
 use super::session::options;
 use mangrove_generate::random::{RandomStream, mix};
 
-/// Small transactions of one thread that come before the heavy one and after it, at least.
+/// The least number of small transactions of one thread before the heavy one, and after it.
 const TRANSACTIONS_MIN: u64 = 50;
 
-/// What became of the small transactions.
+/// The outcomes of the small transactions.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
-    /// Nanoseconds, of those carried out.
+    /// Latency of the committed ones, in nanoseconds.
     pub latency: Histogram,
-    /// Those that met a conflict.
+    /// The number that met a conflict.
     pub failed: u64,
 }
 
-/// Does something heavy on this thread while `threads` others read a vertex's neighbors and write one of its
-/// properties, a transaction each, among `vertices`.
+/// Runs `heavy` on this thread. Meanwhile `threads` other threads run small transactions: each reads the neighbors of
+/// one of `vertices` and writes one of its properties.
 pub fn beside<T>(
     database: &mangrove::Database,
     vertices: &Arc<Vec<VertexId>>,
@@ -54,10 +54,10 @@ pub fn beside<T>(
     })
 }
 
-/// A heavy transaction meets conflicts with what goes on beside it; after so many something else is wrong.
+/// A heavy transaction may meet conflicts with the small ones. After this many attempts, the cause is something else.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// Does something until it meets no conflict; how often it did.
+/// Repeats the operation until it meets no conflict. Returns the number of attempts.
 pub fn retrying<T>(mut transaction: impl FnMut() -> Result<T>) -> Result<(T, u32)> {
     let mut conflicts = 0;
     loop {

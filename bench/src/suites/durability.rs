@@ -1,8 +1,8 @@
-//! Durability: what a commit, a checkpoint and a recovery take, on a disk.
+//! Durability: the cost of a commit, a checkpoint and a recovery, on a disk.
 //!
-//! Beside small commits stands the floor: a 4 KiB write to a file filled with zeros and `fdatasync`, the least that a system
-//! can do before it acknowledges. Other embedded stores do the same writes in the same run. All of it is
-//! written to a directory of its own, which goes when the run is over.
+//! Beside small commits stands the floor: a 4 KiB write to a file filled with zeros, and `fdatasync`, the least that a
+//! system must do before it acknowledges. Other embedded stores do the same writes in the same run. The suite writes to
+//! a directory of its own and removes it at the end.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! | `rivals` | redb and SQLite |
 //! | `commits` | small transactions by clients |
 //! | `graph` | a graph in a directory |
-//! | `checkpoints`, `recovery` | what their names say |
+//! | `checkpoints`, `recovery` | checkpoints; the opening of a directory |
 //!
-//! Deliberately not here: loss of power. That is for tests with a disk that is simulated; here the disk is believed.
+//! Deliberately not here: loss of power. Tests with a simulated disk cover it; here the disk is trusted.
 
 mod checkpoints;
 mod clients;
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     recovery::run(context, &place, report)
 }
 
-/// Says what is written to, as figures mean nothing without.
+/// Reports the file system, without which the figures mean nothing.
 fn disk(place: &Place, report: &mut Growing<'_>) {
     let (kind, in_memory) = match place.file_system() {
         Some(kind) if is_in_memory(&kind) => (format!("{kind}: no disk, figures say nothing; see --dir"), true),

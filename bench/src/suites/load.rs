@@ -1,7 +1,8 @@
-//! Bulk load of people and whom they know: from memory, and from CSV files; and export to CSV and JSON lines.
+//! Bulk load of people and their edges, from memory and from CSV files; and export to CSV and JSON lines.
 //!
-//! Beside the load from memory stands the making of two static graphs from the same edges, one a direction; beside
-//! the CSV files a loop that splits the same bytes at line ends and commas and parses their integers.
+//! Beside the load from memory stands the construction of two static graphs from the same edges, one for each
+//! direction. Beside the CSV files stands a loop that splits the same bytes at line ends and commas and parses their
+//! integers.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -32,7 +33,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
 }
 
 pub(super) fn repetitions(options: &Options) -> usize {
-    // A load takes seconds where other operations take microseconds.
+    // A load takes seconds, where other operations take microseconds.
     if options.seconds == 0.0 { 1 } else { 3 }
 }
 
@@ -143,12 +144,12 @@ pub(super) fn check_counts(database: &Database, vertices: usize, edges: usize) -
     Ok(())
 }
 
-/// A folder that goes with its owner.
+/// A folder that is removed when this is dropped.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
     pub(super) fn create() -> Result<Self> {
-        // A number of its own: a process may run the suite more than once at a time.
+        // A number of its own, because a process may run the suite several times at once.
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("mangrove-bench-{}-{number}", std::process::id()));
@@ -159,7 +160,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Left behind at worst: the system clears its temporary files.
+        // If this fails, the folder stays until the system clears its temporary files.
         drop(fs::remove_dir_all(&self.0));
     }
 }
@@ -181,7 +182,7 @@ fn write_csv(folder: &Path, count: usize, edges: &[(u32, u32)]) -> Result<Vec<Pa
     Ok(vec![people, knows])
 }
 
-/// The sum of the first two fields of each line where they are integers.
+/// The sum of the first two fields of each line, if they are integers.
 fn split(path: &Path) -> Result<u64> {
     let bytes = fs::read(path)?;
     let number = |field: &[u8]| {

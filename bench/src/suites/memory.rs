@@ -1,4 +1,4 @@
-//! Bytes a vertex and an edge, as the store counts its allocations: by what is added to a graph.
+//! Bytes of a vertex and an edge, as the store counts its allocations: the difference before and after they are added.
 
 use mangrove::{Database, Result};
 

@@ -1,6 +1,6 @@
 //! Mixes of operations: LinkBench, read-mostly, read-intensive, write-intensive; G-Tran's query templates.
 //!
-//! Every combination of interface, isolation level and skew that is asked for runs on a freshly loaded graph.
+//! Every requested combination of interface, isolation level and skew runs on a freshly loaded graph.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use crate::options::Suite;
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 
-/// What GDI-RMA, which keeps neither versions nor a log, reached on a machine like ours at scale 18: transactions a
-/// second with one rank and with two.
+/// Transactions a second of GDI-RMA, which keeps neither versions nor a log, with one rank and with two, on a similar
+/// machine at scale 18.
 const GDI_RMA: [(&str, [f64; 2]); 4] = [
     ("linkbench", [131_014.0, 330_286.0]),
     ("read-mostly", [286_548.0, 630_440.0]),
     ("read-intensive", [275_780.0, 491_791.0]),
     ("write-intensive", [50_272.0, 210_725.0]),
 ];
-/// The scale of those figures.
+/// The scale of [`GDI_RMA`]'s figures.
 const GDI_RMA_LOG_VERTICES: u32 = 18;
-/// Its median latencies of LinkBench's operations at scale 16, one rank, in nanoseconds.
+/// GDI-RMA's median latencies of LinkBench's operations at scale 16, one rank, in nanoseconds.
 const GDI_RMA_LATENCIES: [(&str, f64); 6] = [
     ("get vertex", 1_850.0),
     ("get edges", 2_700.0),
@@ -40,12 +40,12 @@ const GDI_RMA_LATENCIES: [(&str, f64); 6] = [
     ("update vertex", 2_700.0),
     ("delete vertex", 11_500.0),
 ];
-/// The scale of those.
+/// The scale of those latencies.
 const GDI_RMA_LATENCY_LOG_VERTICES: u32 = 16;
-/// Our target: so many times as fast.
+/// The target, as a multiple of GDI-RMA's throughput.
 const TIMES_GDI_RMA: f64 = 2.0;
 
-/// Transactions a thread in a run without a time: for tests.
+/// Transactions a thread in a run of zero seconds: for tests.
 pub(super) const TRANSACTIONS_MIN: u64 = 200;
 
 pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>) -> Result<()> {
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>)
     for (mix, scans) in mixes.iter().flat_map(|mix| forms(mix, operations)) {
         for &api in &choices.apis {
             for &level in &choices.levels {
-                // Templates that scan are all alike but for their size: once is enough.
+                // The duration of a template that scans depends only on the size of the graph, so it runs once.
                 if scans && (level, api) != (Level::Serializable, Api::Typed) {
                     continue;
                 }
@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>)
     Ok(())
 }
 
-/// A mix, and the same without its scans, where it has any: they take so long that nothing else would be seen.
+/// A mix, and the same mix without its scans, which take so long that they hide everything else.
 fn forms(mix: &Mix, operations: Operations) -> Vec<(Mix, bool)> {
     match operations {
         Operations::Gdi => vec![(mix.clone(), false)],
@@ -80,7 +80,7 @@ fn forms(mix: &Mix, operations: Operations) -> Vec<(Mix, bool)> {
     }
 }
 
-/// How a mix is run.
+/// The setting of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub suite: Suite,
@@ -98,7 +98,7 @@ impl Setting {
     }
 }
 
-/// What became of a run, and of the database's own counting of it.
+/// The outcomes of a run, as counted here and by the database.
 pub(super) struct Measured {
     pub record: Record,
     pub before: TransactionCounters,
@@ -106,13 +106,13 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Transactions that were aborted for this cause.
+    /// The number of transactions that were aborted for this cause.
     pub fn aborted(&self, cause: AbortCause) -> u64 {
         self.after.aborted(cause) - self.before.aborted(cause)
     }
 }
 
-/// Threads with sessions and choices of their own.
+/// Workers, each with a session and choices of its own.
 pub(super) fn workers(
     context: &Context<'_>,
     setting: &Setting,
@@ -129,7 +129,7 @@ pub(super) fn workers(
     (0..context.options.threads).map(worker).collect()
 }
 
-/// Runs a mix and holds the database's counters against what was counted here.
+/// Runs a mix, and compares the database's counters with the counts of the driver.
 pub(super) fn run_counted(
     database: &Database,
     api: Api,
@@ -143,7 +143,7 @@ pub(super) fn run_counted(
     let after = database.transaction_counters();
     let measured = Measured { record, before, after };
     let failed = after.conflicts() - before.conflicts();
-    // A server tries again by itself.
+    // A server retries by itself.
     if api != Api::Server && failed != measured.record.failed() {
         let message = format!("{} transactions failed and {failed} aborts were counted", measured.record.failed());
         return Err(wrong(message));
@@ -172,7 +172,7 @@ fn measure(
     Ok(())
 }
 
-/// What was added less what was deleted is what is there. Only typed deletions say whether there was anything.
+/// Vertices added less vertices deleted must equal the growth. Only typed deletions tell if the vertex existed.
 fn check_vertices(loaded: u64, mix: &Mix, record: &Record, size: Size) -> Result<()> {
     let effective = |which: fn(Verb) -> bool| {
         let of = mix.entries.iter().zip(&record.outcomes).filter(|((template, _), _)| which(template.verb));
@@ -185,7 +185,7 @@ fn check_vertices(loaded: u64, mix: &Mix, record: &Record, size: Size) -> Result
     Err(wrong(format!("{}: {expected} vertices were to be left and {} are", mix.name, size.vertices)))
 }
 
-/// Makes rows of a run.
+/// Makes the rows of a run.
 struct Reporter<'a> {
     context: &'a Context<'a>,
     setting: &'a Setting,
@@ -236,7 +236,8 @@ impl Reporter<'_> {
             .with("latency_mean", latency.mean(), "ns")
     }
 
-    /// The paper reports fewer than 0.2 % failed transactions where mostly is read, fewer than 2 % elsewhere.
+    /// The paper reports fewer than 0.2 % failed transactions for mostly reading mixes, and fewer than 2 % for the
+    /// others.
     fn failed(&self, record: &Record) -> Row {
         let bound = match (self.setting.operations, self.mix.name.as_str()) {
             (Operations::Lbv, _) => None,
@@ -246,7 +247,7 @@ impl Reporter<'_> {
         self.row(&format!("{}: failed", self.case), Metric::Share, record.failed_percent(), "%").aiming_at(bound)
     }
 
-    /// One row a template: the median latency between the 5th and the 99th percentile.
+    /// One row a template: the median latency, with the 5th and the 99th percentile as its range.
     fn templates(&self, record: &Record, report: &mut Growing<'_>) {
         let total = (record.done() + record.failed()).max(1) as f64;
         for ((template, share), outcome) in self.mix.entries.iter().zip(&record.outcomes) {

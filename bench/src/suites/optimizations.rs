@@ -1,13 +1,17 @@
 //! Optimistic pre-read and optimistic validation, each on and off, in one run.
 //!
-//! Four workloads: half reads, half writes of G-Tran's templates; *short validation*, transactions that read four values
-//! and write two of a thousand; *long validation*, which read two thousand vertices each, all at once, and write fifty; and
-//! *long validation in steps*, which read them a hundred at a time, as a traversal comes to them. The first three have hot
-//! spots. In the last all vertices are alike: with hot spots every step would read what every transaction writes, and no
-//! protocol could let two of them commit. All variants take turns on one graph, so that whatever it becomes, it becomes for
-//! all.
+//! There are four workloads:
 //!
-//! What transactions touch is drawn before the run: drawing two thousand vertices takes as long as reading them.
+//! - G-Tran's templates, half reads and half writes.
+//! - *short validation*: a transaction reads four values and writes two of a thousand.
+//! - *long validation*: a transaction reads two thousand vertices at once, and writes fifty.
+//! - *long validation in steps*: the same, but it reads a hundred vertices at a time, as a traversal does.
+//!
+//! The first three have hot spots. In the last one, all vertices are equally likely: with hot spots, every step would
+//! read what every transaction writes, and no protocol could commit two of them. All variants take turns on one graph,
+//! so changes of the graph affect all of them alike.
+//!
+//! The arguments are drawn before the run, because drawing two thousand vertices takes as long as reading them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,13 +35,13 @@ use mangrove_generate::random::RandomStream;
 
 const NAME: &str = Suite::Optimizations.name();
 
-/// How hot the hot spots are, where there are any.
+/// The skew of the hot spots.
 const SKEW: Skew = Skew::Zipf(0.99);
 
 /// Turns of each variant.
 const ROUND_COUNT: usize = 3;
 
-/// Which optimizations are on.
+/// The optimizations that are on.
 #[derive(Clone, Copy)]
 struct Variant {
     name: &'static str,
@@ -45,7 +49,7 @@ struct Variant {
     validation: bool,
 }
 
-/// The first has both, the last none.
+/// The first variant has both, the last none.
 const VARIANTS: [Variant; 4] = [
     Variant { name: "both", pre_read: true, validation: true },
     Variant { name: "no pre-read", pre_read: false, validation: true },
@@ -60,7 +64,7 @@ impl Variant {
     }
 }
 
-/// What is done.
+/// The kind of transactions.
 #[derive(Clone, Copy, PartialEq)]
 enum Workload {
     Lbv,
@@ -74,10 +78,11 @@ struct Touches {
     vertices: u64,
     skew: Skew,
     reads: usize,
-    /// Of so many vertices at a time.
+    /// The number of vertices in one read.
     step: usize,
     writes: usize,
-    /// How much slower than both none may be, and how many of its aborts both may have: the targets of the design.
+    /// Targets of the design, largest ratios: of the throughput without both optimizations to that with both, and of the
+    /// failures with both to those without.
     targets: (f64, Option<f64>),
 }
 
@@ -236,7 +241,7 @@ fn touched(graph: &Graph, count: u64) -> Result<Vec<VertexId>> {
     Ok(found.into_iter().flatten().collect())
 }
 
-/// The arguments of so many transactions of a thread are drawn before it begins, and come again and again.
+/// A thread's arguments for this many transactions, drawn before it begins and used in rotation.
 const DRAWN: usize = 64;
 
 /// The arguments of a transaction.
@@ -245,7 +250,7 @@ struct Drawn {
     written: Vec<VertexId>,
 }
 
-/// See [`Touches`].
+/// Runs the transactions of [`Touches`].
 struct Touch {
     graph: Arc<Graph>,
     isolation: Isolation,
@@ -278,10 +283,10 @@ impl Session for Touch {
     }
 }
 
-/// What became of a variant's rounds.
+/// The outcomes of a variant's rounds.
 struct Summary {
     rate: Estimate,
-    /// Percent.
+    /// In percent.
     failed: f64,
     /// Aborts by cause, as shares of all transactions.
     causes: Vec<(AbortCause, f64)>,

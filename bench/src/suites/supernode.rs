@@ -1,5 +1,5 @@
-//! A vertex with a million edges: inserts from several threads, which are no conflict, and its deletion in one
-//! transaction while others go on.
+//! A vertex with a million edges: concurrent inserts of edges to it, which are no conflict, and its deletion in one
+//! transaction beside others.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,13 +20,13 @@ use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Supernode.name();
 
-/// Edges of the vertex: a million from scale 16 on, sixteen a vertex below.
+/// Edges of the vertex: a million from scale 16 on; below that, 16 for each vertex of the graph.
 const LOG_EDGES_MAX: u32 = 20;
 
-/// Threads that insert at once, at least: one alone meets nobody.
+/// The least number of threads that insert at once: a single thread meets no other.
 const THREADS_MIN: usize = 2;
 
-/// A stall that a person would notice.
+/// The length of a stall that a person would notice.
 const STALL_NS_MAX: f64 = 50e6;
 
 /// A database whose first vertex is the supernode.

@@ -1,11 +1,10 @@
 //! The wire: requests a second and their latency, against connections, encodings and the size of results.
 //!
-//! Every connection is a thread that asks, waits for the end of the answer, and asks again ([`speaker`]). Server and clients
-//! share the machine, as they do in every case of these benchmarks. A row is a rate; beside it stand the latencies at the
-//! half and at the 99th of a hundred (for programs as `p50` and `p99`, in the table as the row `latency`: median, and from
-//! the half to the 99th).
+//! Every connection has a thread that sends a request, waits for the end of the answer, and sends again ([`speaker`]).
+//! Server and clients share the machine, as in every suite. A row is a rate. A row `latency` follows it: the median,
+//! with its range up to the 99th percentile. Programs get the latencies as `p50` and `p99`.
 //!
-//! The floor of each official client is not here, but in `conformance/drivers/floor.sh`.
+//! The floor of each official client is measured by `conformance/drivers/floor.sh`.
 
 mod speaker;
 
@@ -27,16 +26,16 @@ use crate::served::Served;
 
 const NAME: &str = Suite::Wire.name();
 
-/// A question whose answer costs next to nothing.
+/// A request that costs the database next to nothing.
 const ECHO: &str = "g.inject(1)";
 
-/// Connections at once.
+/// Numbers of concurrent connections.
 const CONNECTIONS: [usize; 5] = [1, 2, 8, 32, 100];
 
-/// Results of an answer.
+/// Numbers of results of an answer.
 const RESULTS: [usize; 4] = [1, 100, 10_000, 1_000_000];
 
-/// Results in a message where there are many.
+/// Results in one message, if there are many.
 const BATCH_SIZE: i32 = 1_024;
 
 const fn json(version: Version, typed: bool) -> Encoding {
@@ -80,7 +79,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
         let script = format!("g.V().limit({count}).values('name')");
         for encoding in ENCODINGS {
             for transport in [Transport::WebSocket, Transport::Http] {
-                // A whole answer is held back, and a million is more than that.
+                // The server holds a whole answer back here, and a million results exceed the default limit.
                 let is_held = !encoding.is_json() && transport == Transport::Http && count > 100_000;
                 if !is_held {
                     let manner = Manner { encoding, transport, sent: Sent::Text };
@@ -92,14 +91,14 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     Ok(())
 }
 
-/// A server that is asked.
+/// The server under test.
 struct Asked<'a> {
     context: &'a Context<'a>,
     address: SocketAddr,
 }
 
 impl Asked<'_> {
-    /// Verifies the answer of a question, then asks it on so many connections.
+    /// Checks the answer to a question, then sends it on this many connections.
     fn measure(
         &self,
         report: &mut Growing<'_>,
@@ -133,7 +132,8 @@ impl Asked<'_> {
     }
 }
 
-/// Has all ask for so long, each on a thread; their latencies in nanoseconds, and how long it was.
+/// Lets all connections send for this time, each on a thread. Returns their latencies in nanoseconds, and the elapsed
+/// time.
 fn together(speakers: &mut [Speaker], time: Duration) -> Result<(Histogram, f64)> {
     let begin = Barrier::new(speakers.len() + 1);
     std::thread::scope(|scope| {
@@ -157,7 +157,7 @@ fn together(speakers: &mut [Speaker], time: Duration) -> Result<(Histogram, f64)
     })
 }
 
-/// Asks until the time is over, once at least.
+/// Sends requests until the time is over, at least one.
 fn ask(speaker: &mut Speaker, time: Duration) -> Result<Histogram> {
     let (mut latencies, since) = (Histogram::default(), Instant::now());
     loop {

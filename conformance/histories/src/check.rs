@@ -1,4 +1,4 @@
-//! The check as a whole.
+//! Runs all parts of the check.
 
 use crate::anomaly::Report;
 use crate::explain::lost_update;
@@ -7,8 +7,8 @@ use crate::history::{History, InvalidHistory, Type};
 use crate::index::Index;
 use crate::{cycles, internal, lists, order, registers, sets};
 
-/// Finds the anomalies of a history. Fails where the history breaks a rule of its own (a value written twice), so
-/// that nothing can be said of the database.
+/// Finds the anomalies of a history. Returns an error if the history breaks a rule of the workload, such as a value
+/// that is written twice: then it says nothing about the database.
 pub fn check(history: &History) -> Result<Report, InvalidHistory> {
     let index = Index::new(history)?;
     let (mut edges, mut anomalies) = (Edges::default(), Vec::new());

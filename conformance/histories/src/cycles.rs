@@ -1,9 +1,9 @@
-//! From dependencies to anomalies by name.
+//! Finds cycles of dependencies and names them as anomalies.
 //!
-//! Each family of anomalies is looked for in a graph of its own: only writes (G0), writes and reads (G1c), all
-//! with anti-dependencies apart (what snapshot isolation forbids: G-single and its kin), and all (G2). Each first on
-//! the data's order alone, then with that of processes, then with real time. Of every strongly connected component one
-//! short cycle is taken and named by what it is made of.
+//! Each family of anomalies is searched for in a graph of its own: writes only (G0), writes and reads (G1c), all
+//! dependencies without two adjacent anti-dependencies (which snapshot isolation forbids: G-single and its kin), and
+//! all (G2). Each is searched for by the data's order alone, then with that of processes, then with real time. In every
+//! strongly connected component one short cycle is taken, and its kinds of dependency name it.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::graph::{Edge, Graph, Kinds, PROCESS, REAL_TIME, RW, WR, WW, Walk};
 use crate::history::Type;
 use crate::index::Index;
 
-/// How many components a family reports on, and from how many edges of each it looks for a short cycle.
+/// The number of components that a family reports, and the number of edges in each that are tried as a start.
 const COMPONENTS_MAX: usize = 10_000;
 const SEEDS_MAX: usize = 16;
 
@@ -54,7 +54,7 @@ pub(crate) fn find(index: &Index<'_>, graph: &Graph) -> Vec<Anomaly> {
     found
 }
 
-/// A short cycle of each component that has an edge of the seed's kind.
+/// A short cycle in each component that has an edge of the seed's kind.
 fn cycles(walk: &Walk<'_>, seed: Kinds) -> Vec<Vec<Edge>> {
     let components = walk.components();
     let shortest = |members: &Vec<u32>| {

@@ -1,8 +1,8 @@
-//! Lists: a read of a list tells its whole history.
+//! Lists: one read reveals the whole history of a list.
 //!
-//! The longest read gives the order of versions; every other read must be a beginning of it. What committed and was
-//! never read comes after the longest read. Then: each append depends on the one before (ww), a reader on the
-//! last append it saw (wr), and what was appended next on the reader (rw). The rest follows along the chain.
+//! The longest read gives the order of versions; every other read must be a prefix of it. Committed appends that no
+//! read saw come after the longest read. Then each append depends on the one before (ww), a reader on the last append
+//! that it saw (wr), and the next append on the reader (rw). All other dependencies follow along the chain.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::index::{Index, Uses};
 struct Read<'h> {
     transaction: u32,
     values: &'h [u64],
-    /// How many of the values were there before the transaction's own appends.
+    /// The number of values before the transaction's own appends.
     foreign: usize,
 }
 
@@ -72,7 +72,7 @@ fn reads<'h>(index: &Index<'h>, uses: &Uses) -> Vec<Read<'h>> {
         .collect()
 }
 
-/// Appends that committed and that no read met: they come after all that was read.
+/// Committed appends that no read saw: they come after the longest read.
 fn unread_appends(index: &Index<'_>, uses: &Uses, order: &[u64]) -> Vec<u32> {
     let read: HashSet<u64> = order.iter().copied().collect();
     let mut writers: Vec<u32> = uses
@@ -86,7 +86,7 @@ fn unread_appends(index: &Index<'_>, uses: &Uses, order: &[u64]) -> Vec<u32> {
     writers
 }
 
-/// What the longest read says of its values: twice there, or never to be seen.
+/// The anomalies of the longest read's values: a value twice, or one that no read may return.
 fn check_values(index: &Index<'_>, uses: &Uses, longest: Option<&Read<'_>>, anomalies: &mut Vec<Anomaly>) {
     let Some(read) = longest else { return };
     let mut places = HashMap::new();
@@ -121,7 +121,7 @@ fn incompatible(index: &Index<'_>, uses: &Uses, read: &Read<'_>, longest: Option
     }
 }
 
-/// Two transactions that read one version and then both appended.
+/// Finds two transactions that read one version and then both appended.
 fn lost_updates(index: &Index<'_>, uses: &Uses, reads: &[Read<'_>], anomalies: &mut Vec<Anomaly>) {
     let appended: HashSet<u32> = uses
         .operations

@@ -1,10 +1,9 @@
 //! Sets: each value is added once and removed at most once, so its life has three parts.
 //!
-//! A reader that met the value comes after the addition (wr) and before the removal (rw); one that did not, comes
-//! before the addition (rw) if the value was never removed. If it was removed, too, the reader may have come before
-//! or after both: the two orders are told apart only where the reader began after the addition had ended (then it
-//! came after the removal). Additions of different values commute: there is no order between them, as there is
-//! none between edges of one vertex.
+//! A reader that met the value comes after the addition (wr) and before the removal (rw). A reader that did not meet it
+//! comes before the addition (rw) if the value was never removed. If it was removed, the reader may have come before
+//! both or after both. These two cases are distinguished only if the reader began after the addition had ended: then it
+//! came after the removal. Additions of different values commute: they are unordered, like the edges of one vertex.
 
 use std::collections::HashSet;
 
@@ -17,7 +16,7 @@ use crate::index::{Index, Uses};
 struct Life {
     value: u64,
     adder: u32,
-    /// Who removed it and may have committed.
+    /// The transaction that removed it, committed or of unknown outcome.
     remover: Option<u32>,
 }
 
@@ -26,7 +25,7 @@ pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies:
     let lives = lives(index, uses);
     for life in &lives {
         if let Some(remover) = life.remover.filter(|&r| index.includes(r)) {
-            // Only what is seen can be removed.
+            // A transaction can remove only a value that it has seen.
             edges.add(life.adder, remover, WR, place);
         }
     }
@@ -49,7 +48,7 @@ pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies:
 
 fn not_met(index: &Index<'_>, place: u32, life: &Life, reader: u32, edges: &mut Edges) {
     match life.remover {
-        // It has removed the value itself; where the addition lies is said by the removal.
+        // The reader removed the value itself; the removal already orders it after the addition.
         Some(remover) if remover == reader => {}
         Some(remover) => {
             let after_addition = index.transaction(life.adder).completed < index.transaction(reader).invoked;

@@ -1,4 +1,4 @@
-//! Every source file begins with a comment on the module it is.
+//! Every source file must begin with a comment on its module.
 
 use crate::files;
 

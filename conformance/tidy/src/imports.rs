@@ -1,11 +1,11 @@
-//! Which modules of a crate import which, and where that goes in a circle.
+//! Finds which modules of a crate import which, and where imports form a circle.
 //!
-//! A *module* is a file or a folder; tests are left out. Modules of one folder are siblings. A sibling imports another if any
-//! file of it names an item of the other, by `crate::…` or `super::…`, in a `use` or in full, or by a name that the crate's
-//! root exports again. What modules import of the folder they are in, and the folder of them, does not count: a folder's own
-//! file may be its façade.
+//! A *module* is a file or a folder; tests are left out. Modules of one folder are siblings. A sibling imports another
+//! one if any of its files names an item of the other: by `crate::…` or `super::…`, in a `use` or in full, or by a name
+//! that the crate's root re-exports. Imports from a module's own folder, and from the folder to its modules, do not
+//! count: a folder's own file may be its façade.
 //!
-//! Names inside of macros' arguments are not seen.
+//! Names within arguments of macros are not seen.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -14,7 +14,7 @@ use syn::visit::Visit;
 
 use crate::files;
 
-/// The path of a module within its crate, such as `adjacency::tail`. The crate's root is empty.
+/// The path of a module within its crate, such as `adjacency::tail`. That of the crate's root is empty.
 pub type ModulePath = Vec<String>;
 
 /// For each sibling of a folder, the siblings that it imports.
@@ -24,9 +24,9 @@ pub type Siblings = BTreeMap<String, BTreeSet<String>>;
 #[derive(Debug, Default)]
 pub struct Imports {
     modules: BTreeSet<ModulePath>,
-    /// From a module to an item, as a path from the root.
+    /// Items that each module names, as paths from the root.
     imports: BTreeSet<(ModulePath, Vec<String>)>,
-    /// Names of the root that stand for items of modules.
+    /// Names of the root that re-export items of modules.
     exports: HashMap<String, Vec<String>>,
 }
 
@@ -56,7 +56,7 @@ impl Imports {
         all
     }
 
-    /// The folders with more than one module in them, each with its modules and what these import of one another.
+    /// The folders with more than one module, each with its modules and the siblings that each of them imports.
     pub fn folders(&self) -> BTreeMap<ModulePath, Siblings> {
         let mut folders: BTreeMap<ModulePath, Siblings> = BTreeMap::new();
         for module in &self.modules {
@@ -80,7 +80,7 @@ impl Imports {
         folders
     }
 
-    /// The circles, each as the folder and the modules in it that import one another, round and round.
+    /// The circles: for each, the folder and the modules that import one another.
     pub fn circles(&self) -> Vec<(ModulePath, Vec<String>)> {
         let folders = self.folders();
         folders
@@ -92,15 +92,15 @@ impl Imports {
 
 /// Reads one file.
 struct Reader<'a> {
-    /// The module that the file is.
+    /// The module of the file.
     file: ModulePath,
-    /// The module that is being read: the file's, or one that is written out in it.
+    /// The module being read: that of the file, or an inline module in it.
     module: ModulePath,
     found: &'a mut Imports,
 }
 
 impl Reader<'_> {
-    /// Notes the import of an item whose path begins with `crate`, `self` or `super`.
+    /// Records the import of an item whose path begins with `crate`, `self` or `super`.
     fn import(&mut self, path: &[String]) {
         let mut item = match path.first().map(String::as_str) {
             Some("crate") => Vec::new(),
@@ -166,7 +166,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         }
     }
 
-    // What may see an item says nothing of what the item needs.
+    // The visibility of an item (`pub(in …)`) is no import.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -178,7 +178,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// Returns true if the attributes say that an item is there for tests and models only.
+/// Returns true if the attributes restrict an item to tests and models.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let syn::Meta::List(list) = &attribute.meta else { return false };
@@ -191,7 +191,7 @@ fn is_test_file(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
 }
 
-/// The module that a file is, by its path below `src`.
+/// The module of a file, by its path below `src`.
 fn module_of(path: &Path) -> ModulePath {
     let mut names: ModulePath =
         path.with_extension("").components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
@@ -201,7 +201,7 @@ fn module_of(path: &Path) -> ModulePath {
     names
 }
 
-/// The sets of modules of which each imports, by way of others, every other one.
+/// The strongly connected sets of modules with more than one member.
 fn circles(siblings: &Siblings) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         siblings.keys().map(|from| (from, reach(siblings, from))).collect();
@@ -216,7 +216,7 @@ fn circles(siblings: &Siblings) -> Vec<Vec<String>> {
     circles.into_iter().collect()
 }
 
-/// What a module imports, by itself or by way of others.
+/// All modules that a module imports, directly or indirectly.
 fn reach<'a>(siblings: &'a Siblings, from: &'a String) -> BTreeSet<&'a String> {
     let mut reached = BTreeSet::new();
     let mut ahead = vec![from];
@@ -226,13 +226,13 @@ fn reach<'a>(siblings: &'a Siblings, from: &'a String) -> BTreeSet<&'a String> {
     reached
 }
 
-/// A folder of a crate as it is shown, such as `store::adjacency`.
+/// The name of a folder of a crate, such as `store::adjacency`.
 pub fn shown(crate_name: &str, folder: &[String]) -> String {
     folder.iter().fold(crate_name.to_owned(), |path, name| format!("{path}::{name}"))
 }
 
-/// The modules of a folder as text, a line each, those that import nothing of the folder first; a module comes after what it
-/// imports, as far as there is no circle.
+/// The modules of a folder as text, one a line. A module comes after the modules that it imports, as far as there is no
+/// circle.
 pub fn draw(siblings: &Siblings) -> String {
     let mut drawn: BTreeSet<&String> = BTreeSet::new();
     let mut text = String::new();
@@ -242,7 +242,7 @@ pub fn draw(siblings: &Siblings) -> String {
         let ahead: Vec<&String> = siblings.keys().filter(|module| !drawn.contains(*module)).collect();
         let mut ready: Vec<&String> = ahead.iter().copied().filter(|module| is_ready(module)).collect();
         if ready.is_empty() {
-            // Only circles and what stands on them are left: begin with the one that the fewest imports keep back.
+            // Only circles and modules above them are left: continue with the module with the fewest missing imports.
             let missing = |module: &&String| siblings[*module].iter().filter(|import| !drawn.contains(*import)).count();
             ready.extend(ahead.into_iter().min_by_key(missing));
         }

@@ -1,4 +1,4 @@
-//! Rules of the house that no compiler checks, read off the project's own sources.
+//! Rules of this project that no compiler checks, checked on its sources.
 //!
 //! | module | rule |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | [`documents`] | every link from one document to another leads to a file, and to a heading of it |
 //! | [`headers`] | every source file begins with a sentence about what it is for |
 //!
-//! Everything here reads files and changes none. `tests/house.rs` runs all of it; the program `mangrove-tidy` draws the
+//! This crate reads files and changes none. `tests/house.rs` checks all rules; the program `mangrove-tidy` draws the
 //! imports of a crate.
 
 #![forbid(unsafe_code)]

@@ -9,22 +9,22 @@ use rand::{Rng, SeedableRng};
 
 /// The nodes of one query, and the frames on their way between them.
 ///
-/// Frames of different senders may be delivered in any order. With a seed, those of one sender may be, too: an
+/// Frames of different senders may be delivered in any order. With a seed, frames of one sender may be, too: an
 /// end-of-stream counts the messages that it closes, so it cannot overtake them.
 pub struct Nodes<B: Batch> {
     nodes: Vec<NodeRuntime<B>>,
-    /// By receiver.
+    /// Frames by receiver.
     in_flight: Vec<VecDeque<Vec<u8>>>,
-    /// Picks the frame that is delivered next; without it, frames arrive in the order in which they were sent.
+    /// Chooses the next frame; without it, frames arrive in the order in which they were sent.
     shuffle: Option<SmallRng>,
     frames: u64,
 }
 
-/// Messages that a node works off before the next node has its turn.
+/// The number of messages that a node handles before the next node's turn.
 const TURN: usize = 16;
 
 impl<B: Batch> Nodes<B> {
-    /// Nodes that have begun a run. With a seed, frames are delivered in an order that the seed decides.
+    /// Nodes of a run that is about to begin. With a seed, the seed decides the order of frames.
     pub fn new(nodes: Vec<NodeRuntime<B>>, seed: Option<u64>) -> Self {
         let in_flight = nodes.iter().map(|_| VecDeque::new()).collect();
         Nodes { nodes, in_flight, shuffle: seed.map(SmallRng::seed_from_u64), frames: 0 }
@@ -74,7 +74,7 @@ impl<B: Batch> Nodes<B> {
         Ok(())
     }
 
-    /// Frames sent between nodes so far.
+    /// The number of frames that the nodes have sent.
     pub fn frames(&self) -> u64 {
         self.frames
     }

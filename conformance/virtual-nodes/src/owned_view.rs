@@ -1,4 +1,4 @@
-//! The view of one node: it reads the tablets of its share and refuses all others.
+//! The view of one node: it reads the tablets of its share and refuses to read others.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use mangrove_graph::{
     TabletId, UserId, Value, ValueColumns, VertexId,
 };
 
-/// The view of a whole graph, cut to the share of one node.
+/// The view of a whole graph, restricted to the share of one node.
 ///
-/// A read that names an element of another node is a bug of the engine and fails as one. Labels of vertices and ids of
-/// users are open to every node: they are what a reference to an element consists of, and a node refers to the far ends of
-/// its own edges (`elementMap()` of an edge). In a cluster they are kept, or fetched, with the edge.
+/// A read of an element of another node is a bug of the engine and fails with one. Every node may read labels and user
+/// ids of all vertices, because a reference to an element consists of them: `elementMap()` of an edge shows both of its
+/// ends. A cluster would store them with the edge, or fetch them with it.
 pub struct OwnedView {
     whole: Arc<dyn GraphView>,
     share: Share,

@@ -37,9 +37,9 @@ use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
-/// How often the background thread looks at the length of the log.
+/// The interval at which the background thread checks the length of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How many looks pass after a failed checkpoint before the next attempt.
+/// The number of checks between a failed checkpoint and the next attempt.
 const LOOKS_AFTER_FAILURE: u32 = 20;
 
 /// The options of a durable graph.
@@ -249,8 +249,8 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
     let segment = disk.list(CHECKPOINT_DIR)?.first().map(|name| format!("{CHECKPOINT_DIR}/{name}"));
     if let Some(path) = segment.map_or_else(|| log::remains(disk), |path| Ok(Some(path)))? {
         let message = format!(
-            "{} has no manifest, and yet there is {}: the manifests of this database were lost; restore it from a \
-             backup, or open an empty directory",
+            "{} has no manifest, although {} exists: the manifests of this database were lost; restore it from a backup, or \
+             open an empty directory",
             disk.describe(MANIFEST_DIR),
             disk.describe(&path)
         );
@@ -312,9 +312,7 @@ impl DurableCore {
     ) -> Result<Option<CheckpointReport>> {
         let log_bytes = self.log.status().bytes;
         let mut pause = || match self.progress.lock().is_closing {
-            true => {
-                Err(Error::new(ErrorKind::Closed, "the database is being closed; what it acknowledged is in the log"))
-            }
+            true => Err(Error::new(ErrorKind::Closed, "the database is closing; acknowledged commits are in the log")),
             false => {
                 // Other threads first: a checkpoint is in no hurry.
                 std::thread::yield_now();
@@ -387,7 +385,7 @@ fn start_background(
     policy: CheckpointPolicy,
 ) -> Result<JoinHandle<()>> {
     let run = move || {
-        // Time is counted in looks: a checkpoint may be late by one look.
+        // Time is counted in checks, so a checkpoint may be late by one interval.
         let (mut looks_to_skip, mut looks, mut taken) = (0, 0_u32, 0);
         loop {
             let is_due = {

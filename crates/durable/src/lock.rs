@@ -90,7 +90,7 @@ fn taken(path: &Path, file: &mut File) -> Error {
     Error::new(
         ErrorKind::Closed,
         format!(
-            "{holder} has the database in {directory} open, and one can at a time; stop it, or connect to its server"
+            "{holder} has the database in {directory} open, and only one process can; stop it, or connect to its server"
         ),
     )
 }

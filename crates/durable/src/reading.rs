@@ -59,6 +59,6 @@ impl CommitLog for ReadOnlyLog {
 }
 
 fn refused() -> Error {
-    let message = "the database was opened to be read, so it takes no writes; open it to be written to";
+    let message = "the database was opened read-only, so it takes no writes; open it for writing";
     Error::new(ErrorKind::ReadOnly, message)
 }

@@ -127,8 +127,10 @@ pub(crate) fn recover(
         replay(disk, manifest, &loaded.restore, (&mut indexes, &mut rules), threads, &commits)?;
     if log.epoch > manifest.epoch {
         let path = Manifest::path(manifest.version);
-        let what =
-            format!("the log is of epoch {}, and this manifest of {}: later ones were lost", log.epoch, manifest.epoch);
+        let what = format!(
+            "the log has epoch {} and this manifest has {}: later manifests are lost",
+            log.epoch, manifest.epoch
+        );
         return Err(damaged(disk, &path, 0, what));
     }
     // LOG-40.
@@ -281,7 +283,7 @@ fn work(restore: &Restore, portions: &Receiver<RedoPortion>, failure: &WorkerFai
             Ok(Err(what)) => failure.set(RecordPosition { path: &path, offset }.damage(what)),
             Err(panic) => {
                 let what = panic_text(&*panic);
-                failure.set(Error::bug(format!("doing again the commits at {path}, offset {offset}: {what}")));
+                failure.set(Error::bug(format!("replaying the commits at {path}, offset {offset}: {what}")));
             }
         }
     }
@@ -296,7 +298,7 @@ fn apply(restore: &Restore, redo: Vec<(u64, Redo)>) -> std::result::Result<(), S
             drop(turn.take());
             let next = restore
                 .tablet(id)
-                .ok_or_else(|| format!("commit {ts} changes tablet {}, of which there is none", id.0))?;
+                .ok_or_else(|| format!("commit {ts} changes tablet {}, which does not exist", id.0))?;
             turn = Some((id, next));
         }
         let (_, tablet) = turn.as_mut().expect("it was just taken");
@@ -320,7 +322,7 @@ impl Replay<'_> {
     fn record(&mut self, record: Record<'_>, position: RecordPosition<'_>) -> Result<()> {
         if self.failure.is_there.load(Ordering::Acquire) {
             // Only to stop: `replay` returns the error of the worker.
-            return Err(position.damage("what is before could not be done again"));
+            return Err(position.damage("an earlier commit could not be replayed"));
         }
         match record {
             // LOG-41.
@@ -336,7 +338,7 @@ impl Replay<'_> {
             }
             Record::Names(names) => match names.put_into(self.restore.store().catalog()) {
                 true => Ok(()),
-                false => Err(position.damage("names under numbers that others have, or without those before them")),
+                false => Err(position.damage("names whose numbers are taken, or do not follow the existing ones")),
             },
             Record::Rules(rules) if !rules.are_possible(self.restore.store().catalog()) => {
                 Err(position.damage(IMPOSSIBLE_RULE))

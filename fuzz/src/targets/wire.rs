@@ -1,4 +1,4 @@
-//! Messages as clients send them, and responses as our own clients read them.
+//! Requests as clients send them, and responses as the project's own clients read them.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::graphson::{Dialect, Version};
@@ -7,7 +7,7 @@ use mangrove_gremlin::text::Plain;
 use mangrove_gremlin::{Encoding, graphbinary, graphson};
 use mangrove_server::inputs;
 
-/// Each way to write GraphSON.
+/// Each format of GraphSON.
 const DIALECTS: [Dialect; 4] = [
     Dialect { version: Version::V3, typed: true },
     Dialect { version: Version::V3, typed: false },
@@ -15,7 +15,7 @@ const DIALECTS: [Dialect; 4] = [
     Dialect { version: Version::V2, typed: false },
 ];
 
-/// A value; what is read can be written in every format, and in its own reads as the same.
+/// A value. A decoded value must be encodable in every format, and decode to the same value in its own.
 pub fn graphbinary_value(bytes: &[u8]) -> bool {
     let Ok(value) = graphbinary::decode_value(bytes) else {
         return graphbinary::decode_argument(bytes).is_ok();
@@ -26,13 +26,13 @@ pub fn graphbinary_value(bytes: &[u8]) -> bool {
         let again = graphbinary::decode_value(&once).expect("what was written can be read");
         let mut twice = Vec::new();
         graphbinary::encode_value(&again, &mut twice).expect("what was written once can be written again");
-        // As bytes: a value that is no number is not equal to itself.
+        // Compared as bytes, because a NaN is not equal to itself.
         assert_eq!(once, twice, "{value:?} is read back as {again:?}");
     }
     true
 }
 
-/// A frame as a WebSocket has it.
+/// A binary message of a WebSocket.
 pub fn graphbinary_request(bytes: &[u8]) -> bool {
     let media_type = Some(Encoding::GraphBinary.media_type());
     let is_message = inputs::message(bytes, false);
@@ -71,7 +71,7 @@ pub fn graphson_request(bytes: &[u8]) -> bool {
     inputs::http_body(None, bytes) | is_message
 }
 
-/// What is behind the question mark.
+/// The query string of a `GET`.
 pub fn http_query(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(inputs::http_query)
 }
@@ -81,7 +81,7 @@ pub fn http_accept(bytes: &[u8]) -> bool {
     inputs::http_accept(bytes)
 }
 
-/// Writes a value in every format there is, as a result. A format may refuse it.
+/// Encodes a value in every format, as a result. A format may refuse it.
 pub fn written_everywhere(value: &Value) {
     let head = ResponseHead { request_id: None, code: 200, message: "", attributes: &[] };
     let values = std::slice::from_ref(value);

@@ -13,7 +13,7 @@ use crate::social::{self, EDGE_BATCH, KNOWS};
 /// The property that changes.
 const TOUCHED: &str = "touched";
 
-/// See the module.
+/// The graph of a case, in its directory.
 pub(super) struct Graph {
     pub(super) database: Database,
     pub(super) vertices: Vec<VertexId>,
@@ -21,7 +21,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Loads it into a new database; durable when this returns.
+    /// Loads the graph into a new database. When this returns, the load is durable.
     pub(super) fn load(scale: Scale, directory: &Path) -> Result<Self> {
         let database = open(directory, &without_checkpoints())?;
         let knows = database.catalog().intern_label_text(KNOWS);
@@ -47,7 +47,7 @@ impl Graph {
         one_of_each(&self.edges, |edge| (edge.tablet().0, edge.page()))
     }
 
-    /// Changes a property of these, in one transaction.
+    /// Changes a property of these elements, in one transaction.
     pub(super) fn touch(&self, vertices: &[VertexId], edges: &[EdgeId], number: i64) -> Result<()> {
         let transaction = self.database.begin()?;
         let value = Value::I64(number);

@@ -1,7 +1,7 @@
-//! Recovery: how long the opening of a directory takes, by the size of the graph in its checkpoint and by the length of
-//! the log after it, and what of that each phase takes.
+//! Recovery: the time to open a directory, in total and by phase, by the size of the checkpointed graph and by the
+//! length of the log.
 //!
-//! Every opening finds its files in the page cache: what is measured is our work, not the disk's reading.
+//! Every opening finds its files in the page cache, so this measures the database's work, not the disk.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,20 +19,20 @@ use crate::options::Scale;
 use crate::report::{Growing, Metric, Row};
 use crate::suites::Context;
 
-/// The smallest graph, as the logarithm of its vertices; from there in steps.
+/// The smallest graph, as the logarithm of its number of vertices, and the step to the next.
 const LOG_MIN: u32 = 12;
 const LOG_STEP: usize = 2;
 
-/// Edges recovered a second: the target of the design.
+/// The target of the design, in edges recovered a second.
 const EDGES_A_SECOND_MIN: f64 = 2e6;
 
 /// Openings of each directory.
 const OPENING_COUNT: usize = 3;
 
-/// Commits in the log, and edges in each; the number of commits is cut to the vertices of the graph.
+/// Commits in the log, and edges in each commit. The number of commits is at most the number of vertices.
 const TAILS: [(u64, u64); 4] = [(1_000, 1), (10_000, 1), (100_000, 1), (10_000, 256)];
 
-/// Clients that write a log at once: commits share its syncs.
+/// Concurrent clients that write the log, so that commits share syncs.
 const WRITERS: u64 = 16;
 
 const PHASES: [(RecoveryPhase, &str); 6] = [
@@ -74,7 +74,7 @@ fn by_size(context: &Context<'_>, place: &Place, log: u32, report: &mut Growing<
 }
 
 fn by_log(context: &Context<'_>, place: &Place, (commits, edges): (u64, u64), report: &mut Growing<'_>) -> Result<()> {
-    // A run over a tiny graph is not to write a long log.
+    // A run over a tiny graph writes a short log.
     let commits = commits.min(1 << context.options.scale.log_vertices());
     let work = Work::Edges(edges);
     let case = format!("recovery, log of {commits} commits, {}", work.name());
@@ -88,7 +88,7 @@ fn by_log(context: &Context<'_>, place: &Place, (commits, edges): (u64, u64), re
     let mut clients: Vec<_> =
         (0..writers).map(|number| Client::new(client_of(&graph.database, work, number))).collect();
     let done = |clients: &[Client]| clients.iter().map(|client| client.done).sum::<u64>();
-    // Each round is one commit a client.
+    // Each round is one commit of each client.
     while done(&clients) < commits {
         run_for(&mut clients, 0.0)?;
     }
@@ -100,14 +100,14 @@ fn by_log(context: &Context<'_>, place: &Place, (commits, edges): (u64, u64), re
     place.clear()
 }
 
-/// What an opening must find.
+/// The contents that an opening must find.
 #[derive(Clone, Copy)]
 struct Expected {
     edges: u64,
     commits: u64,
 }
 
-/// What several openings of a directory took, in nanoseconds.
+/// The times of several openings of a directory, in nanoseconds.
 struct Openings {
     whole: Timing,
     /// By [`PHASES`].
@@ -164,8 +164,8 @@ impl Openings {
     }
 }
 
-/// How long each phase went on: from its first word to that of the next that said any, or to the end. What comes before
-/// the first belongs to it.
+/// The duration of each phase: from its first message to the first message of the next phase that has one, or to the
+/// end. The time before the first message belongs to the first phase.
 fn spent(start: Instant, end: Instant, begun: &[Option<Instant>]) -> Vec<f64> {
     let mut times = vec![0.0; begun.len()];
     let said: Vec<_> = begun.iter().enumerate().filter_map(|(place, begun)| Some((place, (*begun)?))).collect();

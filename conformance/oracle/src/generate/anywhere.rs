@@ -1,4 +1,4 @@
-//! Steps that may stand after any other: `inject()`, `timeLimit()`, and barriers.
+//! Steps that may follow any step: `inject()`, `timeLimit()`, and barriers.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Instruction};
@@ -8,11 +8,12 @@ use super::chain::{Chain, Generator, Place};
 use super::schema::{Kind, value};
 use crate::script::int;
 
-/// A time that no case takes, in milliseconds.
+/// A time in milliseconds that no case needs.
 const NO_LIMIT_MS: i32 = 600_000;
 
 impl Generator {
-    /// `inject()` of more objects. In a child that runs more than once, when it injects is an accident of the reference.
+    /// `inject()` of more objects. Not in a child that runs more than once: when such an `inject()` emits is an
+    /// accident of the reference implementation.
     pub fn inject_again(&mut self, chain: &mut Chain) {
         let share = if chain.state.labels.is_empty() { 0.5 } else { 0.15 };
         if chain.state.place == Place::Top && self.rng.random_bool(share) {
@@ -20,7 +21,7 @@ impl Generator {
         }
     }
 
-    /// A sequence that a step with branches takes apart, and what is injected after it.
+    /// An ordered stream, a step with branches that ends the order, and an `inject()`.
     pub fn ordered_branched_injected(&mut self) -> Chain {
         let mut chain = self.plain_start();
         self.order(&mut chain);
@@ -45,12 +46,12 @@ impl Generator {
         chain.steps.push(Instruction::new("inject", values.into_iter().map(Argument::Value).collect()));
         let keeps = chain.state.kind == kind;
         chain.spreads(if keeps { kind } else { Kind::Opaque });
-        // What is injected bears no label, and carries the sack of the source.
+        // Injected objects bear no label, and carry the sack of the source.
         chain.state.labels.clear();
         chain.state.sack = chain.state.sack.as_ref().map(|_| Kind::Mixed);
     }
 
-    /// A limit that is never reached.
+    /// A time limit that no run reaches.
     pub fn time_limit(&mut self, chain: &mut Chain) {
         chain.push("timeLimit", [int(NO_LIMIT_MS)]);
     }

@@ -1,4 +1,4 @@
-//! Steps with children that give results: `union`, `coalesce`, `choose`, `optional`, `local` ….
+//! Steps whose children return results: `union`, `coalesce`, `choose`, `optional`, `local` ….
 
 use mangrove_graph::Token;
 use mangrove_gremlin::{Argument, Instruction, Pick};
@@ -8,7 +8,7 @@ use super::chain::{Chain, Generator, Place, State};
 use super::schema::{Kind, value};
 use crate::script::{nested, step, text, token};
 
-/// The kind of a stream that several children feed.
+/// The kind of a stream into which several children send.
 fn common(kinds: &[Kind]) -> Kind {
     match kinds.split_first() {
         Some((first, rest)) if rest.iter().all(|k| k == first) => first.clone(),
@@ -17,13 +17,13 @@ fn common(kinds: &[Kind]) -> Kind {
     }
 }
 
-/// What a reduction gives in a branch that no traverser takes, and how a cut or a `dedup` there counts merged
-/// traversers, is an accident of the reference.
+/// In a branch that no traverser enters, the result of a reduction is an accident of the reference implementation. So
+/// is how a cut or a `dedup` in a branch counts merged traversers.
 fn without_gathering(outer: &State) -> State {
     State { may_gather: false, ..outer.clone() }
 }
 
-/// The oracle knows an entry from a map of one key by its traverser, and these steps make new ones.
+/// The oracle marks an entry of a map on its traverser, and these steps make new traversers.
 fn forget_entries(chain: &mut Chain) {
     if matches!(chain.state.kind, Kind::Entry(..)) {
         chain.state.kind = Kind::Opaque;
@@ -31,7 +31,7 @@ fn forget_entries(chain: &mut Chain) {
 }
 
 impl Generator {
-    /// Children whose ways become part of the outer one.
+    /// Steps whose child's path becomes a part of the outer path.
     fn merge(chain: &mut Chain, children: &[State], passes_through: bool) {
         let mut kinds: Vec<Kind> = children.iter().map(|c| c.kind.clone()).collect();
         if passes_through {
@@ -76,7 +76,7 @@ impl Generator {
         chain.steps.push(Instruction::new("coalesce", arguments));
         let (history, labels, sack) = (chain.state.history, chain.state.labels.clone(), chain.state.sack.clone());
         Self::merge(chain, &states, false);
-        // Only the results of its children go on the way, not how they came about.
+        // Only the result of the child is added to the path, not the child's own path.
         (chain.state.history, chain.state.labels, chain.state.sack) = (history, labels, sack);
         forget_entries(chain);
     }
@@ -147,7 +147,7 @@ impl Generator {
         Self::merge(chain, &states, true);
     }
 
-    /// `branch(f)` and `choose(f)` whose `f` gives several values, or none: the first counts.
+    /// `branch(f)` and `choose(f)` with an `f` that returns several values, or none: the first value counts.
     fn branch_on_first(&mut self, chain: &mut Chain) {
         let (f, kind) = match chain.state.kind.clone() {
             Kind::Vertex => {
@@ -180,7 +180,7 @@ impl Generator {
         Self::merge(chain, &states, true);
     }
 
-    /// `branch(f).option(…)`, f giving one value for each traverser.
+    /// `branch(f).option(…)`, with an `f` that returns one value for each traverser.
     pub fn branch(&mut self, chain: &mut Chain) {
         if self.rng.random_bool(0.4) {
             return self.branch_on_first(chain);
@@ -192,14 +192,14 @@ impl Generator {
         let (branches, states) = self.children(&outer, Place::Global, 3);
         chain.push(
             "branch",
-            // The grammar of the reference has no token there.
+            // The grammar of the reference implementation takes no token here.
             [if self.rng.random_bool(0.05) { token(Token::Label) } else { nested([step("label", [])]) }],
         );
         let label = text(self.label(&chain.state.kind));
         let without_test = self.rng.random_bool(0.2);
         for (test, branch) in [label, Argument::Pick(Pick::Any), Argument::Pick(Pick::None)].into_iter().zip(branches) {
             match test {
-                // The same as `any`.
+                // Means the same as `any`.
                 Argument::Pick(Pick::Any) if without_test => chain.push("option", [branch]),
                 test => chain.push("option", [test, branch]),
             }

@@ -1,4 +1,4 @@
-//! The generator's book: a traversal under construction, and what is known of its stream.
+//! A traversal under construction, and the generator's record of its stream.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Instruction};
@@ -11,20 +11,20 @@ use super::schema::{EDGE_LABELS, KEYS, Key, Kind, VERTEX_LABELS, value};
 use crate::graph::Graph;
 use crate::script::{int, nested, text, token};
 
-/// Where a traversal stands.
+/// The position of a chain within the traversal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Place {
-    /// It is the whole traversal.
+    /// The whole traversal.
     Top,
-    /// A child that runs for one traverser alone.
+    /// A child that runs once for each traverser.
     Local,
-    /// A child that runs for the whole stream.
+    /// A child that runs once for the whole stream.
     Global,
-    /// A global child inside the body of a `repeat`.
+    /// A global child in the body of a `repeat`.
     Body,
 }
 
-/// What is known of a stream. The words are explained at the module `generate`.
+/// What the generator knows of a stream. The header of the module `generate` explains the words.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub place: Place,
@@ -34,18 +34,18 @@ pub(crate) struct State {
     pub history: bool,
     pub labels: Vec<(&'static str, Kind)>,
     pub side_effects: Vec<(&'static str, Kind)>,
-    /// What traversers carry, if that is known.
+    /// The kind of values in the sack, if known.
     pub sack: Option<Kind>,
-    /// The names of the loops around.
+    /// The names of the enclosing loops.
     pub loops: Vec<&'static str>,
-    /// Whether steps that look at the stream as a whole (reductions, cuts, `dedup`) may be made.
+    /// True if steps on the stream as a whole (reductions, cuts, `dedup`) may follow.
     pub may_gather: bool,
-    /// Edges just reached from a vertex: `otherV()` knows where they came from.
+    /// True if the edges were reached from a vertex by the last step, so that `otherV()` is defined.
     pub from_vertex: bool,
     pub lists_unordered: bool,
     pub maps_ordered: bool,
     pub count_only: bool,
-    /// Nothing may follow.
+    /// True if no step may follow.
     pub ended: bool,
 }
 
@@ -61,20 +61,20 @@ impl Chain {
         self.steps.push(crate::script::step(name, arguments));
     }
 
-    /// A step that gives one object for one: a sequence stays one, the way goes on.
+    /// A step that returns one object for each: a sequence keeps its order, and the path goes on.
     pub fn becomes(&mut self, kind: Kind) {
         self.state.kind = kind;
         self.state.from_vertex = false;
         self.state.clustered = false;
     }
 
-    /// A step that gives any number of objects for one, in no order.
+    /// A step that returns any number of objects for each, in no order.
     pub fn spreads(&mut self, kind: Kind) {
         self.becomes(kind);
         self.state.ordered = false;
     }
 
-    /// A step that gives one object for all: its way begins anew.
+    /// A step that returns one object for the whole stream; its path begins anew.
     pub fn reduces(&mut self, kind: Kind) {
         self.becomes(kind);
         self.loses_history();
@@ -82,7 +82,7 @@ impl Chain {
         self.state.clustered = true;
     }
 
-    /// A barrier: equal traversers go on as one from where the first of them stood.
+    /// A barrier: equal traversers are merged at the position of the first.
     pub fn merges<const N: usize>(&mut self, arguments: [Argument; N]) {
         self.push("barrier", arguments);
         self.state.ordered &= self.state.clustered;
@@ -95,7 +95,7 @@ impl Chain {
         self.state.labels.clear();
     }
 
-    /// What a child leaves behind in the stream it is part of.
+    /// What a child's stream means for the stream around it.
     pub fn absorbs(&mut self, child: &State) {
         self.state.lists_unordered |= child.lists_unordered;
     }
@@ -105,18 +105,18 @@ impl Chain {
     }
 }
 
-/// Makes traversals. See the module `generate`.
+/// Generates traversals.
 pub(crate) struct Generator {
     pub rng: SmallRng,
     pub options: Options,
     pub vertex_ids: Vec<Value>,
     pub edge_ids: Vec<Value>,
     pub depth: usize,
-    /// What configures the traversal source.
+    /// The instructions that configure the traversal source.
     pub source: Vec<Instruction>,
 }
 
-/// Literals as one list.
+/// A list of literals.
 fn listed(literals: Vec<Argument>) -> Vec<Argument> {
     let values = literals.into_iter().filter_map(|literal| match literal {
         Argument::Value(value) => Some(value),
@@ -125,7 +125,7 @@ fn listed(literals: Vec<Argument>) -> Vec<Argument> {
     vec![Argument::Value(Value::list(values.collect()))]
 }
 
-/// A way to go on; it may find that it does not apply and do nothing.
+/// A function that adds steps to the chain, or does nothing where it does not apply.
 pub(crate) type Action = fn(&mut Generator, &mut Chain);
 
 impl Generator {
@@ -206,7 +206,7 @@ impl Generator {
         let count = self.rng.random_range(1..6);
         let mut values: Vec<Value> = (0..count).map(|_| self.injected(&kind)).collect();
         if self.rng.random_bool(0.3) {
-            // Equal traversers from the beginning.
+            // Merges equal traversers from the beginning.
             values.extend(values.clone());
         }
         let as_list = self.rng.random_bool(0.2);
@@ -225,7 +225,7 @@ impl Generator {
             }
             let actions = self.actions(&chain.state);
             let before = chain.steps.len();
-            // An action that does not apply leaves the chain as it is; another is tried.
+            // If the action does not apply, the chain is unchanged and the loop tries another.
             for _ in 0..8 {
                 let action = actions.choose(&mut self.rng).expect("every kind has actions");
                 action(self, chain);
@@ -286,7 +286,7 @@ impl Generator {
         if state.kind == Kind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
         }
-        // What needs something that is seldom there comes up often where it is.
+        // Actions that need a rare state come up often in that state.
         if state.place == Place::Top && state.history {
             actions.extend([Self::label_with_as as Action; 2]);
         }
@@ -299,7 +299,7 @@ impl Generator {
         if state.kind == Kind::Vertex && self.depth < self.options.depth_max {
             actions.extend([Self::repeat as Action; 3]);
         }
-        // What only this kind offers comes up as often as all the rest.
+        // Actions that only this kind of object has come up as often as all others together.
         let own: &[Action] = match &state.kind {
             Kind::Vertex => {
                 &[Self::neighbors, Self::neighbors, Self::incident, Self::has, Self::element_value, Self::special]
@@ -313,7 +313,7 @@ impl Generator {
             _ => &[],
         };
         let common = actions.len();
-        // Functions of scalars are one way among the others.
+        // Functions of scalars together weigh as one action.
         let is_scalar = matches!(state.kind, Kind::Text | Kind::Int(_) | Kind::Float | Kind::Bool | Kind::Date);
         let times = if is_scalar { 4 } else { common };
         for _ in 0..times.checked_div(own.len()).unwrap_or(0) {
@@ -322,7 +322,7 @@ impl Generator {
         actions
     }
 
-    /// What only elements offer and is asked less often.
+    /// Actions that only elements have, at a lower rate.
     pub fn special(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..7) {
             4 | 5 if chain.state.kind == Kind::Vertex => self.several_values(chain),
@@ -334,7 +334,7 @@ impl Generator {
         }
     }
 
-    /// A child of a stream in this state.
+    /// A child for a stream in this state.
     pub fn child(&mut self, outer: &State, place: Place, step_count: usize) -> Chain {
         let place = if place == Place::Global && outer.place == Place::Body { Place::Body } else { place };
         let is_one = place == Place::Local;
@@ -349,7 +349,7 @@ impl Generator {
         chain
     }
 
-    /// A child with at most one result, of a kind that compares.
+    /// A child with at most one result, of a comparable kind.
     pub fn single(&mut self, kind: &Kind) -> (Vec<Instruction>, Kind) {
         use crate::script::step;
         match kind {
@@ -379,7 +379,7 @@ impl Generator {
         }
     }
 
-    /// A random `by` that gives a value that compares, and its kind.
+    /// A random `by` that returns a comparable value, and the kind of that value.
     pub fn by(&mut self, kind: &Kind) -> (Vec<Argument>, Kind) {
         if kind.is_element() {
             match self.rng.random_range(0..4) {
@@ -398,7 +398,7 @@ impl Generator {
         (vec![nested(steps)], made)
     }
 
-    /// A key that elements of this kind bear.
+    /// A key of elements of this kind.
     pub fn key(&mut self, kind: &Kind) -> &'static Key {
         const ALL: &[Key] = &KEYS;
         let fitting: Vec<&'static Key> = ALL.iter().filter(|k| k.on_vertices == (*kind == Kind::Vertex)).collect();
@@ -413,7 +413,7 @@ impl Generator {
         if *kind == Kind::Edge { self.edge_label() } else { VERTEX_LABELS.choose(&mut self.rng).expect("not empty") }
     }
 
-    /// The id of a vertex; now and then of none.
+    /// The id of a vertex; sometimes an id that no vertex has.
     pub fn vertex_id(&mut self) -> Argument {
         match self.vertex_ids.choose(&mut self.rng) {
             Some(id) if self.rng.random_bool(0.95) => Argument::Value(id.clone()),
@@ -421,7 +421,7 @@ impl Generator {
         }
     }
 
-    /// The id of an edge; now and then of none.
+    /// The id of an edge; sometimes an id that no edge has.
     pub fn edge_id(&mut self) -> Argument {
         match self.edge_ids.choose(&mut self.rng) {
             Some(id) if self.rng.random_bool(0.95) => Argument::Value(id.clone()),

@@ -1,4 +1,5 @@
-//! Whole traversals around one thing that a source configures: what would leave the answer open if it met any other step.
+//! Whole traversals around one setting of the source. With other steps, that setting would leave the answer
+//! undetermined.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Instruction, Operator};
@@ -10,7 +11,7 @@ use super::schema::{Kind, NAMES, value};
 use crate::script::{nested, step, text};
 
 impl Generator {
-    /// `V()` and a filter, of a source without other configuration.
+    /// `V()` and a filter, with a source that has no other setting.
     pub fn plain_start(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -23,8 +24,8 @@ impl Generator {
         chain
     }
 
-    /// Sacks that become one where traversers meet: at one barrier, since how often equal traversers are merged
-    /// between their steps is nobody's promise.
+    /// Sacks that are merged where traversers meet, at one barrier only: how often equal traversers are merged between
+    /// the steps is unspecified.
     pub fn merged_sacks(&mut self) -> Chain {
         let mut chain = self.plain_start();
         let is_float = self.rng.random_bool(0.5);
@@ -33,7 +34,7 @@ impl Generator {
         let operator = Argument::Operator(*operators.choose(&mut self.rng).expect("not empty"));
         let mut arguments = vec![Argument::Value(initial), operator.clone()];
         if self.rng.random_bool(0.2) {
-            // One to split, one to merge.
+            // One operator to split sacks, one to merge them.
             arguments.push(operator);
         }
         self.source.push(Instruction::new("withSack", arguments));
@@ -50,7 +51,7 @@ impl Generator {
         chain
     }
 
-    /// A sack that holds what was met on the way.
+    /// A sack that holds the objects of the path.
     pub fn gathered_sacks(&mut self) -> Chain {
         let mut chain = self.plain_start();
         self.source.push(step("withSack", [Argument::Value(Value::list(Vec::new()))]));
@@ -70,7 +71,8 @@ impl Generator {
         chain
     }
 
-    /// Without bulk, traversers that become one at a barrier count once. Only behind a barrier is it certain which have.
+    /// Without bulk, traversers that are merged at a barrier count once. Only after a barrier is it certain which are
+    /// merged.
     pub fn one_bulk(&mut self) -> Chain {
         let mut chain = self.plain_start();
         self.source.push(step("withBulk", [Argument::Value(Value::Bool(false))]));
@@ -101,7 +103,7 @@ impl Generator {
         chain
     }
 
-    /// A side effect that folds what it is given.
+    /// A side effect that folds the objects that it receives.
     pub fn folded_side_effect(&mut self) -> Chain {
         use Operator::{AddAll, And, Max, Min, Minus, Or, Sum, SumLong};
         let mut chain = self.plain_start();
@@ -120,7 +122,7 @@ impl Generator {
             kind => value(&mut self.rng, kind),
         };
         let mut arguments = vec![text("r"), Argument::Value(seed)];
-        // What is a collection already needs no word on how it grows.
+        // A collection needs no operator.
         if kind != Kind::Text || self.rng.random_bool(0.5) {
             arguments.push(Argument::Operator(*operators.choose(&mut self.rng).expect("not empty")));
         }

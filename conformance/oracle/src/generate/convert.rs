@@ -1,4 +1,4 @@
-//! Conversions between texts, numbers, booleans and dates, and what is computed with dates.
+//! Conversions between texts, numbers, booleans and dates, and functions of dates.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
@@ -10,7 +10,7 @@ use super::schema::{Kind, value};
 use crate::script::{int, nested, step, text};
 
 impl Generator {
-    /// A conversion of what the stream holds, if there is one.
+    /// A conversion for the kind of object in the stream, if there is one.
     pub fn convert(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
             Kind::Int(_) | Kind::Float => self.convert_number(chain),
@@ -87,7 +87,7 @@ impl Generator {
         chain.becomes(Kind::Int(64));
     }
 
-    /// `format()` of an element: a property that is missing leaves the traverser out.
+    /// `format()` of an element. A missing property drops the traverser.
     pub fn format(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
         let (template, by) = match kind {
@@ -100,7 +100,7 @@ impl Generator {
         chain.becomes(Kind::Text);
     }
 
-    /// A value for `inject()`: now and then null among others.
+    /// A value for `inject()`, sometimes null.
     pub fn injected(&mut self, kind: &Kind) -> Value {
         if *kind == Kind::Mixed && self.rng.random_bool(0.2) {
             return Value::Null;

@@ -1,12 +1,12 @@
-//! Side effects that a nested traversal fills: any step that gathers, in any scope, also one scope in another.
+//! Side effects that a nested traversal fills, by any gathering step and in any scope, also in a scope within a scope.
 //!
-//! What a side effect holds in the end is fixed if every traverser comes to it, so nothing cuts the stream before `cap()`
-//! reads it. Two kinds of scope count otherwise:
+//! The final content of a side effect is determined only if every traverser reaches it, so no step cuts the stream
+//! before `cap()` reads it. There are two kinds of scope:
 //!
-//! - `union`, `local`, `optional`, `choose`, `branch`, `repeat` and the values of `group` pass traversers on. One that stands
-//!   for several counts as often as it does.
-//! - Every other scope tries its child once for a traverser, so a merged traverser counts once there. No
-//!   document says how often traversers merge. So in these scopes the objects of the stream are all different.
+//! - `union`, `local`, `optional`, `choose`, `branch`, `repeat` and the values of `group` pass traversers on. A merged
+//!   traverser counts as often as its bulk says.
+//! - Every other scope runs its child once for a traverser, so a merged traverser counts once. How often traversers are
+//!   merged is unspecified, so all objects in such a scope are different.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Comparison, Instruction};
@@ -17,22 +17,22 @@ use super::chain::{Chain, Generator, Place};
 use super::schema::Kind;
 use crate::script::{compare, int, nested, step, text, token};
 
-/// The names that these side effects have.
+/// The names of these side effects.
 const NAMES: [&str; 2] = ["m", "n"];
 
 /// What a scope does with its child.
 #[derive(Clone, Copy, PartialEq)]
 enum Scope {
-    /// It passes traversers through.
+    /// The scope passes traversers through.
     Passes,
-    /// It runs the child to its end for one object.
+    /// The scope runs the child to its end for one object.
     RunsOut,
-    /// It takes the child's first result.
+    /// The scope takes the child's first result.
     TakesFirst,
 }
 
 impl Generator {
-    /// A scope that fills side effects, perhaps something after it, and `cap()`.
+    /// A scope that fills side effects, sometimes a step after it, and `cap()`.
     pub fn effect_in_scope(&mut self, chain: &mut Chain) {
         let state = &chain.state;
         let is_used = |name: &str| state.side_effects.iter().any(|(used, _)| used == &name);
@@ -71,7 +71,7 @@ impl Generator {
         chain.end();
     }
 
-    /// Now and then, equal traversers become one here.
+    /// Sometimes equal traversers are merged here.
     fn perhaps_merge(&mut self, chain: &mut Chain) {
         if chain.state.kind == Kind::Vertex && self.rng.random_bool(0.4) {
             self.meet_again(chain);
@@ -80,7 +80,7 @@ impl Generator {
         }
     }
 
-    /// Walks that bring many traversers to one vertex, each followed by a step that merges them into one.
+    /// Expansions that bring many traversers to one vertex, each followed by a step that merges them.
     pub fn meet_again(&mut self, chain: &mut Chain) {
         if chain.state.kind != Kind::Vertex || chain.state.place == Place::Body {
             return;
@@ -99,7 +99,7 @@ impl Generator {
         chain.spreads(Kind::Vertex);
     }
 
-    /// A `repeat` that gathers in every iteration, also what comes round again.
+    /// A `repeat` that gathers in every iteration, also objects that come round again.
     fn loop_that_gathers(&mut self, chain: &mut Chain) {
         let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
         body.state.place = Place::Body;
@@ -119,7 +119,7 @@ impl Generator {
         }
     }
 
-    /// Steps of which one gathers, for a scope of this kind.
+    /// Steps for a scope of this kind; one of them gathers.
     fn effect_child(&mut self, chain: &Chain, scope: Scope, name: &str, may_nest: bool) -> Vec<Instruction> {
         let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
         inner.state.place = Place::Local;
@@ -148,7 +148,7 @@ impl Generator {
         inner.steps
     }
 
-    /// A step that gathers what passes it.
+    /// A step that gathers the objects that pass it.
     fn gatherer(&mut self, inner: &mut Chain, name: &str) {
         let kind = inner.state.kind.clone();
         let is_element = kind.is_element();
@@ -186,7 +186,7 @@ impl Generator {
         }
     }
 
-    /// A scope that passes traversers on; the names of what else it fills.
+    /// A scope that passes traversers on, and the names of further side effects that it fills.
     fn passing_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) -> Option<&'static str> {
         let has_other = self.rng.random_bool(0.4);
         let other = match has_other {
@@ -235,7 +235,7 @@ impl Generator {
         other_name
     }
 
-    /// Returns a filter that passes some of a kind.
+    /// Returns a filter that some objects of this kind pass.
     fn plain_test(&mut self, kind: &Kind) -> Instruction {
         match kind {
             Kind::Vertex | Kind::Edge => step("hasLabel", [text(self.label(kind))]),
@@ -261,7 +261,7 @@ impl Generator {
         }
     }
 
-    /// A scope that asks its child for a first result.
+    /// A scope that takes its child's first result.
     fn testing_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) {
         let test = self.plain_test(&chain.state.kind.clone());
         let (child, test) = (nested(child), nested([test]));

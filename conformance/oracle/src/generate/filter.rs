@@ -31,7 +31,7 @@ impl Generator {
         Argument::Predicate(self.predicate(kind, true))
     }
 
-    /// `P.not(P.not(p))` is never made: the parser reads it as `p`.
+    /// `P.not(P.not(p))` is never generated: the parser reads it as `p`.
     fn predicate(&mut self, kind: &Kind, may_negate: bool) -> Predicate {
         use Comparison::{Eq, Gt, Gte, Lt, Lte, Neq};
         match self.rng.random_range(0..12) {
@@ -119,7 +119,7 @@ impl Generator {
         chain.steps.push(Instruction::new(name, children));
     }
 
-    /// `and()` and `or()` between filters.
+    /// `and()` and `or()` between filters (infix form).
     fn infix(&mut self, chain: &mut Chain) {
         let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
         self.has(&mut inner);
@@ -130,7 +130,7 @@ impl Generator {
         chain.push("where", [nested(inner.steps)]);
     }
 
-    /// `where(P)` against a label or a side effect, and `where(as("a")…)`.
+    /// `where(P)` with a label or a side effect, and `where(as("a")…)`.
     pub fn where_label(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
         if !kind.is_plain() {
@@ -145,7 +145,7 @@ impl Generator {
             return chain.push("where", [Argument::Predicate(p)]);
         }
         let Some((name, _)) = chain.state.labels.iter().find(|(_, k)| *k == kind).cloned() else { return };
-        // A label is not a function of the value: what stays is fixed, but not in which sequence.
+        // A label is not a function of the value: which values remain is determined, but not their order.
         chain.state.ordered = false;
         match self.rng.random_range(0..3) {
             0 if kind == Kind::Vertex => {
@@ -193,7 +193,7 @@ impl Generator {
         chain.loses_history();
     }
 
-    /// Which objects are left is open: their number is not.
+    /// Which objects remain is not determined, but their number is.
     fn only_countable(&mut self, chain: &mut Chain) {
         if self.rng.random_bool(0.5) {
             chain.push("count", []);
@@ -245,7 +245,7 @@ impl Generator {
         }
     }
 
-    /// `limit`, `range`, `skip`, `tail`: of a sequence anywhere, of anything else only at the end.
+    /// `limit`, `range`, `skip`, `tail`: anywhere if the stream has an order, otherwise only at the end.
     pub fn cut(&mut self, chain: &mut Chain) {
         if !chain.state.may_gather {
             return;
@@ -275,7 +275,7 @@ impl Generator {
         }
     }
 
-    /// Steps that change nothing, or give nothing.
+    /// Steps that change nothing or return nothing.
     pub fn plain_step(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..30) {
             0 if chain.state.place == Place::Top => {

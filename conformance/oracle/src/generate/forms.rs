@@ -1,5 +1,5 @@
-//! The rarer forms of steps: predicates where others give literals, lists where others give one value, labels and side
-//! effects by several names, children where a literal would do.
+//! The rarer forms of steps: predicates in place of literals, lists in place of one value, several names of labels and
+//! side effects, children in place of literals.
 
 use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Argument, Comparison, Instruction, Predicate, Scope};
@@ -11,7 +11,7 @@ use super::schema::{EDGE_LABELS, KEYS, Kind, VERTEX_LABELS, value};
 use crate::script::{compare, int, nested, step, text, token};
 
 impl Generator {
-    /// One of the rarer forms, if what the stream holds has one.
+    /// One of the rarer forms, if there is one for the kind of object in the stream.
     pub fn rare_form(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
             kind @ (Kind::Vertex | Kind::Edge) => self.rare_form_of_element(chain, &kind),
@@ -71,7 +71,7 @@ impl Generator {
         }
     }
 
-    /// `dedup(a)`, of which the label alone is read.
+    /// `dedup(a)`, after which only the label is read.
     fn dedup_by_label(&mut self, chain: &mut Chain) {
         let Some((name, kind)) = chain.state.labels.first().cloned() else { return };
         if chain.state.place == Place::Top && chain.state.may_gather {
@@ -95,21 +95,21 @@ impl Generator {
                 chain.push("choose", [first, nested([step("toUpper", [])]), nested([step("identity", [])])]);
                 return chain.spreads(Kind::Text);
             }
-            // As `until(P)`.
+            // A bare predicate, as in `until(P)`.
             _ if self.rng.random_bool(0.2) => return chain.push("filter", [compare(Comparison::Neq, "bob")]),
             _ => return chain.push("filter", [nested([step("is", [compare(Comparison::Neq, "bob")])])]),
         }
         chain.becomes(Kind::Text);
     }
 
-    /// Numbers that grow until they are large enough.
+    /// Numbers that grow until they reach a bound.
     fn rare_form_of_number(&mut self, chain: &mut Chain, kind: &Kind) {
         if self.rng.random_bool(0.3) || chain.state.place == Place::Body {
             let test = Argument::Predicate(Predicate::Compare(Comparison::Gte, Box::new(int(10))));
             chain.push("choose", [test, nested([step("constant", [Argument::Value(value(&mut self.rng, kind))])])]);
             return chain.spreads(kind.clone());
         }
-        // The reference holds a predicate against the traverser instead of its object, and does not end.
+        // The reference implementation compares the traverser instead of its object, and does not end.
         let is_bare = self.rng.random_bool(0.05);
         let test = |test: Argument| if is_bare { test } else { nested([step("is", [test])]) };
         let enough = compare(Comparison::Gte, self.rng.random_range(30..60));
@@ -143,7 +143,7 @@ impl Generator {
         }
     }
 
-    /// Several side effects as one map.
+    /// Several side effects in one map.
     pub fn cap_all(&mut self, chain: &mut Chain) {
         if chain.state.place != Place::Top || chain.state.side_effects.len() < 2 {
             return;

@@ -10,7 +10,7 @@ use super::schema::{Kind, value};
 use crate::script::{compare, int, text};
 
 impl Generator {
-    /// A function of what the stream holds, if there is one.
+    /// A function for the kind of object in the stream, if there is one.
     pub fn function(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
             Kind::Text => self.text_function(chain),
@@ -83,7 +83,7 @@ impl Generator {
         let name =
             *["combine", "merge", "difference", "intersect", "disjunct"].choose(&mut self.rng).expect("not empty");
         chain.push(name, [Argument::Value(Value::list(literals))]);
-        // The members of a set have no order to rely on.
+        // The order of a set's members is unspecified.
         chain.state.lists_unordered |= name != "combine";
         chain.becomes(Kind::List(Box::new(inner.clone())));
     }

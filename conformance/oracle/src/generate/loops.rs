@@ -1,4 +1,4 @@
-//! `repeat`: with a name or without, one inside another, and with a `dedup` that remembers what it met.
+//! `repeat`: with and without a name, nested, and with a `dedup` that remembers objects across iterations.
 
 use mangrove_gremlin::{Argument, Comparison, Instruction};
 use rand::Rng;
@@ -8,11 +8,11 @@ use super::chain::{Chain, Generator, Place, State};
 use super::schema::Kind;
 use crate::script::{compare, int, nested, step, text};
 
-/// Names of loops: one inside another has the next.
+/// Names of loops, by depth.
 const LOOPS: [&str; 3] = ["r", "s", "t"];
 
 impl Generator {
-    /// `repeat` over vertices; a condition that may never hold is joined with a count of loops.
+    /// `repeat` over vertices. A condition that may never hold is combined with a limit on iterations.
     pub fn repeat(&mut self, chain: &mut Chain) {
         if chain.state.kind != Kind::Vertex {
             return;
@@ -23,7 +23,7 @@ impl Generator {
         let name = LOOPS.get(chain.state.loops.len()).copied().filter(|_| self.rng.random_bool(0.3));
         let inside = State { loops: [&chain.state.loops[..], name.as_slice()].concat(), ..chain.state.clone() };
         let body = self.body(&inside);
-        // One inside another goes round as often as both together.
+        // A nested loop runs as often as the product of both counts.
         let times = self.rng.random_range(0..if chain.state.place == Place::Body { 3 } else { 4 });
         let form = self.rng.random_range(0..7);
         let until = self.until(&inside, times);
@@ -70,13 +70,13 @@ impl Generator {
         }
     }
 
-    /// What is written before a repeat must not go to one that stands there.
+    /// A modulator that is written before its `repeat` must not attach to a preceding `repeat`.
     pub fn end_earlier_loop(chain: &mut Chain) {
         let modulates = |i: &Instruction| matches!(i.name.as_str(), "repeat" | "times" | "until" | "emit");
         if !chain.steps.last().is_some_and(modulates) {
             return;
         }
-        // Where that one has both already, they go to the next.
+        // If the preceding `repeat` has both modulators already, they attach to the next one.
         let before = chain.steps.iter().rev().take_while(|step| modulates(step));
         let names: Vec<&str> = before.map(|step| step.name.as_str()).collect();
         if !names.contains(&"emit") || !names.iter().any(|name| matches!(*name, "times" | "until")) {
@@ -84,8 +84,8 @@ impl Generator {
         }
     }
 
-    /// All that can be reached, each once: `dedup` remembers from one iteration to the next. In which iteration something
-    /// is met first is not asked.
+    /// All reachable vertices, each once: `dedup` remembers across iterations. The traversal does not ask in which
+    /// iteration a vertex was found first.
     fn reachable(&mut self, chain: &mut Chain) {
         let mut body = Chain { steps: Vec::new(), state: State { place: Place::Body, ..chain.state.clone() } };
         let is_first = self.rng.random_bool(0.3);
@@ -119,7 +119,7 @@ impl Generator {
             chain.push("emit", []);
         }
         if self.rng.random_bool(0.3) {
-            // Who passes leaves, and leads nowhere.
+            // Traversers that pass this test leave the loop, and their vertices have no neighbors.
             let mut leaves = Chain { steps: Vec::new(), state: State { place: Place::Local, ..chain.state.clone() } };
             self.has(&mut leaves);
             chain.push("until", [nested(leaves.steps)]);
@@ -128,7 +128,7 @@ impl Generator {
         chain.loses_history();
     }
 
-    /// A body from vertices to vertices that keeps their loop counters.
+    /// A body from vertices to vertices that keeps loop counters.
     fn body(&mut self, outer: &State) -> Chain {
         let state = State { place: Place::Body, ordered: false, from_vertex: false, ..outer.clone() };
         let mut body = Chain { steps: Vec::new(), state };
@@ -155,7 +155,7 @@ impl Generator {
                 let condition = self.loops_test(outer, Comparison::Lt, 2);
                 body.push("filter", [nested(condition)]);
             }
-            // A loop in a loop in a loop leads everywhere.
+            // A loop in a loop in a loop reaches too many vertices.
             7 | 8 if outer.place != Place::Body => {
                 self.depth += 1;
                 self.repeat(&mut body);
@@ -167,7 +167,7 @@ impl Generator {
         body
     }
 
-    /// Whatever steps there are, as long as they come back to vertices.
+    /// A body of any steps that return to vertices.
     fn grow_body(&mut self, body: &mut Chain) {
         for _ in 0..self.rng.random_range(1..4) {
             let before = body.clone();
@@ -180,7 +180,7 @@ impl Generator {
         }
     }
 
-    /// A step with branches.
+    /// A branching step.
     fn fork(&mut self, body: &mut Chain) {
         let (a, b, label) = (text(self.edge_label()), text(self.edge_label()), text(self.label(&Kind::Vertex)));
         let (out, back) = (nested([step("out", [a])]), nested([step("in", [b])]));
@@ -193,7 +193,7 @@ impl Generator {
         }
     }
 
-    /// How often a loop around has gone round, held against a number.
+    /// Compares a counter of an enclosing loop with a number.
     fn loops_test(&mut self, inside: &State, comparison: Comparison, count: i32) -> Vec<Instruction> {
         let name = inside.loops.choose(&mut self.rng).filter(|_| self.rng.random_bool(0.6));
         let loops = Instruction::new("loops", name.map(|name| text(name)).into_iter().collect());
@@ -201,7 +201,7 @@ impl Generator {
     }
 
     fn until(&mut self, inside: &State, times: i32) -> Argument {
-        // Its own count, or it may never end.
+        // The loop compares its own counter, as it might not end otherwise.
         let mut loops = vec![step("loops", []), step("is", [compare(Comparison::Gte, times)])];
         if self.rng.random_bool(0.3) {
             return nested(loops);

@@ -13,14 +13,14 @@ const LABELS: [&str; 3] = ["a", "b", "c"];
 
 impl Generator {
     fn some_edge_labels(&mut self) -> Vec<Argument> {
-        // No label twice: whether its edges are then met twice differs between stores.
+        // Each label once: with a label given twice, stores differ in whether its edges are met twice.
         let mut labels: Vec<&str> = (0..self.rng.random_range(0..3)).map(|_| self.edge_label()).collect();
         labels.sort_unstable();
         labels.dedup();
         labels.into_iter().map(text).collect()
     }
 
-    /// A step along edges; `to` and `toE` are told the direction.
+    /// A step along edges. `to` and `toE` take the direction as an argument.
     fn along(&mut self, name: &str, mut labels: Vec<Argument>) -> Instruction {
         if name.starts_with("to") {
             let all = [Direction::Out, Direction::In, Direction::Both];
@@ -56,7 +56,7 @@ impl Generator {
         if matches!(name, "outV" | "inV") { chain.becomes(Kind::Vertex) } else { chain.spreads(Kind::Vertex) }
     }
 
-    /// What an element holds: `values`, `properties`, `id`, `label`, `valueMap`, `elementMap`.
+    /// The content of an element: `values`, `properties`, `id`, `label`, `valueMap`, `elementMap`.
     pub fn element_value(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
         let (key, other) = (self.key(&kind), self.key(&kind));
@@ -116,7 +116,7 @@ impl Generator {
         }
     }
 
-    /// Steps into and over collections.
+    /// Steps to and over collections.
     pub fn collection(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
             Kind::List(inner) => self.list_step(chain, *inner),
@@ -159,12 +159,12 @@ impl Generator {
                         .expect("not empty")
                         .clone();
                 chain.push(name, [local]);
-                // A mean is no multiple of a quarter: what sums of it are is open to rounding.
+                // A mean need not be a multiple of a quarter, so sums of means would be rounded.
                 chain.becomes(if name == "mean" { Kind::Opaque } else { kind });
             }
             3 if inner.is_plain() => {
                 chain.push("dedup", [local]);
-                // The members of a set have no order to rely on.
+                // The order of a set's members is unspecified.
                 chain.state.lists_unordered = true;
             }
             4 | 5 if inner.is_homogeneous() => {
@@ -172,7 +172,7 @@ impl Generator {
                 if self.rng.random_bool(0.5) {
                     chain.push("by", [Argument::Order(Order::Desc)]);
                 }
-                // The sequence of this list is fixed now, so it may be read and cut.
+                // The order of this list is determined now, so it may be read and cut.
                 match self.rng.random_range(0..5) {
                     0 => {
                         chain.push("conjoin", [text(";")]);
@@ -242,7 +242,7 @@ impl Generator {
             let (arguments, _) = self.by(&kind);
             chain.steps.push(Instruction::new("by", arguments));
         }
-        // A missing property leaves its key out, so neither key is sure to be there.
+        // A missing property leaves out its key, so neither key is certain to be present.
         chain.becomes(Kind::Opaque);
         if kind.is_element() && self.rng.random_bool(0.4) {
             chain.steps.truncate(chain.steps.len() - 2);
@@ -252,7 +252,7 @@ impl Generator {
         }
     }
 
-    /// A label may stand on several objects of a way only through `repeat`, where none are given.
+    /// Only in a `repeat` may one label stand on several objects of a path; no labels are generated there.
     pub fn label_with_as(&mut self, chain: &mut Chain) {
         let state = &mut chain.state;
         let free = LABELS.into_iter().find(|l| state.labels.iter().all(|(used, _)| used != l));
@@ -266,7 +266,7 @@ impl Generator {
 
     pub fn select_label(&mut self, chain: &mut Chain) {
         let labels = chain.state.labels.clone();
-        // A map at hand would be asked for the name first.
+        // The step would look for the name in a map first.
         if labels.is_empty() || !chain.state.kind.is_plain() {
             return;
         }

@@ -1,4 +1,4 @@
-//! `match()`: patterns that hang together, tests of what they bind, and in any order.
+//! `match()`: connected patterns, tests of their variables, in any order.
 
 use mangrove_gremlin::{Argument, Comparison, Instruction, Predicate};
 use rand::Rng;
@@ -9,7 +9,7 @@ use super::schema::Kind;
 use crate::script::{compare, nested, step, text};
 
 impl Generator {
-    /// `match(…)` on vertices: a map of variables.
+    /// `match(…)` on vertices; the result is a map of variables.
     pub fn match_patterns(&mut self, chain: &mut Chain) {
         if chain.state.kind != Kind::Vertex || !chain.state.history {
             return;
@@ -60,7 +60,7 @@ impl Generator {
         chain.loses_history();
     }
 
-    /// `or()` of ways that bind, and whether every one of them binds `x`.
+    /// `or()` of patterns that bind variables, and true if each of them binds `x`.
     fn either(&mut self) -> (Argument, bool) {
         let (one, other) = (self.way("u", Some("x")), self.way("v", Some("x")));
         let has = nested([step("as", [text("v")]), step("has", [text(self.key(&Kind::Vertex).name)])]);

@@ -1,6 +1,6 @@
-//! `mergeV()` and `mergeE()` with every option, their maps written out, from the stream, from side effects, or from a
-//! child. What is written where something is found is never what was looked for: the engine writes it when all traversers
-//! have looked.
+//! `mergeV()` and `mergeE()` with every option. Their maps are literals, objects of the stream, side effects, or
+//! results of a child. `onMatch` never writes a key that the step searches by: the engine writes matches only after all
+//! traversers have searched.
 
 use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Argument, Cardinality, Instruction, Merge};
@@ -11,7 +11,7 @@ use super::chain::{Chain, Generator};
 use super::schema::{Kind, value};
 use crate::script::{int, nested, step, text, token};
 
-/// A map of literals as an argument.
+/// A literal map as an argument.
 fn literal(entries: Vec<(Value, Value)>) -> Argument {
     Argument::Value(Value::map(entries))
 }
@@ -21,7 +21,7 @@ impl Generator {
         (Value::string(key), value(&mut self.rng, kind))
     }
 
-    /// What a merge writes to vertices: with cardinalities a key, or one for all.
+    /// Properties that a merge writes to vertices, with a cardinality for each key or one for all.
     fn vertex_option(&mut self, which: Merge) -> Instruction {
         const ALL: [Cardinality; 3] = [Cardinality::Single, Cardinality::List, Cardinality::Set];
         let cardinality = *ALL.choose(&mut self.rng).expect("not empty");
@@ -49,7 +49,7 @@ impl Generator {
         }
     }
 
-    /// A traversal that gives no map: nothing, or null, which asks for nothing.
+    /// A traversal that returns no map: no result, or null, which searches for no property.
     fn no_map(&mut self) -> Argument {
         nested([match self.rng.random_range(0..4) {
             0 => step("select", [text("nothing")]),
@@ -59,7 +59,7 @@ impl Generator {
         }])
     }
 
-    /// Merges that are told by traversals what to look for, to make, or to write, and are told nothing.
+    /// Merges whose search map, `onCreate` or `onMatch` is a traversal without a result.
     pub fn merge_without_map(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -87,7 +87,7 @@ impl Generator {
         chain
     }
 
-    /// `mergeV()`, once or for several traversers: each finds what the ones before it made.
+    /// `mergeV()`, for one or several traversers: each finds the vertices that earlier ones created.
     pub fn merge_vertices(&mut self) -> Chain {
         let mut chain = if self.rng.random_bool(0.5) { self.some(&Kind::Vertex) } else { self.start() };
         if !chain.steps.iter().any(|step| step.name == "V") || self.rng.random_bool(0.3) {
@@ -99,7 +99,7 @@ impl Generator {
             wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&Kind::Vertex))));
         }
         if self.rng.random_bool(0.2) {
-            // An index over several keys has this one too.
+            // With this key, an index over several keys applies.
             wanted.push(self.entry("flag", &Kind::Bool));
         }
         if let (true, Argument::Value(id)) = (self.rng.random_bool(0.15), self.new_id()) {
@@ -119,7 +119,7 @@ impl Generator {
         chain
     }
 
-    /// `inject(map, …).mergeV()`: the maps come along the stream.
+    /// `inject(map, …).mergeV()`: the maps are objects of the stream.
     pub fn merge_from_stream(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -145,7 +145,7 @@ impl Generator {
         chain
     }
 
-    /// Merges whose maps are side effects that the source was given.
+    /// Merges whose maps are side effects of the source.
     pub fn merge_by_given_maps(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -177,7 +177,7 @@ impl Generator {
         }
     }
 
-    /// `mergeE()` between two vertices by id, or of any edge with a label and a property.
+    /// `mergeE()` between two vertices by id, or of any edge by a label and a property.
     pub fn merge_edges(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -228,7 +228,7 @@ impl Generator {
         chain
     }
 
-    /// `mergeE()` whose ends are described by options: by their ids, by a property of one vertex, or by a step label.
+    /// `mergeE()` whose ends are given by options: by id, by a property of one vertex, or by a step label.
     pub fn merge_edge_by_ends(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();

@@ -1,4 +1,4 @@
-//! Properties as objects: their parts, their owners, their own properties; and keys with several values.
+//! Properties as objects: their parts, their elements, their meta-properties; and keys with several values.
 
 use mangrove_gremlin::{Argument, Instruction};
 use rand::Rng;
@@ -21,7 +21,7 @@ impl Generator {
         ALL.choose(&mut self.rng).expect("not empty")
     }
 
-    /// What a vertex has under a key of several values.
+    /// The values of a vertex under a key with several values.
     pub fn several_values(&mut self, chain: &mut Chain) {
         let (key, other) = (self.multi_key(), self.key(&Kind::Vertex));
         match self.rng.random_range(0..10) {
@@ -50,7 +50,7 @@ impl Generator {
                 chain.state.lists_unordered = true;
             }
             7 => chain.push("hasNot", [text(key.name)]),
-            // More than one value is an error, on both sides.
+            // Several values are an error on both sides.
             8 if Self::may_reduce(chain) && self.rng.random_bool(0.2) => {
                 chain.push("group", []);
                 chain.push("by", [text(key.name)]);
@@ -64,7 +64,7 @@ impl Generator {
         }
     }
 
-    /// Steps from properties, of vertices, edges and vertex properties.
+    /// Steps from properties of vertices, edges and vertex properties.
     pub fn property_parts(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..6) {
             0 => {
@@ -104,7 +104,7 @@ impl Generator {
         }
     }
 
-    /// The properties of a vertex property.
+    /// The meta-properties of a vertex property.
     fn meta_properties(&mut self, chain: &mut Chain) {
         let key = self.meta_key();
         match self.rng.random_range(0..10) {

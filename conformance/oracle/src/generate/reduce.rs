@@ -12,8 +12,8 @@ use crate::script::{nested, step, text, token};
 const SIDE_EFFECTS: [&str; 2] = ["x", "y"];
 
 impl Generator {
-    /// Reductions end the way of a traverser, so they have no place in the body of a `repeat`; nor in a branch that
-    /// may stay empty.
+    /// A reduction ends the path of a traverser, so the body of a `repeat` has none. Nor has a branch that may receive
+    /// no traverser.
     pub fn may_reduce(chain: &Chain) -> bool {
         chain.state.place != Place::Body && chain.state.may_gather
     }
@@ -30,7 +30,7 @@ impl Generator {
         } else if kind == Kind::Text {
             choices.extend(["min", "max"].map(|name| (name, kind.clone())));
         } else if kind == Kind::Mixed && self.rng.random_bool(0.1) {
-            // Words among the numbers are an error, on both sides.
+            // A text among the numbers is an error on both sides.
             choices.push(("sum", Kind::Opaque));
         }
         if kind.is_number() && self.rng.random_bool(0.15) {
@@ -48,7 +48,7 @@ impl Generator {
             return;
         }
         let kind = chain.state.kind.clone();
-        // In a list an entry is a map of one key to the oracle.
+        // In a list, the oracle represents an entry as a map with one key.
         let kind = if matches!(kind, Kind::Entry(..)) { Kind::Opaque } else { kind };
         chain.push("fold", []);
         chain.state.lists_unordered |= !chain.state.ordered;
@@ -63,11 +63,11 @@ impl Generator {
         let (mut by_key, mut key) = self.by(&kind);
         let (name, value) =
             if self.rng.random_bool(0.5) { ("groupCount", Kind::Int(64)) } else { ("group", Kind::Opaque) };
-        // As a side effect it passes its input on, and is read at the end.
+        // As a side effect, the step passes its input on, and a later step reads the side effect.
         let is_free = chain.state.side_effects.iter().all(|(used, _)| *used != "g");
         let as_side_effect = is_free && chain.state.place == Place::Top && self.rng.random_bool(0.15);
         if as_side_effect {
-            // The reference fails where a side effect's `by` gives nothing.
+            // The reference implementation fails if the `by` of a side effect has no result.
             by_key = vec![nested([step("constant", [text("k")])])];
             key = Kind::Text;
             if kind.is_element() {
@@ -115,7 +115,7 @@ impl Generator {
             }
             3 => {
                 let (by, made) = self.by(kind);
-                // A list of what a key or a token gives; another child would have to reduce.
+                // A list of the values of a key or a token; any other child would have to reduce.
                 chain.state.lists_unordered = true;
                 match by.first() {
                     Some(Argument::Traversal(_)) => Kind::List(Box::new(kind.clone())),
@@ -132,7 +132,7 @@ impl Generator {
         }
     }
 
-    /// `aggregate`, at the top only: inside children how much it has gathered depends on who runs when.
+    /// `aggregate`, at the top level only: in a child, the content at a given moment depends on the order of execution.
     pub fn aggregate(&mut self, chain: &mut Chain) {
         let state = &chain.state;
         if state.place != Place::Top || !state.kind.is_plain() || self.rng.random_bool(0.5) {

@@ -1,4 +1,4 @@
-//! The names that graphs and traversals of a case share, and the kinds of object a stream holds.
+//! The names that graphs and traversals of a case share, and the kinds of object in a stream.
 
 use mangrove_graph::{DateTime, Value};
 use rand::Rng;
@@ -8,21 +8,21 @@ use rand::rngs::SmallRng;
 pub(crate) const VERTEX_LABELS: [&str; 3] = ["person", "software", "place"];
 /// Labels of edges.
 pub(crate) const EDGE_LABELS: [&str; 3] = ["knows", "created", "likes"];
-/// Values of `name`: few, so that they repeat.
+/// Values of `name`: few of them, so they repeat.
 pub(crate) const NAMES: [&str; 8] = ["ann", "bob", "cas", "dora", "eve", "anna", "bo", "casper"];
 
-/// What a stream holds.
+/// The kind of object in a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     Vertex,
     Edge,
     VertexProperty,
     EdgeProperty,
-    /// Properties of vertex properties.
+    /// Meta-properties.
     MetaProperty,
     /// Integers of one width.
     Int(u8),
-    /// Doubles, multiples of a quarter: sums are exact in any order.
+    /// Doubles that are multiples of a quarter: their sums are exact in any order.
     Float,
     Text,
     Bool,
@@ -33,15 +33,15 @@ pub(crate) enum Kind {
     List(Box<Kind>),
     Map(Box<Kind>, Box<Kind>),
     Entry(Box<Kind>, Box<Kind>),
-    /// A map with these keys, each there in every object.
+    /// A map that has these keys in every object.
     Record(Vec<(&'static str, Kind)>),
     Path,
-    /// A map or anything else that nothing more is asked of.
+    /// A map, or any other object on which no further step is called.
     Opaque,
 }
 
 impl Kind {
-    /// Values of one type, of which equal ones are the same.
+    /// Returns true for values of one type whose equal values are indistinguishable.
     pub fn is_homogeneous(&self) -> bool {
         matches!(self, Kind::Int(_) | Kind::Float | Kind::Text | Kind::Bool | Kind::Date)
     }
@@ -54,13 +54,13 @@ impl Kind {
         matches!(self, Kind::Vertex | Kind::Edge)
     }
 
-    /// Safe to compare, deduplicate and group by: no list of unknown order inside.
+    /// Returns true if values can be compared, deduplicated and grouped: they contain no list of undetermined order.
     pub fn is_plain(&self) -> bool {
         self.is_homogeneous() || self.is_element() || matches!(self, Kind::Mixed)
     }
 }
 
-/// A property key: its name, what it holds, and whether vertices (or else edges) bear it.
+/// A property key: its name, the kind of its values, and true if vertices have it (else edges).
 pub(crate) struct Key {
     pub name: &'static str,
     pub kind: Kind,
@@ -81,7 +81,7 @@ pub(crate) const KEYS: [Key; 11] = [
     Key { name: "part", kind: Kind::Text, on_vertices: false },
 ];
 
-/// Keys under which a vertex may have several values, with meta-properties. What needs one value a key does not ask for
+/// Keys under which a vertex may have several values, with meta-properties. Steps that need one value a key do not read
 /// them.
 pub(crate) const MULTI_KEYS: [Key; 2] = [
     Key { name: "nick", kind: Kind::Text, on_vertices: true },

@@ -1,4 +1,4 @@
-//! Traversals that write several values under a key, and properties of properties.
+//! Traversals that write several values under a key, and meta-properties.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Cardinality, Instruction};
@@ -14,7 +14,8 @@ impl Generator {
         *[Cardinality::List, Cardinality::Set, Cardinality::Single].choose(&mut self.rng).expect("not empty")
     }
 
-    /// A `property()` with a cardinality, often with meta-properties, or with a map that says a cardinality a key.
+    /// A `property()` with a cardinality, often with meta-properties, or with a map that has a cardinality for each
+    /// key.
     pub fn several_instruction(&mut self) -> Instruction {
         let (cardinality, key) = (self.cardinality(), self.multi_key());
         let written = Argument::Value(value(&mut self.rng, &key.kind));
@@ -25,7 +26,7 @@ impl Generator {
                 vec![(text(key.name), Argument::CardinalityValue(other, Box::new(written))), (text("age"), plain)];
             let map = Argument::Map(entries);
             return match self.rng.random_bool(0.3) {
-                // For those that say nothing themselves.
+                // The default for entries without a cardinality.
                 true => step("property", [Argument::Cardinality(cardinality), map]),
                 false => step("property", [map]),
             };
@@ -40,7 +41,7 @@ impl Generator {
         Instruction::new("property", arguments)
     }
 
-    /// Two `property()`s of one key, of which one or both say a cardinality; one may read what the other wrote.
+    /// Two `property()`s of one key; one or both have a cardinality, and the second may read what the first wrote.
     pub fn again_with_cardinality(&mut self) -> Vec<Instruction> {
         let key = self.multi_key();
         let cardinality = Argument::Cardinality(self.cardinality());
@@ -59,7 +60,7 @@ impl Generator {
         }
     }
 
-    /// Properties that are held, by a label, a list or a side effect, while they get properties of their own.
+    /// Properties that a label, a list or a side effect holds while they get meta-properties.
     pub fn held_properties(&mut self) -> Chain {
         let mut chain = self.some_properties();
         let key = self.meta_key();
@@ -90,7 +91,7 @@ impl Generator {
         chain
     }
 
-    /// Values beside those that are there, which are often read afterwards.
+    /// Values in addition to existing ones; often a later step reads them.
     pub fn set_several(&mut self) -> Chain {
         let mut chain = self.some(&Kind::Vertex);
         for _ in 0..self.rng.random_range(1..3) {
@@ -122,7 +123,7 @@ impl Generator {
         chain
     }
 
-    /// Sets meta-properties of properties that are there.
+    /// Sets meta-properties of existing properties.
     pub fn set_meta(&mut self) -> Chain {
         let mut chain = self.some_properties();
         let key = self.meta_key();
@@ -150,7 +151,7 @@ impl Generator {
         chain
     }
 
-    /// Drops values, or properties of them.
+    /// Drops values, or their meta-properties.
     pub fn drop_parts(&mut self) -> Chain {
         let mut chain = self.some_properties();
         if self.rng.random_bool(0.5) {

@@ -10,7 +10,7 @@ use super::schema::{Kind, NAMES};
 use crate::script::{int, nested, step, text};
 
 impl Generator {
-    /// Configures the source of a traversal that is about to begin.
+    /// Configures the source of a traversal before its first step.
     pub fn configure(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..19) {
             16 => self.source.push(step("withBulk", [Argument::Value(Value::Bool(true))])),
@@ -48,7 +48,7 @@ impl Generator {
         chain.state.side_effects.push(("s", Kind::Text));
     }
 
-    /// Reads the sack or folds something into it.
+    /// Reads the sack or folds a value into it.
     pub fn sack(&mut self, chain: &mut Chain) {
         let Some(sack) = chain.state.sack.clone() else { return };
         if self.rng.random_bool(0.3) {
@@ -66,7 +66,7 @@ impl Generator {
         let operator = *operators.choose(&mut self.rng).expect("not empty");
         chain.push("sack", [Argument::Operator(operator)]);
         chain.steps.push(Instruction::new("by", by));
-        // Which width comes of two does not matter to what follows: a mixed stream is asked less.
+        // The width of a mixed result is not determined, so a mixed stream gets fewer follow-up steps.
         chain.state.sack = Some(Kind::Mixed);
         chain.state.ordered &= chain.state.kind.is_homogeneous();
     }

@@ -1,4 +1,4 @@
-//! `tree`, `subgraph`, services, and elements by a step in the middle.
+//! `tree`, `subgraph`, services, and `V()` or `E()` in the middle of a traversal.
 
 use mangrove_graph::{Direction, Value};
 use mangrove_gremlin::{Argument, Instruction};
@@ -10,7 +10,7 @@ use super::schema::{Kind, NAMES};
 use crate::script::{int, nested, step, text, token};
 
 impl Generator {
-    /// A tree of the ways so far, as a result or by way of a side effect.
+    /// A tree of the paths so far, as a result or in a side effect.
     pub fn tree(&mut self, chain: &mut Chain) {
         if !chain.state.history || chain.state.place != Place::Top || self.rng.random_bool(0.5) {
             return;
@@ -28,7 +28,7 @@ impl Generator {
         chain.end();
     }
 
-    /// The edges of a stream with their ends.
+    /// The edges of a stream with their ends, as a graph.
     pub fn subgraph(&mut self, chain: &mut Chain) {
         if chain.state.place != Place::Top || chain.state.kind != Kind::Edge || self.rng.random_bool(0.5) {
             return;
@@ -42,7 +42,7 @@ impl Generator {
         chain.end();
     }
 
-    /// A service of the graph for every vertex.
+    /// A service of the graph, called for every vertex.
     pub fn call(&mut self, chain: &mut Chain) {
         chain.push("call", [text("tinker.degree.centrality")]);
         if self.rng.random_bool(0.7) {
@@ -52,7 +52,7 @@ impl Generator {
         chain.becomes(Kind::Int(64));
     }
 
-    /// The properties with a text, as a start.
+    /// The properties that contain a text, as the start of a traversal.
     pub fn search(&mut self, chain: &mut Chain) {
         let name = *NAMES.choose(&mut self.rng).expect("not empty");
         chain.push("call", [text("tinker.search")]);
@@ -68,7 +68,7 @@ impl Generator {
         }
     }
 
-    /// `V(…)` in the middle: for every traverser again.
+    /// `V(…)` in the middle: it runs again for every traverser.
     pub fn start_again(&mut self, chain: &mut Chain) {
         if chain.state.place == Place::Body || self.rng.random_bool(0.7) {
             return;
@@ -78,7 +78,7 @@ impl Generator {
         chain.spreads(Kind::Vertex);
     }
 
-    /// What belongs to no kind in particular: `sample` of all, `coin` without chance, `fail` that may be reached.
+    /// Steps for any kind: `sample` of the whole stream, `coin` with probability 0 or 1, a `fail` that may be reached.
     pub fn rarity(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..12) {
             0..=2 => {

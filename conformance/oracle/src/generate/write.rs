@@ -1,5 +1,5 @@
-//! Traversals that write. Ids of new elements are chosen where exactly one is made; where several may be, they
-//! are automatic, and the comparison takes them all as one.
+//! Traversals that write. If a step creates exactly one element, the case chooses its id. Otherwise ids are automatic,
+//! and the comparison treats all automatic ids as equal.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Cardinality, Instruction};
@@ -46,12 +46,12 @@ impl Generator {
         chain
     }
 
-    /// An id that is free, or now and then taken.
+    /// An id that is free, or sometimes taken.
     pub fn new_id(&mut self) -> Argument {
         if self.rng.random_bool(0.1) { self.vertex_id() } else { int(self.rng.random_range(5_000..6_000)) }
     }
 
-    /// Some elements, by few filters.
+    /// A few elements, selected by a few filters.
     pub fn some(&mut self, kind: &Kind) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -66,7 +66,7 @@ impl Generator {
         chain
     }
 
-    /// A property for an element just made: a literal, since a child there reads what the step was given.
+    /// A property for a new element. Its value is a literal, because a child would read the input of the step.
     fn literal_property(&mut self, kind: &Kind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
@@ -89,7 +89,7 @@ impl Generator {
                 step("property", [single, text(key.name), Argument::Value(value)])
             }
             1 => {
-                // What the child reads is the element's own: no order of writes is visible in it.
+                // The child reads only the element itself, so the order of writes is not visible in it.
                 let other = self.key(kind);
                 let read = nested([step("values", [text(other.name)])]);
                 let child = nested([step("coalesce", [read, nested([step("constant", [Argument::Value(value)])])])]);
@@ -118,7 +118,7 @@ impl Generator {
             let property = if several { self.several_instruction() } else { self.literal_property(&Kind::Vertex) };
             chain.steps.push(property);
             if self.rng.random_bool(0.2) {
-                // The same key again, one of the two with a cardinality: what says none comes first.
+                // The same key again, once with a cardinality: the one without a cardinality is written first.
                 let property = self.again_with_cardinality();
                 chain.steps.extend(property);
             }
@@ -142,7 +142,7 @@ impl Generator {
         chain
     }
 
-    /// Sets properties, and often reads them afterwards.
+    /// Sets properties; often a later step reads them.
     fn set_properties(&mut self) -> Chain {
         let kind = if self.rng.random_bool(0.6) { Kind::Vertex } else { Kind::Edge };
         let mut chain = self.some(&kind);
@@ -152,7 +152,7 @@ impl Generator {
             chain.steps.push(if wraps { step("sideEffect", [nested([property])]) } else { property });
         }
         if self.rng.random_bool(0.6) {
-            // A key may now hold what its kind does not say, so nothing is asked of the value.
+            // The key may now hold a value of another kind, so no step depends on the kind.
             let key = self.key(&kind);
             if kind == Kind::Vertex && self.rng.random_bool(0.5) {
                 self.neighbors(&mut chain);
@@ -174,7 +174,7 @@ impl Generator {
                 let property = self.literal_property(&Kind::Vertex);
                 chain.steps.push(property);
             }
-            // What is read there is what the step was given.
+            // A child reads the input of the step here.
             2 if chain.state.kind == Kind::Vertex => {
                 let name =
                     nested([step("coalesce", [nested([step("values", [text("name")])]), nested([step("label", [])])])]);
@@ -205,7 +205,7 @@ impl Generator {
         chain
     }
 
-    /// An edge beside every edge of a kind: the new ones must not be met by the step that looks for the old.
+    /// An edge beside every edge of a label; the step that looks for existing edges must not meet the new ones.
     fn add_edges_along(&mut self) -> Chain {
         let mut chain = self.some(&Kind::Vertex);
         let (old, new) = (text(self.edge_label()), text(self.edge_label()));
@@ -217,7 +217,7 @@ impl Generator {
         chain
     }
 
-    /// Get or create.
+    /// Finds or creates an element.
     fn upsert(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -233,8 +233,8 @@ impl Generator {
         chain
     }
 
-    /// What is made belongs to a part of the graph. Whether a property that names another part holds instead is not
-    /// said anywhere: there must be none.
+    /// New elements belong to a partition. No document says which value holds if a property names another partition, so
+    /// no property does.
     pub fn perhaps_partitioned(&mut self) -> bool {
         let partitioned = self.rng.random_bool(0.2);
         if partitioned {
@@ -245,7 +245,7 @@ impl Generator {
         partitioned
     }
 
-    /// Writes that only some traversers come by.
+    /// Writes that only some traversers reach.
     fn write_in_branches(&mut self) -> Chain {
         let mut chain = self.some(&Kind::Vertex);
         let test = nested([step("hasLabel", [text(self.label(&Kind::Vertex))])]);

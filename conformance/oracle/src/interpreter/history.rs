@@ -1,4 +1,4 @@
-//! Steps that look back: `path`, `simplePath`, `cyclicPath`, `select`, and `project` beside them.
+//! Steps that read the path: `path`, `simplePath`, `cyclicPath`, `select`; and `project`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Interpreter<'_> {
         Ok(Some(Value::Path(Arc::new(path))))
     }
 
-    /// `simplePath` keeps ways without, `cyclicPath` ways with a repeated object.
+    /// `simplePath` keeps paths without a repeated object, `cyclicPath` paths with one.
     pub(crate) fn path_repeats(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<bool> {
         let Some(Value::Path(path)) = self.path(step, t)? else { return Ok(false) };
         let objects = &path.objects;
@@ -56,7 +56,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `select(traversal)`: the entry of the map under a key that a child gives.
+    /// `select(traversal)`: the entry of a map under the key that a child returns.
     fn select_key(
         &mut self,
         pop: Option<Pop>,
@@ -98,7 +98,7 @@ impl Interpreter<'_> {
     pub(crate) fn project(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
         let mut entries = Vec::new();
         for (n, name) in step.names()?.into_iter().enumerate() {
-            // A key whose modulator gives nothing is left out.
+            // A key whose modulator is unproductive is left out.
             let made = self.by(round_robin(&step.by, n), t)?;
             entries.extend(made.map(|value| (Value::String(name), value)));
         }
@@ -106,7 +106,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// The part of a way from one label to another.
+/// The part of a path from one label to another.
 fn segment(step: &Step<'_>, path: &PathValue) -> Outcome<PathValue> {
     let place = |label: Option<&Argument>, last: bool| {
         let Some(label) = label.map(string).transpose()? else { return Ok(None) };

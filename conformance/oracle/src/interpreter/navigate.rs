@@ -1,4 +1,4 @@
-//! Steps that go somewhere: `V`, `E`, `inject`, neighbors, incident edges, ends of edges, `unfold`.
+//! Steps that reach elements or objects: `V`, `E`, `inject`, neighbors, incident edges, ends of edges, `unfold`.
 
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Direction, Value};
@@ -8,7 +8,7 @@ use super::step::Step;
 use super::{Interpreter, Outcome, Stream, Traverser, unsupported, wrong};
 
 impl Interpreter<'_> {
-    /// `V(ids…)` and `E(ids…)`: an id given twice is met twice, one that names nothing is skipped.
+    /// `V(ids…)` and `E(ids…)`: an id that is given twice returns its element twice; an unknown id is skipped.
     pub(crate) fn start_elements(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let elements = self.elements_by_id(step)?;
         let elements = self.seen(elements)?;
@@ -44,7 +44,7 @@ impl Interpreter<'_> {
         Ok(found)
     }
 
-    /// `inject(values…)`: the values, with ways of their own, and then what comes in.
+    /// `inject(values…)`: the values, with paths of their own, and then the incoming traversers.
     pub(crate) fn inject(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut out = Vec::new();
         for at in 0..step.arguments.len() {

@@ -1,4 +1,4 @@
-//! Steps that make and remove: `addV`, `addE`, `drop`.
+//! Steps that create and remove elements: `addV`, `addE`, `drop`.
 
 use mangrove_graph::{Token, UserId, Value, VertexId};
 use mangrove_gremlin::Argument;
@@ -60,7 +60,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// What `property(token, …)` right after the step says.
+    /// The value of `property(token, …)` right after the step.
     fn token_property<'a>(&self, token: Token, step: &Step<'a>) -> Option<&'a Argument> {
         step.properties.iter().find_map(|arguments| match arguments {
             [Argument::Value(Value::Token(known)), given] if *known == token => Some(given),
@@ -68,7 +68,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// The id that `property(T.id, …)` right after the step chooses.
+    /// The id of `property(T.id, …)` right after the step.
     fn id_property(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<UserId>> {
         let Some(id) = self.token_property(Token::Id, step) else { return Ok(None) };
         match self.evaluated(id, t)?.and_then(|id| UserId::from_value(&id)) {

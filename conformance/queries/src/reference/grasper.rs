@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::answers::Given;
 use super::{Edge, Graph, Vertex};
 
-/// The answer to one of the queries; `None` for a name that is none.
+/// The answer to a query; `None` if no query has this name.
 pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
     let (from, to) = (given.number("begin"), given.number("end"));
     let starts = (0..graph.vertices.len()).filter(|vertex| graph.created_between(*vertex, from, to));

@@ -1,4 +1,4 @@
-//! LBV's templates Q2 to Q27: what reads return, and what a write shows in its transaction.
+//! LBV's templates Q2 to Q27: the results of reads, and the effect of a write as its transaction sees it.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::answers::Given;
 use super::{Edge, Graph};
 
-/// The answer to one of the templates; `None` for a name that is none.
+/// The answer to a template; `None` if no template has this name.
 pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
     Some(match name {
         "Q2" => vec![json!({"firstName": given.text("s"), "persons": graph.of_kind("Person").count() + 1})],
@@ -47,7 +47,7 @@ fn edge<'a>(graph: &'a Graph, given: &Given<'_>) -> &'a Edge {
     found.expect("the parameter names an edge")
 }
 
-/// The edges that leave `v`, or come to it, by looking at all edges.
+/// The edges whose source (or target) is `v`, found by a scan of all edges.
 fn incident<'a>(graph: &'a Graph, given: &Given<'_>, out: bool, into: bool) -> impl Iterator<Item = &'a Edge> {
     let v = given.vertex(graph, "v");
     graph.edges.iter().filter(move |edge| (out && edge.from == v) || (into && edge.to == v))

@@ -1,4 +1,4 @@
-//! Reading LDBC's CSV files: both the ones with typed headers (`Person_knows_Person.csv`) and the generator's own
+//! Reads LDBC's CSV files, with typed headers (`Person_knows_Person.csv`) or as the generator writes them
 //! (`person_knows_person_0_0.csv`).
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Graph;
 
-/// The kinds of vertices as files name them, in lower case, and as labels.
+/// The kinds of vertices: their names in file names, in lower case, and their labels.
 const KINDS: [(&str, &str); 8] = [
     ("person", "Person"),
     ("post", "Post"),
@@ -18,17 +18,17 @@ const KINDS: [(&str, &str); 8] = [
     ("organisation", "Organisation"),
 ];
 
-/// What the rows of a file are.
+/// The meaning of a file's rows.
 enum Rows {
     Vertices(&'static str),
     Edges(&'static str, String, &'static str),
 }
 
-/// The graph of all CSV files under a folder.
+/// The graph of all CSV files below a folder.
 ///
 /// # Panics
 ///
-/// When files cannot be read or are not LDBC's.
+/// If a file cannot be read or is not one of LDBC's.
 pub fn load(folder: &Path) -> Graph {
     let mut graph = Graph::default();
     let mut files = Vec::new();
@@ -66,7 +66,7 @@ fn kind(name: &str) -> Option<&'static str> {
     KINDS.iter().find(|(lower, _)| *lower == name.to_lowercase()).map(|(_, kind)| *kind)
 }
 
-/// What a file holds; nothing for one that repeats another.
+/// The meaning of a file by its name; `None` for a file that repeats data of another one.
 fn rows_of(path: &Path) -> Option<Rows> {
     let stem = path.file_stem()?.to_str()?.trim_end_matches("_0_0");
     let parts: Vec<&str> = stem.split('_').collect();
@@ -101,7 +101,7 @@ fn edge(graph: &mut Graph, (from, label, to): (&str, &str, &str), header: &[&str
     graph.add_edge(label, from, to, property);
 }
 
-/// `yyyyMMdd` with or without `HHmmssSSS`, as milliseconds since 1970.
+/// Converts `yyyyMMdd`, with or without `HHmmssSSS`, to milliseconds since 1970.
 fn millis(text: &str) -> i64 {
     let part = |from: usize, to: usize| text.get(from..to).map_or(0, |digits| digits.parse::<i64>().expect("digits"));
     let (year, month, day) = (part(0, 4), part(4, 6), part(6, 8));

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::answers::Given;
 use super::{Graph, Vertex};
 
-/// A property as results show it: key and value.
+/// A property as key and value, the form of the results.
 fn property(graph: &Graph, vertex: Vertex, key: &str) -> Option<Json> {
     let number = matches!(key, "creationDate" | "birthday" | "length");
     let text = graph.text(vertex, key)?;
@@ -66,7 +66,7 @@ pub fn is4(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     of("Comment", "content").chain(of("Post", "imageFile")).collect()
 }
 
-/// Persons of a name on walks of three.
+/// Persons with a first name at the end of walks of three friendships.
 pub fn ic1(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let (a, wanted) = (given.person(graph), given.text("name"));
     let mut walks: BTreeMap<Vertex, u64> = BTreeMap::new();
@@ -104,7 +104,7 @@ pub fn ic2(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     keys.filter_map(|key| property(graph, newest, key)).chain([json!(["id", graph.id(newest)])]).collect()
 }
 
-/// Messages from two countries.
+/// Messages from two countries: counts for friends and their friends.
 pub fn ic3(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let start = given.person(graph);
     let countries = [given.text("country1"), given.text("country2")];

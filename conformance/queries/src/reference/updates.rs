@@ -1,4 +1,4 @@
-//! LDBC's eight updates on the plain graph.
+//! LDBC's eight updates on the reference graph.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::set::JsonParameters;
 ///
 /// # Panics
 ///
-/// When it is none of the eight, or names what is not there.
+/// If the update is none of the eight, or names an element that does not exist.
 pub fn apply(graph: &mut Graph, update: &Operation) {
     let given = &update.parameters;
     let created = |name: &str| Some((name.to_owned(), number(given, name)));
@@ -72,7 +72,7 @@ fn text(value: &Json) -> Option<String> {
     }
 }
 
-/// A new vertex of a kind whose id has this name, with properties from parameters.
+/// A new vertex with this label; one parameter is its id, others its properties.
 fn vertex(graph: &mut Graph, given: &JsonParameters, (kind, id): (&str, &str), names: &[(&str, &str)]) -> Vertex {
     let property = |(key, name): &(&str, &str)| Some(((*key).to_owned(), text(&given[*name])?));
     let properties: BTreeMap<String, String> = names.iter().filter_map(property).collect();

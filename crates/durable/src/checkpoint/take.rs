@@ -126,7 +126,9 @@ impl Checkpoints {
         let CheckpointSnapshot { at_ts, floor, held } = snapshot;
         if !floor.is_covered_by(at_ts) {
             // LOG-7: recovery would refuse it, after the log that it releases is gone.
-            return Err(Error::bug(format!("a checkpoint at commit {at_ts} lets go of later commits: {floor:?}")));
+            return Err(Error::bug(format!(
+                "a checkpoint at commit {at_ts} would release later commits of the log: {floor:?}"
+            )));
         }
         assert!(at_ts >= self.manifest.checkpoint_ts, "a checkpoint goes back in time");
         // LOG-24.

@@ -43,7 +43,7 @@ impl SavedRules {
 }
 
 /// The error text for rules that are not [`SavedRules::are_possible`].
-pub const IMPOSSIBLE_RULE: &str = "a rule of the schema about names that there are not";
+pub const IMPOSSIBLE_RULE: &str = "a schema rule with names that the catalog does not have";
 
 /// Appends the rules.
 pub fn put_rules(rules: &SavedRules, out: &mut Vec<u8>) {

@@ -112,7 +112,7 @@ impl SegmentHeader {
             return Err(Mismatch::of("the length of a segment", format_args!("at least {BLOCK}"), block.len()));
         }
         if block[..8] != SEGMENT_MAGIC {
-            return Err(Mismatch("this is not a log segment: its first bytes are others".into()));
+            return Err(Mismatch("this is no log segment: its first bytes differ".into()));
         }
         let version = get_u32(block, 8);
         if version != FORMAT_VERSION {

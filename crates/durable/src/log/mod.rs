@@ -32,7 +32,7 @@
 //!   durable.
 //! - **LOG-5.** The segment that a manifest names exists: a log without it has lost something.
 //! - **LOG-6.** The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it.
-//!   So a snapshot that begins after a look at the floor has every commit before it.
+//!   So a snapshot that begins after the floor was read has every commit before it.
 //!
 //! Locks: `mangrove_locks::rank` has their order, and says which are held through I/O.
 
@@ -262,7 +262,7 @@ impl Log {
 impl LogCore {
     fn reserve(&self, bytes: u64) -> Result<Reservation> {
         if self.is_closed.load(std::sync::atomic::Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Closed, "the database is closed, so nothing is committed to it"));
+            return Err(Error::new(ErrorKind::Closed, "the database is closed, so it accepts no commit"));
         }
         if let Some(error) = self.failed.get() {
             return Err(failed_error(error));
@@ -504,7 +504,8 @@ fn refused_error(error: &DiskError) -> Error {
     Error::new(
         ErrorKind::ReadOnly,
         format!(
-            "the database takes no writes, because its log has no space left: {error}; reads go on, and writes too as soon as there is space"
+            "the database takes no writes, because its log has no space left: {error}; reads go on, and writes are accepted \
+             again as soon as there is space"
         ),
     )
 }
@@ -513,8 +514,8 @@ fn failed_error(error: &DiskError) -> Error {
     Error::new(
         ErrorKind::ReadOnly,
         format!(
-            "the database takes no writes any more, because its log has failed: {error}; reads go on with what is durable; \
-             see to the disk, then restart the database, which recovers everything that was acknowledged"
+            "the database takes no writes, because its log has failed: {error}; reads go on with durable commits; repair the \
+             disk, then restart the database, which recovers all acknowledged commits"
         ),
     )
 }

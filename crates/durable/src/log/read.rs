@@ -1,6 +1,7 @@
 //! Reading the log from disk: what is whole, what is torn, and what is damaged.
 //!
-//! Segments are read in order, and in each the batches, until no batch is where one may begin. What follows decides:
+//! Segments are read in order, and in each its batches, until no batch is found where the next one may begin. The rest
+//! of the log then decides:
 //!
 //! | a later batch of this log is found, in this segment or another | then |
 //! |---|---|
@@ -150,11 +151,7 @@ pub fn read(
     for (seq, expected) in seqs.into_iter().zip(first_segment..) {
         if seq != expected {
             let path = disk.describe(&segment_path(expected));
-            return Err(damage(
-                &path,
-                0,
-                format_args!("expected a segment, and it is missing while {seq:016x} is there"),
-            ));
+            return Err(damage(&path, 0, format_args!("the segment is missing, although segment {seq:016x} exists")));
         }
         reading.segment(seq)?;
     }
@@ -290,7 +287,10 @@ impl LogReading<'_> {
             at => at as usize,
         };
         if first_record > payload.len() {
-            return Err(position.damage(format_args!("a first record at {first_record} of {} bytes", payload.len())));
+            return Err(position.damage(format_args!(
+                "the first record begins at byte {first_record} of a payload of {} bytes",
+                payload.len()
+            )));
         }
         let (rest, fresh) = payload.split_at(first_record);
         let mut commits = 0;
@@ -319,7 +319,7 @@ impl LogReading<'_> {
         match self.is_first {
             false if found != expected => Err(position.damage(format_args!("expected batch {expected}, found batch {found}"))),
             true if self.floor_batch.is_some_and(|floor_batch| found > floor_batch) => Err(position.damage(format_args!(
-                "expected batch {expected} or one before it, because the checkpoint has none later, and found batch {found}"
+                "expected batch {expected} or an earlier one, because the checkpoint has no later commits, found batch {found}"
             ))),
             _ => Ok(()),
         }
@@ -366,7 +366,7 @@ impl LogReading<'_> {
         self.partial.bytes.extend_from_slice(rest);
         let is_whole = frame(&self.partial.bytes).is_some();
         if is_whole != (batch.first_record != NO_RECORD || frame_is_all(&self.partial.bytes)) {
-            return Err(position.damage("a record that ends elsewhere than the next one begins"));
+            return Err(position.damage("a record does not end where the next one begins"));
         }
         match is_whole {
             false => Ok(0),

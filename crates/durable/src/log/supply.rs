@@ -165,9 +165,9 @@ impl SegmentSupply {
         false
     }
 
-    /// Makes the waiting thread look again.
+    /// Makes the waiting thread check again.
     pub(crate) fn wake(&self) {
-        // Under the lock, so that this does not fall between the thread's look and its wait.
+        // Under the lock, so that this does not fall between the thread's check and its wait.
         let _space = self.state.lock();
         self.low.notify_all();
     }
