@@ -13,7 +13,7 @@
 //! | [`manifest`] | which files make up the graph |
 //! | [`content`] | the decoders below the checksums, for fuzzing |
 //! | [`lock`] | one process at a time |
-//! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
+//! | `codec` | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
 //!
 //! Invariants carry names (**LOG-n**). Each is defined in the header of the module that owns the data, and cited where
 //! code keeps it. Layouts, protocols and what is assumed of a disk are in `docs/design/durability.md`.
@@ -22,7 +22,7 @@
 #![warn(missing_docs)]
 
 pub mod checkpoint;
-pub mod codec;
+mod codec;
 pub mod content;
 mod damage;
 pub mod disk;

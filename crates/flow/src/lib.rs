@@ -9,12 +9,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`topology`] | operators, edges, and the numbers that scheduling and cancellation rest on |
-//! | [`batch`] | what the runtime must know of a batch of rows |
-//! | [`operator`] | the interface of an operator, and what it may do while it is called |
-//! | [`group`] | ids of groups, tags, cancellations |
+//! | `batch` | what the runtime must know of a batch of rows |
+//! | `operator` | the interface of an operator, and what it may do while it is called |
+//! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
-//! | [`runtime`] | one node of a query: it calls operators until no work is left |
-//! | [`control`] | limits, memory account, cancellation |
+//! | `runtime` | one node of a query: it calls operators until no work is left |
+//! | `control` | limits, memory account, cancellation |
 //! | [`executor`] | threads that run queries in turns |
 //!
 //! The invariants FLOW-1 to FLOW-17 stand in the headers of these modules; `docs/design/dataflow.md` tells them in context.
@@ -25,13 +25,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod batch;
+mod batch;
 pub mod clock;
-pub mod control;
+mod control;
 pub mod executor;
-pub mod group;
-pub mod operator;
-pub mod runtime;
+mod group;
+mod operator;
+mod runtime;
 pub mod topology;
 
 mod router;

@@ -3,13 +3,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`epoch`] | pins of threads and grace periods: read this first |
-//! | [`limbo`] | unlinked things that wait for their grace period; `retired` is memory among them |
+//! | `limbo` | unlinked things that wait for their grace period; `retired` is memory among them |
 //! | `epoch_cell` | boxes and arrays that are replaced while readers use them |
 //! | `record`, `pool` | records that are handed out by number, cleared, and used again |
 //! | `chunked`, `arena` | arrays that grow while readers use them; rows of entries whose memory is given back |
 //! | `ledger` | in debug builds: what pools and arenas have handed out |
 //! | `once`, `append_map` | arrays and maps that are made while readers use them, and then stay |
-//! | [`accounting`] | how these structures report their memory to their owner |
+//! | `accounting` | how these structures report their memory to their owner |
 //! | [`sync`] | the concurrency primitives, which model tests replace |
 //! | [`mod@prefetch`], [`text`] | two instructions' worth of `unsafe` that have nowhere else to be |
 //!
@@ -22,14 +22,14 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod accounting;
+mod accounting;
 mod append_map;
 mod arena;
 mod chunked;
 pub mod epoch;
 mod epoch_cell;
 mod ledger;
-pub mod limbo;
+mod limbo;
 mod once;
 mod pool;
 pub mod prefetch;
