@@ -24,7 +24,7 @@ use crate::access::caller::{Access, Caller};
 use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
 use crate::engine::running::{Guard, RunningQueries, RunningQuery};
-use crate::graphs::places::Places;
+use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, Opener, Registry, Source};
 use crate::graphs::services::{self, Desk, Hub};
 use crate::metrics::graphs::Metered;
@@ -179,7 +179,7 @@ impl Engine for DatabaseEngine {
         // A second line of defense, in case a check of the plan ever misses a mutating step.
         let read_only = caller.access(&graph.name) < Some(Access::Write);
         let begun = graph.database().begin_with(TransactionOptions { isolation, read_only });
-        let transaction = begun.map_err(|error| Places::told(caller, &graph).error(error))?;
+        let transaction = begun.map_err(|error| DirectoryRedactor::for_caller(caller, &graph).error(error))?;
         Ok(Box::new(DatabaseTransaction { transaction, work: self.work(graph), caller: caller.clone() }))
     }
 
@@ -211,7 +211,7 @@ impl Engine for DatabaseEngine {
     fn read_only(&self, caller: &Caller) -> Vec<(SmolStr, String)> {
         let cause = |(name, graph): (SmolStr, Arc<Graph>)| {
             let cause = read_only_cause(graph.database())?;
-            Some((name, Places::told(caller, &graph).text(&cause).into_owned()))
+            Some((name, DirectoryRedactor::for_caller(caller, &graph).text(&cause).into_owned()))
         };
         self.graphs(caller).into_iter().filter_map(cause).collect()
     }
@@ -271,7 +271,7 @@ impl EngineTransaction for DatabaseTransaction {
             let right = asking.current().and_then(|caller| check_writer(&work.graph, &caller));
             right.map_err(|error| error.and("the transaction was rolled back"))?;
         }
-        transaction.commit().map(drop).map_err(|error| Places::told(&caller, &work.graph).error(error))
+        transaction.commit().map(drop).map_err(|error| DirectoryRedactor::for_caller(&caller, &work.graph).error(error))
     }
 
     fn rollback(self: Box<Self>) {
@@ -311,7 +311,7 @@ impl Work {
         self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
         self.note_slowness(request, &guard, &outcome);
         // SERVER-10: the path of the directory is for administrators.
-        outcome.map_err(|error| Places::told(&request.caller, &self.graph).error(error))
+        outcome.map_err(|error| DirectoryRedactor::for_caller(&request.caller, &self.graph).error(error))
     }
 
     fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {

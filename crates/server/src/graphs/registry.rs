@@ -24,8 +24,8 @@ use smol_str::{SmolStr, format_smolstr};
 
 use crate::access::caller::Caller;
 use crate::access::graph_name::check_name;
-use crate::graphs::conceal::Logged;
 use crate::graphs::graph_directory;
+use crate::graphs::redaction::Logged;
 use crate::metrics::graphs::QueryMeters;
 
 /// The file with the settings of a created graph, in its directory.

@@ -19,7 +19,7 @@ use smol_str::SmolStr;
 use crate::access::audit::{self, Act};
 use crate::access::caller::{Access, Caller};
 use crate::engine::running::{RunningQueries, RunningQuery};
-use crate::graphs::places::Places;
+use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, GraphOptions, Registry, isolation_name, isolation_of};
 
 /// What services need of the server.
@@ -124,8 +124,8 @@ impl Services for Desk {
             // What such a service returns is data of the graph, not a report.
             ServiceFunction::InTransaction { .. } => Ok(rows),
             _ => {
-                let places = Places::told(&self.caller, &self.graph);
-                Ok(rows.into_iter().map(|row| places.value(row)).collect())
+                let redactor = DirectoryRedactor::for_caller(&self.caller, &self.graph);
+                Ok(rows.into_iter().map(|row| redactor.value(row)).collect())
             }
         }
     }
@@ -208,8 +208,9 @@ fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
         let sources =
             sources.into_iter().map(|(name, isolation)| (Value::String(name), isolation_name(isolation).into()));
         let directory = graph.database().durability().map(|durability| durability.directory.display().to_string());
-        let kept = directory
-            .map_or("memory:".into(), |directory| Places::told(&desk.caller, &graph).text(&directory).into_owned());
+        let kept = directory.map_or("memory:".into(), |directory| {
+            DirectoryRedactor::for_caller(&desk.caller, &graph).text(&directory).into_owned()
+        });
         let limit = graph.database().memory().limit_bytes;
         let limit = i64::try_from(limit).ok().filter(|_| limit != u64::MAX).map_or(Value::Null, Value::I64);
         let shown = row([
