@@ -26,7 +26,7 @@ use crate::engine::request::{Materialize, QueryRequest};
 use crate::engine::running::{Guard, RunningQueries, RunningQuery};
 use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, Opener, Registry, Source};
-use crate::graphs::services::{self, Desk, Hub};
+use crate::graphs::services::{self, Desk, EngineState};
 use crate::metrics::graphs::Metered;
 use crate::reloadable::Reloadable;
 use crate::trace;
@@ -64,7 +64,7 @@ fn open(directory: Option<&Path>, memory_limit: Option<u64>, budget: MemoryBudge
 
 /// The databases of a server, as its engine.
 pub struct DatabaseEngine {
-    hub: Arc<Hub>,
+    state: Arc<EngineState>,
     limits: Reloadable<EngineLimits>,
     budget: MemoryBudget,
 }
@@ -86,8 +86,8 @@ impl DatabaseEngine {
         let of_graphs = budget.clone();
         let open = move |directory: Option<&Path>, limit| open(directory, limit, of_graphs.clone());
         let registry = Registry::new(limits.graph_count_max, Box::new(open));
-        let hub = Arc::new(Hub { registry, queries: RunningQueries::default() });
-        DatabaseEngine { hub, limits: Reloadable::new(limits), budget }
+        let state = Arc::new(EngineState { registry, queries: RunningQueries::default() });
+        DatabaseEngine { state, limits: Reloadable::new(limits), budget }
     }
 
     /// Replaces the limits for queries that begin later. The limit on graphs stays as it is.
@@ -125,7 +125,7 @@ impl DatabaseEngine {
         database: Database,
         sources: impl IntoIterator<Item = (SmolStr, Isolation)>,
     ) -> Result<()> {
-        self.hub.registry.configure(name, database, sources)
+        self.state.registry.configure(name, database, sources)
     }
 
     /// Sets the function that opens created graphs, and the directory below which they live. Graphs that are there are
@@ -135,21 +135,21 @@ impl DatabaseEngine {
     ///
     /// If the engine is in use already.
     pub fn create_graphs(&mut self, open: Opener, directory: Option<PathBuf>) -> Result<()> {
-        let hub = Arc::get_mut(&mut self.hub).expect("nothing has been asked of the engine yet");
-        hub.registry.open_with(open);
-        directory.map_or(Ok(()), |directory| hub.registry.keep_in(directory))
+        let state = Arc::get_mut(&mut self.state).expect("nothing has been asked of the engine yet");
+        state.registry.open_with(open);
+        directory.map_or(Ok(()), |directory| state.registry.keep_in(directory))
     }
 
     /// Each graph with its name.
     pub fn databases(&self) -> Vec<(SmolStr, Database)> {
-        let graphs = self.hub.registry.graphs().into_iter();
+        let graphs = self.state.registry.graphs().into_iter();
         graphs.map(|(graph, _)| (graph.name.clone(), graph.database().clone())).collect()
     }
 
     /// Each graph that a caller may read, once, with the name of its first source.
     fn graphs(&self, caller: &Caller) -> Vec<(SmolStr, Arc<Graph>)> {
         let mut graphs: Vec<(SmolStr, Arc<Graph>)> = Vec::new();
-        for (graph, sources) in self.hub.registry.graphs() {
+        for (graph, sources) in self.state.registry.graphs() {
             if let Some((name, _)) = sources.into_iter().next()
                 && caller.access(&graph.name).is_some()
                 && !graphs.iter().any(|(_, known)| known.database().is_same(graph.database()))
@@ -161,13 +161,13 @@ impl DatabaseEngine {
     }
 
     fn work(&self, graph: Arc<Graph>) -> Work {
-        Work { hub: Arc::clone(&self.hub), limits: self.limits.get(), graph }
+        Work { state: Arc::clone(&self.state), limits: self.limits.get(), graph }
     }
 }
 
 impl Engine for DatabaseEngine {
     fn sources(&self, caller: &Caller) -> Vec<SmolStr> {
-        self.hub.registry.sources(caller)
+        self.state.registry.sources(caller)
     }
 
     fn memory_budget(&self) -> MemoryBudget {
@@ -175,7 +175,7 @@ impl Engine for DatabaseEngine {
     }
 
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>> {
-        let Source { graph, isolation, .. } = self.hub.registry.find(source, caller)?;
+        let Source { graph, isolation, .. } = self.state.registry.find(source, caller)?;
         // A second line of defense, in case a check of the plan ever misses a mutating step.
         let read_only = caller.access(&graph.name) < Some(Access::Write);
         let begun = graph.database().begin_with(TransactionOptions { isolation, read_only });
@@ -184,7 +184,7 @@ impl Engine for DatabaseEngine {
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        let Source { graph, isolation, .. } = self.hub.registry.find(&request.source, &request.caller)?;
+        let Source { graph, isolation, .. } = self.state.registry.find(&request.source, &request.caller)?;
         self.work(graph).run(request, sink, |graph, prepared, options, sink| {
             let (database, parameters) = (graph.database(), &request.parameters);
             if !prepared.is_mutating() {
@@ -203,7 +203,7 @@ impl Engine for DatabaseEngine {
     }
 
     fn note_retry(&self, source: &str) {
-        if let Ok(source) = self.hub.registry.find(source, &Caller::anybody("")) {
+        if let Ok(source) = self.state.registry.find(source, &Caller::anybody("")) {
             source.graph.database().note_retry();
         }
     }
@@ -217,22 +217,22 @@ impl Engine for DatabaseEngine {
     }
 
     fn running(&self, caller: &Caller) -> Vec<RunningQuery> {
-        self.hub.queries.seen_by(caller)
+        self.state.queries.seen_by(caller)
     }
 
     fn kill(&self, id: u64, caller: &Caller) -> Result<RunningQuery> {
-        services::kill(&self.hub.queries, id, caller)
+        services::kill(&self.state.queries, id, caller)
     }
 
     fn metrics(&self, caller: &Caller) -> String {
-        let graphs = self.hub.registry.graphs();
+        let graphs = self.state.registry.graphs();
         let readable = graphs.iter().filter(|(graph, _)| caller.access(&graph.name).is_some());
         let metered = readable.filter_map(|(graph, sources)| {
             Some(Metered {
                 graph: &sources.first()?.0,
                 database: graph.database(),
                 meters: &graph.meters,
-                running: self.hub.queries.count_on(&graph.name),
+                running: self.state.queries.count_on(&graph.name),
             })
         });
         crate::metrics::graphs::exposition(&metered.collect::<Vec<_>>())
@@ -281,7 +281,7 @@ impl EngineTransaction for DatabaseTransaction {
 
 /// The surroundings of a query on one graph.
 struct Work {
-    hub: Arc<Hub>,
+    state: Arc<EngineState>,
     limits: Arc<EngineLimits>,
     graph: Arc<Graph>,
 }
@@ -301,7 +301,7 @@ impl Work {
         if prepared.is_mutating() {
             check_writer(&self.graph, &request.caller)?;
         }
-        let guard = self.hub.queries.begin(request, &self.graph.name);
+        let guard = self.state.queries.begin(request, &self.graph.name);
         let mut counted = Counted { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
         let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut counted);
@@ -317,7 +317,7 @@ impl Work {
     fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {
         let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         let desk = prepared.calls_services().then(|| Desk {
-            hub: Arc::clone(&self.hub),
+            state: Arc::clone(&self.state),
             graph: Arc::clone(&self.graph),
             caller: request.caller.clone(),
         });

@@ -22,8 +22,8 @@ use crate::engine::running::{RunningQueries, RunningQuery};
 use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, GraphOptions, Registry, isolation_name, isolation_of};
 
-/// What services need of the server.
-pub struct Hub {
+/// The graphs and the running queries of an engine.
+pub struct EngineState {
     /// The graphs.
     pub registry: Registry,
     /// The queries that run.
@@ -33,7 +33,7 @@ pub struct Hub {
 /// Answers the `call()`s of one query.
 pub struct Desk {
     /// The server.
-    pub hub: Arc<Hub>,
+    pub state: Arc<EngineState>,
     /// The graph the query is about.
     pub graph: Arc<Graph>,
     /// Who asks.
@@ -181,7 +181,7 @@ fn create(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let options = GraphOptions { memory_limit_bytes: bytes(arguments)?, sources: sources(arguments)? };
     desk.administering(arguments.service(), name, || {
         desk.caller.require_server_admin(format_args!("creating the graph `{name}`"))?;
-        desk.hub.registry.create(name, in_memory, &options)
+        desk.state.registry.create(name, in_memory, &options)
     })?;
     Ok(graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect())
 }
@@ -192,7 +192,7 @@ fn drop_graph(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let shown = graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect();
     desk.administering(arguments.service(), name, || {
         desk.caller.require_server_admin(format_args!("dropping the graph `{name}`"))?;
-        desk.hub.registry.drop_graph(name)
+        desk.state.registry.drop_graph(name)
     })?;
     Ok(shown)
 }
@@ -203,7 +203,7 @@ fn list_graphs(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
 
 /// The graphs that the caller may know of, by name.
 fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
-    let visible = desk.hub.registry.graphs().into_iter().filter_map(|(graph, sources)| {
+    let visible = desk.state.registry.graphs().into_iter().filter_map(|(graph, sources)| {
         let access = desk.caller.access(&graph.name)?;
         let sources =
             sources.into_iter().map(|(name, isolation)| (Value::String(name), isolation_name(isolation).into()));
@@ -228,7 +228,7 @@ fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
 
 fn list_queries(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let desk = desk(host)?;
-    Ok(desk.hub.queries.seen_by(&desk.caller).iter().map(query_row).collect())
+    Ok(desk.state.queries.seen_by(&desk.caller).iter().map(query_row).collect())
 }
 
 /// Ends a query, which is noted in the audit log.
@@ -243,7 +243,7 @@ fn kill_query(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let desk = desk(host)?;
     let number = arguments.get("id").and_then(mangrove_graph::numeric::integer).and_then(|n| u64::try_from(n).ok());
     let Some(id) = number else { return Err(arguments.missing("id", "the number of a query")) };
-    Ok(vec![query_row(&kill(&desk.hub.queries, id, &desk.caller)?)])
+    Ok(vec![query_row(&kill(&desk.state.queries, id, &desk.caller)?)])
 }
 
 fn query_row(query: &RunningQuery) -> Value {
