@@ -4,14 +4,14 @@
 //! request. A longer one moves to the database's executors, where queries take turns, and the worker passes its results on.
 //!
 //! Rights are checked here, on the plan: a mutating traversal needs the role `write`, whatever it looks like on the wire. `call()` is
-//! answered by a [`Desk`], which checks the right of each service.
+//! answered by a [`QueryServices`], which checks the right of each service.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServiceDesk, Transaction,
+    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServicesHandle, Transaction,
     TransactionOptions,
 };
 use mangrove_failpoint::{Point, reach};
@@ -26,7 +26,7 @@ use crate::engine::request::{Materialize, QueryRequest};
 use crate::engine::running::{Guard, RunningQueries, RunningQuery};
 use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, Opener, Registry, Source};
-use crate::graphs::services::{self, Desk, EngineState};
+use crate::graphs::services::{self, EngineState, QueryServices};
 use crate::metrics::graphs::Metered;
 use crate::reloadable::Reloadable;
 use crate::trace;
@@ -316,7 +316,7 @@ impl Work {
 
     fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {
         let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-        let desk = prepared.calls_services().then(|| Desk {
+        let services = prepared.calls_services().then(|| QueryServices {
             state: Arc::clone(&self.state),
             graph: Arc::clone(&self.graph),
             caller: request.caller.clone(),
@@ -328,7 +328,7 @@ impl Work {
                 Materialize::Tokens => mangrove::Materialize::Tokens,
             },
             cancel: request.cancel.clone(),
-            services: desk.map(|desk| ServiceDesk(Arc::new(desk))),
+            services: services.map(|services| ServicesHandle(Arc::new(services))),
             ..QueryOptions::default()
         }
     }
