@@ -31,7 +31,7 @@ use crate::answers::sink::{ChannelSink, Discard};
 use crate::engine::cancel::Cancellation;
 use crate::engine::contract::{Engine, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
-use crate::requests::transaction::Slot;
+use crate::requests::transaction::CurrentTransaction;
 use crate::status::Failure;
 
 /// What a client asked to be evaluated.
@@ -94,8 +94,8 @@ impl Program {
         match self.script.only_query() {
             Some(request) => run_alone(engine, request, retries, &mut sink)?,
             None => {
-                let mut slot = Slot::default();
-                let mut host = self.host(engine, &mut slot, ClientSink { channel: &mut sink, can_hold: true });
+                let mut transaction = CurrentTransaction::default();
+                let mut host = self.host(engine, &mut transaction, ClientSink { channel: &mut sink, can_hold: true });
                 self.script.run_as_transaction(&mut host, retries)?;
             }
         }
@@ -104,29 +104,39 @@ impl Program {
     }
 
     /// Runs the request in a session's transaction, which stays open unless a statement or the client's wish ends it.
-    pub fn run_in_session(self, engine: &dyn Engine, slot: &mut Slot, mut sink: ChannelSink) -> Result<(), Failure> {
+    pub fn run_in_session(
+        self,
+        engine: &dyn Engine,
+        transaction: &mut CurrentTransaction,
+        mut sink: ChannelSink,
+    ) -> Result<(), Failure> {
         if self.commits {
             sink.hold();
         }
-        slot.begin_request();
+        transaction.begin_request();
         // Without `commits`, the client ends the transaction itself: it sees results as they come.
         let client = ClientSink { channel: &mut sink, can_hold: self.commits };
-        let outcome = self.script.run_to_seal(&mut self.host(engine, slot, client));
+        let outcome = self.script.run_to_seal(&mut self.host(engine, transaction, client));
         match (outcome, self.commits) {
-            (Ok(()), true) => slot.commit(&self.caller)?,
+            (Ok(()), true) => transaction.commit(&self.caller)?,
             (Ok(()), false) => {}
             (Err(failure), true) => {
-                let failure = slot.fail_request(failure);
-                slot.rollback();
+                let failure = transaction.fail_request(failure);
+                transaction.rollback();
                 return Err(failure);
             }
-            (Err(failure), false) => return Err(slot.fail_request(failure)),
+            (Err(failure), false) => return Err(transaction.fail_request(failure)),
         }
         sink.finish()
     }
 
-    fn host<'a>(&'a self, engine: &'a dyn Engine, slot: &'a mut Slot, sink: ClientSink<'a>) -> RequestHost<'a> {
-        RequestHost { engine, slot, sink, caller: &self.caller, parameters: &self.parameters, source: None }
+    fn host<'a>(
+        &'a self,
+        engine: &'a dyn Engine,
+        transaction: &'a mut CurrentTransaction,
+        sink: ClientSink<'a>,
+    ) -> RequestHost<'a> {
+        RequestHost { engine, transaction, sink, caller: &self.caller, parameters: &self.parameters, source: None }
     }
 }
 
@@ -176,7 +186,7 @@ impl ResultSink for ClientSink<'_> {
 /// Runs the statements of one request on the engine, in one open transaction at a time.
 struct RequestHost<'a> {
     engine: &'a dyn Engine,
-    slot: &'a mut Slot,
+    transaction: &'a mut CurrentTransaction,
     sink: ClientSink<'a>,
     caller: &'a Caller,
     parameters: &'a Parameters,
@@ -194,7 +204,7 @@ impl ScriptHost for RequestHost<'_> {
         variables: Option<&Parameters>,
         output: ScriptOutput<'_>,
     ) -> Result<(), Failure> {
-        let transaction = self.slot.on(self.engine, &query.source, &query.caller)?;
+        let transaction = self.transaction.on(self.engine, &query.source, &query.caller)?;
         self.source = Some(query.source.clone());
         let mut request = Cow::Borrowed(query);
         if let Some(variables) = variables {
@@ -221,26 +231,26 @@ impl ScriptHost for RequestHost<'_> {
 
     fn command(&mut self, source: &SmolStr, command: TransactionCommand) -> Result<(), Failure> {
         match command {
-            TransactionCommand::Begin => self.slot.on(self.engine, source, self.caller).map(drop),
-            TransactionCommand::Commit => Ok(self.slot.commit(self.caller)?),
+            TransactionCommand::Begin => self.transaction.on(self.engine, source, self.caller).map(drop),
+            TransactionCommand::Commit => Ok(self.transaction.commit(self.caller)?),
             TransactionCommand::Rollback => {
-                self.slot.rollback();
+                self.transaction.rollback();
                 Ok(())
             }
         }
     }
 
     fn has_written(&self) -> bool {
-        self.slot.has_written()
+        self.transaction.has_written()
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
         reach(Point::RequestSealed);
-        Ok(self.slot.commit(self.caller)?)
+        Ok(self.transaction.commit(self.caller)?)
     }
 
     fn undo(&mut self, failure: Failure) -> Failure {
-        self.slot.fail_request(failure)
+        self.transaction.fail_request(failure)
     }
 
     fn sink(&mut self) -> &mut dyn ResultSink {
@@ -255,7 +265,7 @@ impl ScriptHost for RequestHost<'_> {
         if !self.sink.channel.is_untouched() {
             return false;
         }
-        self.slot.rollback();
+        self.transaction.rollback();
         self.sink.channel.reset();
         true
     }
