@@ -27,7 +27,7 @@ use smol_str::SmolStr;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-use crate::access::audit::{self, Act};
+use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Caller, Rights, Standing};
 use crate::access::lockout::{Guesses, Lockout, LockoutSubject, Refused};
 use crate::access::secret_file::{changed, warn_if_public};
@@ -220,7 +220,7 @@ impl Authenticator {
                 self.remember(digest);
                 self.guesses.right(name, peer, Instant::now());
                 let caller = Caller::standing(name, Arc::new(proof), peer)?;
-                audit::note(&caller, Act::LogIn, None);
+                audit::note(&caller, AuditedAct::LogIn, None);
                 Ok(caller)
             }
             false => {
@@ -228,10 +228,10 @@ impl Authenticator {
                 // A user may type a password in place of the name; it must not reach a log.
                 let shown = if user.is_some() { name } else { "(unknown)" };
                 let caller = Caller::user(shown, Rights::default(), peer);
-                audit::note(&caller, Act::LogIn, Some(&error));
+                audit::note(&caller, AuditedAct::LogIn, Some(&error));
                 let (delay, shut) = self.guesses.wrong(name, peer, Instant::now());
                 if let Some(by) = shut {
-                    audit::note(&caller, Act::LockOut { by }, None);
+                    audit::note(&caller, AuditedAct::LockOut { by }, None);
                 }
                 tokio::time::sleep(delay).await;
                 Err(error.into())

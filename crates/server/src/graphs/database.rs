@@ -19,7 +19,7 @@ use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::Terminal;
 use smol_str::SmolStr;
 
-use crate::access::audit::{self, Act};
+use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Access, Caller};
 use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
@@ -369,7 +369,7 @@ fn read_only_cause(database: &Database) -> Option<String> {
 fn check_writer(graph: &Graph, caller: &Caller) -> Result<()> {
     let graph = &graph.name;
     let right = caller.require(graph, Access::Write, "a traversal with a mutating step");
-    right.inspect_err(|error| audit::note(caller, Act::Query { graph }, Some(error)))
+    right.inspect_err(|error| audit::note(caller, AuditedAct::Query { graph }, Some(error)))
 }
 
 fn text(value: &Value) -> &str {

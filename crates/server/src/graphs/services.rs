@@ -16,7 +16,7 @@ use mangrove::{Isolation, ServiceCall, Services};
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
-use crate::access::audit::{self, Act};
+use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Access, Caller};
 use crate::engine::running::{RunningQueries, RunningQuery};
 use crate::graphs::redactor::DirectoryRedactor;
@@ -140,7 +140,7 @@ impl QueryServices {
     /// Does something that is noted in the audit log, whatever becomes of it.
     fn administering<T>(&self, service: &str, object: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let outcome = work();
-        audit::note(&self.caller, Act::Service { service, object }, outcome.as_ref().err());
+        audit::note(&self.caller, AuditedAct::Service { service, object }, outcome.as_ref().err());
         outcome
     }
 }
@@ -235,7 +235,7 @@ fn list_queries(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
 pub fn kill(queries: &RunningQueries, id: u64, caller: &Caller) -> Result<RunningQuery> {
     let killed = caller.require_change("ending a query").and_then(|()| queries.kill(id, caller));
     let object = id.to_string();
-    audit::note(caller, Act::Service { service: KILL, object: &object }, killed.as_ref().err());
+    audit::note(caller, AuditedAct::Service { service: KILL, object: &object }, killed.as_ref().err());
     killed
 }
 
