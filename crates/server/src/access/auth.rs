@@ -123,26 +123,26 @@ impl Standing for Proof {
 
 /// The reason for which a login failed.
 #[derive(Clone, Debug)]
-pub enum Denied {
+pub enum LoginDenied {
     /// Name or password is wrong; the message does not say which.
     Wrong(Error),
     /// Too many wrong logins came before, so this one was not checked.
     Refused(Refused),
 }
 
-impl Denied {
+impl LoginDenied {
     /// The error for the client.
     pub fn error(&self) -> Error {
         match self {
-            Denied::Wrong(error) => error.clone(),
-            Denied::Refused(refused) => refused.error(),
+            LoginDenied::Wrong(error) => error.clone(),
+            LoginDenied::Refused(refused) => refused.error(),
         }
     }
 }
 
-impl From<Error> for Denied {
+impl From<Error> for LoginDenied {
     fn from(error: Error) -> Self {
-        Denied::Wrong(error)
+        LoginDenied::Wrong(error)
     }
 }
 
@@ -204,7 +204,7 @@ impl Authenticator {
 
     /// Checks a login. The audit log gets the outcome, unless the password was remembered. The answer to a wrong password
     /// may be delayed.
-    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Caller, Denied> {
+    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Caller, LoginDenied> {
         let users = self.users();
         let user = users.get(name);
         let hash = user.map_or(&self.decoy, |user| &user.hash).clone();
@@ -240,7 +240,7 @@ impl Authenticator {
     }
 
     /// As [`Authenticator::log_in`], with a message of SASL PLAIN: `[authorization] NUL user NUL password`.
-    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Caller, Denied> {
+    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Caller, LoginDenied> {
         let mut parts = message.splitn(3, |byte| *byte == 0);
         let (Some(on_behalf), Some(name), Some(password)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(Error::new(ErrorKind::Forbidden, "the argument `sasl` is no SASL PLAIN message").into());
@@ -252,7 +252,7 @@ impl Authenticator {
     }
 
     /// As [`Authenticator::log_in`], with the value of an HTTP header `Authorization`.
-    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Caller, Denied> {
+    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Caller, LoginDenied> {
         let wrong = || Error::new(ErrorKind::Forbidden, "the header Authorization is not that of HTTP Basic");
         let (scheme, encoded) = header.split_once(' ').ok_or_else(wrong)?;
         if !scheme.eq_ignore_ascii_case("basic") {
@@ -264,13 +264,13 @@ impl Authenticator {
     }
 
     /// Returns true if a password fits a hash; an error if the login is refused without a check.
-    async fn verify(&self, name: &str, password: &[u8], hash: SmolStr, peer: &str) -> Result<bool, Denied> {
+    async fn verify(&self, name: &str, password: &[u8], hash: SmolStr, peer: &str) -> Result<bool, LoginDenied> {
         let refused = |refused: Refused| {
             match refused.by {
                 LockoutSubject::Address => self.meters.login_refused_by_address(),
                 LockoutSubject::User => self.meters.login_refused_by_user(),
             }
-            Denied::Refused(refused)
+            LoginDenied::Refused(refused)
         };
         self.guesses.check(name, peer, Instant::now()).map_err(refused)?;
         let _permit = self.hashing.acquire().await.expect("the semaphore is never closed");

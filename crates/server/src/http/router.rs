@@ -19,7 +19,7 @@ use axum::routing::get;
 use serde_json::json;
 use smol_str::SmolStr;
 
-use crate::access::auth::Denied;
+use crate::access::auth::LoginDenied;
 use crate::access::caller::Caller;
 use crate::access::lockout::Refused;
 use crate::connections::peer::{Admission, Peer};
@@ -116,14 +116,14 @@ async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Ne
         (Ok(None), false) => {
             return unauthorized("this server asks who you are: send a name and password (HTTP Basic)");
         }
-        (Err(Denied::Refused(refused)), _) => return too_many(refused),
-        (Err(Denied::Wrong(error)), _) => return unauthorized(error.message()),
+        (Err(LoginDenied::Refused(refused)), _) => return too_many(refused),
+        (Err(LoginDenied::Wrong(error)), _) => return unauthorized(error.message()),
     }
     next.run(request).await
 }
 
 /// The caller of a request; `None` if the server has users and the request has no password.
-async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Caller>, Denied> {
+async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Caller>, LoginDenied> {
     let Some(authenticator) = &shared.authenticator else { return Ok(Some(Caller::anybody(peer))) };
     let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
     authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await.map(Some)
