@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Caller, Rights, Standing};
-use crate::access::lockout::{Guesses, Lockout, LockoutSubject, Refused};
+use crate::access::lockout::{Guesses, LockedOut, Lockout, LockoutSubject};
 use crate::access::secret_file::{changed, warn_if_public};
 use crate::access::users::{self, PASSWORD_BYTES_MAX, Users};
 use crate::metrics::meters::Meters;
@@ -127,7 +127,7 @@ pub enum LoginDenied {
     /// Name or password is wrong; the message does not say which.
     Wrong(Error),
     /// Too many wrong logins came before, so this one was not checked.
-    Refused(Refused),
+    LockedOut(LockedOut),
 }
 
 impl LoginDenied {
@@ -265,7 +265,7 @@ impl Authenticator {
 
     /// Returns true if a password fits a hash; an error if the login is refused without a check.
     async fn verify(&self, name: &str, password: &[u8], hash: SmolStr, peer: &str) -> Result<bool, LoginDenied> {
-        let refused = |refused: Refused| {
+        let refused = |refused: LockedOut| {
             match refused.by {
                 LockoutSubject::Address => self.meters.login_refused_by_address(),
                 LockoutSubject::User => self.meters.login_refused_by_user(),

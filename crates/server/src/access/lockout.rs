@@ -71,14 +71,14 @@ pub enum LockoutSubject {
 
 /// A login that is refused without a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct LockedOut {
     /// The subject of the lockout.
     pub by: LockoutSubject,
     /// The time until the next login is checked.
     pub after: Duration,
 }
 
-impl Refused {
+impl LockedOut {
     /// The error for the client. It is the same for both subjects, so that it tells an attacker nothing.
     pub fn error(self) -> Error {
         let seconds = self.seconds();
@@ -121,7 +121,7 @@ impl Guesses {
     }
 
     /// Refuses a login whose address or name is locked out.
-    pub fn check(&self, user: &str, peer: &str, now: Instant) -> Result<(), Refused> {
+    pub fn check(&self, user: &str, peer: &str, now: Instant) -> Result<(), LockedOut> {
         let (user, address) = (shortened(user), network(peer));
         let state = self.state.lock();
         let Lockout { user_max, address_max, lasts } = self.lockout;
@@ -130,10 +130,10 @@ impl Guesses {
             lasts.checked_sub(now.duration_since(count.last)).filter(|left| !left.is_zero())
         };
         if let Some(after) = left(state.addresses.get(&address), address_max) {
-            return Err(Refused { by: LockoutSubject::Address, after });
+            return Err(LockedOut { by: LockoutSubject::Address, after });
         }
         match left(state.users.get(&user), user_max) {
-            Some(after) if !state.trusts(user, address, now) => Err(Refused { by: LockoutSubject::User, after }),
+            Some(after) if !state.trusts(user, address, now) => Err(LockedOut { by: LockoutSubject::User, after }),
             _ => Ok(()),
         }
     }

@@ -21,7 +21,7 @@ use smol_str::SmolStr;
 
 use crate::access::auth::LoginDenied;
 use crate::access::caller::Caller;
-use crate::access::lockout::Refused;
+use crate::access::lockout::LockedOut;
 use crate::connections::peer::{Admission, Peer};
 use crate::http::query;
 use crate::http::query_status;
@@ -135,7 +135,7 @@ fn unauthorized(message: &str) -> Response {
 }
 
 /// The answer to a login that is refused without a check.
-fn too_many(refused: Refused) -> Response {
+fn too_many(refused: LockedOut) -> Response {
     let retry = [(RETRY_AFTER, refused.seconds().to_string())];
     (retry, problem(StatusCode::TOO_MANY_REQUESTS, refused.error().message())).into_response()
 }
