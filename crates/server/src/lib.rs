@@ -56,7 +56,7 @@ mod websocket;
 
 pub use access::audit::TARGET as AUDIT_TARGET;
 pub use access::auth::UsersSource;
-pub use access::caller::{Access, Caller, Rights, Standing};
+pub use access::caller::{Access, Caller, LoginStanding, Rights};
 pub use access::graph_name::check_name as check_graph_name;
 pub use access::lockout::Lockout;
 pub use access::origin::Browsers;

@@ -28,7 +28,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::access::audit::{self, AuditedAct};
-use crate::access::caller::{Caller, Rights, Standing};
+use crate::access::caller::{Caller, LoginStanding, Rights};
 use crate::access::lockout::{Guesses, LockedOut, Lockout, LockoutSubject};
 use crate::access::secret_file::{changed, warn_if_public};
 use crate::access::users::{self, PASSWORD_BYTES_MAX, Users};
@@ -105,7 +105,7 @@ impl fmt::Debug for Proof {
     }
 }
 
-impl Standing for Proof {
+impl LoginStanding for Proof {
     fn rights(&self) -> Result<Rights> {
         let users = self.authenticator.users();
         let user = users.get(&self.name).filter(|user| user.hash == self.hash);
