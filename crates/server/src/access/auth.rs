@@ -93,19 +93,19 @@ pub struct Authenticator {
 }
 
 /// A login: the user and the password hash that it matched. It holds while the user still has this hash.
-struct Proof {
+struct LoginProof {
     authenticator: Arc<Authenticator>,
     name: SmolStr,
     hash: SmolStr,
 }
 
-impl fmt::Debug for Proof {
+impl fmt::Debug for LoginProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proof").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl LoginStanding for Proof {
+impl LoginStanding for LoginProof {
     fn rights(&self) -> Result<Rights> {
         let users = self.authenticator.users();
         let user = users.get(&self.name).filter(|user| user.hash == self.hash);
@@ -209,7 +209,7 @@ impl Authenticator {
         let user = users.get(name);
         let hash = user.map_or(&self.decoy, |user| &user.hash).clone();
         let digest = self.digest(name, password, &hash);
-        let proof = Proof { authenticator: Arc::clone(self), name: name.into(), hash: hash.clone() };
+        let proof = LoginProof { authenticator: Arc::clone(self), name: name.into(), hash: hash.clone() };
         if user.is_some() && self.remembers(&digest) {
             return Ok(Caller::standing(name, Arc::new(proof), peer)?);
         }
