@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Caller, LoginStanding, Rights};
-use crate::access::lockout::{Guesses, LockedOut, Lockout, LockoutSubject};
+use crate::access::lockout::{LockedOut, Lockout, LockoutSubject, LoginGuesses};
 use crate::access::secret_file::{changed, warn_if_public};
 use crate::access::users::{self, PASSWORD_BYTES_MAX, Users};
 use crate::metrics::meters::Meters;
@@ -88,7 +88,7 @@ pub struct Authenticator {
     hashing: Semaphore,
     key: hmac::Key,
     remembered: Mutex<HashMap<[u8; 32], Instant>>,
-    guesses: Guesses,
+    guesses: LoginGuesses,
     meters: Arc<Meters>,
 }
 
@@ -162,7 +162,7 @@ impl Authenticator {
             hashing: Semaphore::new(HASHING_COUNT_MAX),
             key: hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(unmade)?,
             remembered: Mutex::default(),
-            guesses: Guesses::new(lockout),
+            guesses: LoginGuesses::new(lockout),
             meters,
         })
     }

@@ -95,7 +95,7 @@ impl LockedOut {
 
 /// The counts of wrong logins, and the addresses that are trusted.
 #[derive(Debug)]
-pub struct Guesses {
+pub struct LoginGuesses {
     lockout: Lockout,
     state: Mutex<State>,
 }
@@ -114,10 +114,10 @@ struct Count {
     last: Instant,
 }
 
-impl Guesses {
+impl LoginGuesses {
     /// Starts without any counts.
     pub fn new(lockout: Lockout) -> Self {
-        Guesses { lockout, state: Mutex::default() }
+        LoginGuesses { lockout, state: Mutex::default() }
     }
 
     /// Refuses a login whose address or name is locked out.
@@ -227,13 +227,13 @@ mod tests {
     const HERE: &str = "192.0.2.1:5000";
     const THERE: &str = "192.0.2.2:6000";
 
-    fn guesses() -> Guesses {
-        Guesses::new(Lockout { user_max: 5, address_max: 8, lasts: Duration::from_secs(60) })
+    fn guesses() -> LoginGuesses {
+        LoginGuesses::new(Lockout { user_max: 5, address_max: 8, lasts: Duration::from_secs(60) })
     }
 
     #[test]
     fn answers_to_wrong_logins_come_later_and_later() {
-        let (guesses, now) = (Guesses::new(Lockout { user_max: 100, ..Lockout::default() }), Instant::now());
+        let (guesses, now) = (LoginGuesses::new(Lockout { user_max: 100, ..Lockout::default() }), Instant::now());
         let delays: Vec<u128> = (0..10).map(|_| guesses.wrong("ada", HERE, now).0.as_millis()).collect();
         assert_eq!(delays, [0, 0, 0, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
     }
