@@ -102,14 +102,14 @@ pub struct LoginGuesses {
 
 #[derive(Debug, Default)]
 struct State {
-    addresses: HashMap<SmolStr, Count>,
-    users: HashMap<SmolStr, Count>,
+    addresses: HashMap<SmolStr, GuessCount>,
+    users: HashMap<SmolStr, GuessCount>,
     /// Users with the addresses of their right logins.
     trusted: HashMap<(SmolStr, SmolStr), Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Count {
+struct GuessCount {
     wrong: u32,
     last: Instant,
 }
@@ -125,7 +125,7 @@ impl LoginGuesses {
         let (user, address) = (shortened(user), network(peer));
         let state = self.state.lock();
         let Lockout { user_max, address_max, lasts } = self.lockout;
-        let left = |count: Option<&Count>, max: u32| {
+        let left = |count: Option<&GuessCount>, max: u32| {
             let count = count.filter(|count| count.wrong >= max)?;
             lasts.checked_sub(now.duration_since(count.last)).filter(|left| !left.is_zero())
         };
@@ -164,7 +164,7 @@ impl LoginGuesses {
     pub fn refused_counts(&self, now: Instant) -> (usize, usize) {
         let state = self.state.lock();
         let Lockout { user_max, address_max, lasts } = self.lockout;
-        let refused = |counts: &HashMap<SmolStr, Count>, max: u32| {
+        let refused = |counts: &HashMap<SmolStr, GuessCount>, max: u32| {
             counts.values().filter(|count| count.wrong >= max && now.duration_since(count.last) < lasts).count()
         };
         (refused(&state.addresses, address_max), refused(&state.users, user_max))
@@ -178,9 +178,9 @@ impl State {
 }
 
 /// Counts a wrong login, and returns the new count.
-fn count(counts: &mut HashMap<SmolStr, Count>, key: SmolStr, lasts: Duration, now: Instant) -> u32 {
+fn count(counts: &mut HashMap<SmolStr, GuessCount>, key: SmolStr, lasts: Duration, now: Instant) -> u32 {
     make_room(counts, lasts, now, |count| count.last);
-    let count = counts.entry(key).or_insert(Count { wrong: 0, last: now });
+    let count = counts.entry(key).or_insert(GuessCount { wrong: 0, last: now });
     if now.duration_since(count.last) >= lasts {
         count.wrong = 0;
     }
