@@ -97,11 +97,11 @@ impl LockedOut {
 #[derive(Debug)]
 pub struct LoginGuesses {
     lockout: Lockout,
-    state: Mutex<State>,
+    state: Mutex<GuessState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GuessState {
     addresses: HashMap<SmolStr, GuessCount>,
     users: HashMap<SmolStr, GuessCount>,
     /// Users with the addresses of their right logins.
@@ -171,7 +171,7 @@ impl LoginGuesses {
     }
 }
 
-impl State {
+impl GuessState {
     fn trusts(&self, user: SmolStr, address: SmolStr, now: Instant) -> bool {
         self.trusted.get(&(user, address)).is_some_and(|since| now.duration_since(*since) < TRUSTED_FOR)
     }
