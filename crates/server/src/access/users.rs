@@ -53,7 +53,7 @@ pub struct User {
 /// The file as TOML has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct UsersFile {
     #[serde(default)]
     users: BTreeMap<String, Entry>,
 }
@@ -69,7 +69,7 @@ struct Entry {
 impl Users {
     /// Reads users from text.
     pub fn parse(text: &str) -> Result<Self> {
-        let file: File = toml::from_str(text)
+        let file: UsersFile = toml::from_str(text)
             // The parser's display shows the faulty line, which may hold a hash: only its message is passed on.
             .map_err(|e| Error::new(ErrorKind::Syntax, format!("it is no list of users: {}", e.message())))?;
         let users = file.users.into_iter().map(|(name, entry)| {
