@@ -55,12 +55,12 @@ pub struct User {
 #[serde(deny_unknown_fields)]
 struct UsersFile {
     #[serde(default)]
-    users: BTreeMap<String, Entry>,
+    users: BTreeMap<String, UserEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct UserEntry {
     password: String,
     #[serde(default)]
     roles: BTreeMap<String, String>,
@@ -168,7 +168,7 @@ impl Users {
     }
 }
 
-impl Entry {
+impl UserEntry {
     fn user(self) -> Result<User> {
         PasswordHash::new(&self.password).map_err(|e| {
             Error::invalid(format!("the password is no Argon2 hash ({e}); `mangrove user passwd` makes one"))
