@@ -21,7 +21,7 @@
 use mangrove_graph::{MemoryBudget, Purpose, Result, Value};
 use tokio::runtime::Handle;
 
-use crate::answers::batch::{BatchSize, Form, ResultBatch};
+use crate::answers::batch::{BatchSize, ResultBatch, ResultForm};
 use crate::answers::carrier::{Carrier, Parcel};
 use crate::answers::result_max::ResultMax;
 use crate::engine::cancel::{Cancellation, Reason};
@@ -68,7 +68,7 @@ impl ChannelSink {
     /// A sink for one request, for use on a blocking thread of this runtime.
     pub fn new(
         carrier: Carrier,
-        form: Form,
+        form: ResultForm,
         size: BatchSize,
         result_max: ResultMax,
         budget: MemoryBudget,

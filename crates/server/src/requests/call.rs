@@ -4,7 +4,7 @@ use smol_str::SmolStr;
 use uuid::Uuid;
 
 use super::program::{Evaluation, Gremlin};
-use crate::answers::batch::{BatchSize, Form};
+use crate::answers::batch::{BatchSize, ResultForm};
 use crate::answers::wire::Format;
 use crate::memory::budget;
 use crate::status::Failure;
@@ -19,7 +19,7 @@ pub struct DecodedRequest {
     /// The format of response messages.
     pub format: Format,
     /// The form of results.
-    pub form: Form,
+    pub form: ResultForm,
     /// The size of a response.
     pub batch_size: BatchSize,
     /// The work that the request asks for.

@@ -6,7 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use crate::access::caller::Caller;
-use crate::answers::batch::{BatchSize, Form};
+use crate::answers::batch::{BatchSize, ResultForm};
 use crate::answers::carrier::Carrier;
 use crate::answers::outgoing::Outgoing;
 use crate::answers::result_max::ResultMax;
@@ -40,7 +40,7 @@ pub struct Reply {
     /// The format of response messages.
     pub format: Format,
     /// The form of results.
-    pub form: Form,
+    pub form: ResultForm,
     /// The size of a response.
     pub batch_size: BatchSize,
     /// The connection's outgoing queue.
@@ -53,8 +53,8 @@ impl Reply {
     /// The operation's label in metrics.
     pub fn operation(&self) -> &'static str {
         match self.form {
-            Form::Values => "eval",
-            Form::Traversers => "bytecode",
+            ResultForm::Values => "eval",
+            ResultForm::Traversers => "bytecode",
         }
     }
 

@@ -18,7 +18,7 @@ use smol_str::SmolStr;
 use uuid::Uuid;
 
 use crate::access::auth::decode_sasl;
-use crate::answers::batch::{BatchSize, Form};
+use crate::answers::batch::{BatchSize, ResultForm};
 use crate::answers::wire::Format;
 use crate::engine::request::Materialize;
 use crate::limits::Limits;
@@ -96,11 +96,11 @@ pub fn too_long(length: usize, limits: &Limits) -> Failure {
 /// Interprets a request that came in this format. The answer has the same format unless the request names another.
 pub fn call(request: &Request, format: Format, limits: &Limits) -> Result<DecodedRequest, Failure> {
     let (form, closes) = match (request.op.as_str(), request.processor.as_str()) {
-        ("eval", "" | "session") => (Form::Values, false),
-        ("bytecode", "traversal" | "session") => (Form::Traversers, false),
-        ("close", "session") => (Form::Values, true),
+        ("eval", "" | "session") => (ResultForm::Values, false),
+        ("bytecode", "traversal" | "session") => (ResultForm::Traversers, false),
+        ("close", "session") => (ResultForm::Values, true),
         ("authentication", _) => {
-            let (work, form) = (RequestWork::Authenticate(sasl(request)), Form::Values);
+            let (work, form) = (RequestWork::Authenticate(sasl(request)), ResultForm::Values);
             return Ok(DecodedRequest {
                 request: request.id,
                 session: None,
