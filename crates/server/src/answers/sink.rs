@@ -22,7 +22,7 @@ use mangrove_graph::{MemoryBudget, Purpose, Result, Value};
 use tokio::runtime::Handle;
 
 use crate::answers::batch::{BatchSize, ResultBatch, ResultForm};
-use crate::answers::carrier::{Carrier, Parcel};
+use crate::answers::carrier::{Carrier, ResultParcel};
 use crate::answers::result_max::ResultMax;
 use crate::engine::cancel::{Cancellation, Reason};
 use crate::engine::contract::ResultSink;
@@ -57,7 +57,7 @@ struct Kept {
     is_holding: bool,
     /// True if the last batch is among them.
     is_sealed: bool,
-    parcels: Vec<Parcel>,
+    parcels: Vec<ResultParcel>,
     /// Results in them.
     count: usize,
     /// Their bytes.
@@ -125,7 +125,7 @@ impl ChannelSink {
 
     /// Encodes the batch and begins another; `None` if the carrier keeps it for later. The batch draws on the memory
     /// budget: by its weight before it is encoded, and by its exact size after that.
-    fn pack(&mut self, status: Status) -> Result<Option<Parcel>> {
+    fn pack(&mut self, status: Status) -> Result<Option<ResultParcel>> {
         let mut draw = self.budget.account(Purpose::Messages);
         budget::hold(&mut draw, self.bytes)?;
         let parcel = self.carrier.pack(status, &self.batch).map_err(|failure| {
@@ -146,7 +146,7 @@ impl ChannelSink {
         self.result_max.check_held(self.kept.count, self.kept.bytes.saturating_add(self.bytes))?;
         let parcel = self.pack(status)?;
         // By size after that: an encoding may take several times the weight of the results.
-        self.kept.bytes += parcel.as_ref().map_or(0, Parcel::byte_count);
+        self.kept.bytes += parcel.as_ref().map_or(0, ResultParcel::byte_count);
         self.kept.parcels.extend(parcel);
         self.result_max.check_held(self.kept.count, self.kept.bytes)
     }
