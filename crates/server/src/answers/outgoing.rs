@@ -6,7 +6,7 @@
 //! - **SERVER-7.** Messages of one request arrive in the order in which the request sent them. `waiting` counts the messages that were
 //!   given to the queue and are not written. A thread writes directly only if it holds the sink's lock and `waiting` is 0.
 //!
-//! If a thread could only begin to write, because the client's side is full, it hands the rest to the writer as [`Word::Flush`]. Until
+//! If a thread could only begin to write, because the client's side is full, it hands the rest to the writer as [`WriterOrder::Flush`]. Until
 //! that is written, `waiting` is above 0 and everything else queues.
 
 use std::fmt;
@@ -45,7 +45,7 @@ impl From<Message> for OutgoingMessage {
 
 /// An order to the writer.
 #[derive(Debug)]
-enum Word {
+enum WriterOrder {
     Message(OutgoingMessage),
     /// Finish a message that another thread began to write, and then release its draw.
     Flush(Option<Draw>),
@@ -60,7 +60,7 @@ struct Shared {
 /// The sending side of the queue. Cloning is cheap.
 #[derive(Clone)]
 pub struct Outgoing {
-    queue: mpsc::Sender<Word>,
+    queue: mpsc::Sender<WriterOrder>,
     shared: Arc<Shared>,
 }
 
@@ -103,7 +103,7 @@ impl Outgoing {
     /// Sends a message when there is room in the queue.
     pub async fn send(&self, letter: impl Into<OutgoingMessage>) -> Result<(), Gone> {
         let waits = Waits::begin(&self.shared.waiting);
-        self.queue.send(Word::Message(letter.into())).await.map_err(|_| Gone)?;
+        self.queue.send(WriterOrder::Message(letter.into())).await.map_err(|_| Gone)?;
         waits.handed_over();
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Outgoing {
         if sink.as_mut().start_send(message).is_ok() && sink.as_mut().poll_flush(&mut cx).is_pending() {
             let waits = Waits::begin(&self.shared.waiting);
             // If the queue is full, the orders in it make the writer flush as well.
-            if self.queue.try_send(Word::Flush(draw)).is_ok() {
+            if self.queue.try_send(WriterOrder::Flush(draw)).is_ok() {
                 waits.handed_over();
             }
         }
@@ -136,7 +136,7 @@ impl Outgoing {
 
 /// The writer: carries out the orders in the queue.
 pub struct Writer {
-    queue: mpsc::Receiver<Word>,
+    queue: mpsc::Receiver<WriterOrder>,
     shared: Arc<Shared>,
 }
 
@@ -152,14 +152,14 @@ impl Writer {
                     Some(word) => (word, true),
                     None => break,
                 },
-                _ = pings.tick() => (Word::Message(Message::Ping(Bytes::new()).into()), false),
+                _ = pings.tick() => (WriterOrder::Message(Message::Ping(Bytes::new()).into()), false),
             };
             let mut sink = self.shared.sink.lock().await;
             let write = async {
                 // The draw is released after the write: the WebSocket library copies the message into a buffer of its own.
                 match word {
-                    Word::Message(OutgoingMessage { message, draw: _draw }) => sink.send(message).await,
-                    Word::Flush(_draw) => sink.flush().await,
+                    WriterOrder::Message(OutgoingMessage { message, draw: _draw }) => sink.send(message).await,
+                    WriterOrder::Flush(_draw) => sink.flush().await,
                 }
             };
             match timeout(stall_max, write).await {
