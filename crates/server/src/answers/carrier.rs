@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::batch::ResultBatch;
 use super::http_body::{BodyPiece, HttpAnswer};
-use super::outgoing::{Gone, Outgoing, OutgoingMessage};
+use super::outgoing::{ClientGone, Outgoing, OutgoingMessage};
 use super::wire::{self, Format};
 use crate::memory::budget;
 use crate::status::{Failure, Status};
@@ -99,13 +99,13 @@ impl Carrier {
     }
 
     /// Sends a parcel when there is room; an error if the client is gone.
-    pub async fn send(&self, parcel: ResultParcel) -> Result<(), Gone> {
+    pub async fn send(&self, parcel: ResultParcel) -> Result<(), ClientGone> {
         match (self, parcel) {
             (Carrier::Socket { outgoing, .. }, ResultParcel::Message(letter)) => outgoing.send(letter).await,
             (Carrier::Http(answer), ResultParcel::Piece(piece)) => answer.send(piece).await,
             // A carrier only sends parcels that it packed itself.
             (Carrier::Socket { .. }, ResultParcel::Piece(_)) | (Carrier::Http(_), ResultParcel::Message(_)) => {
-                Err(Gone)
+                Err(ClientGone)
             }
         }
     }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::answers::batch::ResultBatch;
-use crate::answers::outgoing::Gone;
+use crate::answers::outgoing::ClientGone;
 use crate::answers::result_max::ResultMax;
 use crate::limits::Limits;
 use crate::memory::budget;
@@ -174,13 +174,13 @@ impl HttpAnswer {
     }
 
     /// Sends a piece when there is room; an error if the client is gone or reads nothing for too long.
-    pub async fn send(&self, piece: BodyPiece) -> Result<(), Gone> {
+    pub async fn send(&self, piece: BodyPiece) -> Result<(), ClientGone> {
         match timeout(self.stall_max, self.pieces.send(piece)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Gone),
+            Ok(Err(_)) => Err(ClientGone),
             Err(_) => {
                 tracing::warn!("a client took nothing of an answer for {:?}; it is given up", self.stall_max);
-                Err(Gone)
+                Err(ClientGone)
             }
         }
     }

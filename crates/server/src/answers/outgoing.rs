@@ -26,7 +26,7 @@ use tokio::time::timeout;
 
 /// The error that the client has gone away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct ClientGone;
 
 /// A message that waits to be written.
 #[derive(Debug)]
@@ -101,9 +101,9 @@ pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgo
 
 impl Outgoing {
     /// Sends a message when there is room in the queue.
-    pub async fn send(&self, letter: impl Into<OutgoingMessage>) -> Result<(), Gone> {
+    pub async fn send(&self, letter: impl Into<OutgoingMessage>) -> Result<(), ClientGone> {
         let waits = Waits::begin(&self.shared.waiting);
-        self.queue.send(WriterOrder::Message(letter.into())).await.map_err(|_| Gone)?;
+        self.queue.send(WriterOrder::Message(letter.into())).await.map_err(|_| ClientGone)?;
         waits.handed_over();
         Ok(())
     }
