@@ -51,7 +51,7 @@ enum WriterOrder {
     Flush(Option<Draw>),
 }
 
-struct Shared {
+struct QueueState {
     sink: Mutex<SplitSink<WebSocket, Message>>,
     /// Orders that were given to the queue, or are about to be, and are not done.
     waiting: AtomicUsize,
@@ -61,7 +61,7 @@ struct Shared {
 #[derive(Clone)]
 pub struct Outgoing {
     queue: mpsc::Sender<WriterOrder>,
-    shared: Arc<Shared>,
+    shared: Arc<QueueState>,
 }
 
 impl fmt::Debug for Outgoing {
@@ -95,7 +95,7 @@ impl Drop for Waits<'_> {
 /// The two ends of a queue in which `count_max` orders may wait.
 pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgoing, Writer) {
     let (sender, queue) = mpsc::channel(count_max);
-    let shared = Arc::new(Shared { sink: Mutex::new(sink), waiting: AtomicUsize::new(0) });
+    let shared = Arc::new(QueueState { sink: Mutex::new(sink), waiting: AtomicUsize::new(0) });
     (Outgoing { queue: sender, shared: Arc::clone(&shared) }, Writer { queue, shared })
 }
 
@@ -137,7 +137,7 @@ impl Outgoing {
 /// The writer: carries out the orders in the queue.
 pub struct Writer {
     queue: mpsc::Receiver<WriterOrder>,
-    shared: Arc<Shared>,
+    shared: Arc<QueueState>,
 }
 
 impl Writer {
