@@ -71,13 +71,13 @@ impl fmt::Debug for Outgoing {
 }
 
 /// An order counted in `waiting`, until it is dropped or handed over to the writer.
-struct Waits<'a>(&'a AtomicUsize);
+struct WaitingOrder<'a>(&'a AtomicUsize);
 
-impl<'a> Waits<'a> {
+impl<'a> WaitingOrder<'a> {
     fn begin(waiting: &'a AtomicUsize) -> Self {
         // SeqCst, as everywhere on this counter: it is read together with the lock of the sink, and is on no hot path.
         waiting.fetch_add(1, Ordering::SeqCst);
-        Waits(waiting)
+        WaitingOrder(waiting)
     }
 
     /// From here on the writer counts it down.
@@ -86,7 +86,7 @@ impl<'a> Waits<'a> {
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitingOrder<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -102,7 +102,7 @@ pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgo
 impl Outgoing {
     /// Sends a message when there is room in the queue.
     pub async fn send(&self, letter: impl Into<OutgoingMessage>) -> Result<(), ClientGone> {
-        let waits = Waits::begin(&self.shared.waiting);
+        let waits = WaitingOrder::begin(&self.shared.waiting);
         self.queue.send(WriterOrder::Message(letter.into())).await.map_err(|_| ClientGone)?;
         waits.handed_over();
         Ok(())
@@ -124,7 +124,7 @@ impl Outgoing {
         // A broken connection is found by its reader, and by the next order.
         let OutgoingMessage { message, draw } = letter;
         if sink.as_mut().start_send(message).is_ok() && sink.as_mut().poll_flush(&mut cx).is_pending() {
-            let waits = Waits::begin(&self.shared.waiting);
+            let waits = WaitingOrder::begin(&self.shared.waiting);
             // If the queue is full, the orders in it make the writer flush as well.
             if self.queue.try_send(WriterOrder::Flush(draw)).is_ok() {
                 waits.handed_over();
