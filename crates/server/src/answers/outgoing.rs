@@ -93,10 +93,10 @@ impl Drop for WaitingOrder<'_> {
 }
 
 /// The two ends of a queue in which `count_max` orders may wait.
-pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgoing, Writer) {
+pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgoing, QueueWriter) {
     let (sender, queue) = mpsc::channel(count_max);
     let shared = Arc::new(QueueState { sink: Mutex::new(sink), waiting: AtomicUsize::new(0) });
-    (Outgoing { queue: sender, shared: Arc::clone(&shared) }, Writer { queue, shared })
+    (Outgoing { queue: sender, shared: Arc::clone(&shared) }, QueueWriter { queue, shared })
 }
 
 impl Outgoing {
@@ -135,12 +135,12 @@ impl Outgoing {
 }
 
 /// The writer: carries out the orders in the queue.
-pub struct Writer {
+pub struct QueueWriter {
     queue: mpsc::Receiver<WriterOrder>,
     shared: Arc<QueueState>,
 }
 
-impl Writer {
+impl QueueWriter {
     /// Runs until all senders are dropped, the client is gone, or it reads nothing for `stall_max`.
     pub async fn run(mut self, stall_max: Duration, ping_interval: Duration) {
         // Also while there is much to write: a client that reads for minutes must get pings to answer.
