@@ -228,9 +228,9 @@ impl ResultSink for ChannelSink {
 
 /// Drops the results of statements before the last of a script.
 #[derive(Debug)]
-pub struct Discard;
+pub struct DiscardSink;
 
-impl ResultSink for Discard {
+impl ResultSink for DiscardSink {
     fn accept(&mut self, _: Vec<(Value, u64)>) -> Result<()> {
         Ok(())
     }

@@ -27,7 +27,7 @@ use mangrove_gremlin::script::{Terminal, TransactionCommand};
 use smol_str::SmolStr;
 
 use crate::access::caller::Caller;
-use crate::answers::sink::{ChannelSink, Discard};
+use crate::answers::sink::{ChannelSink, DiscardSink};
 use crate::engine::cancel::Cancellation;
 use crate::engine::contract::{Engine, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
@@ -212,7 +212,7 @@ impl ScriptHost for RequestHost<'_> {
         }
         match output {
             ScriptOutput::Client => transaction.run(&request, &mut self.sink)?,
-            ScriptOutput::Nowhere => transaction.run(&request, &mut Discard)?,
+            ScriptOutput::Nowhere => transaction.run(&request, &mut DiscardSink)?,
             ScriptOutput::Variable(variable) => {
                 request.to_mut().materialize = Materialize::Tokens;
                 transaction.run(&request, variable)?;
