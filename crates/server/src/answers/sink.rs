@@ -43,7 +43,7 @@ pub struct ChannelSink {
     /// The number of response messages sent.
     sent_count: usize,
     /// Encoded messages that wait for the end of the request.
-    kept: Kept,
+    kept: KeptMessages,
     result_max: ResultMax,
     budget: MemoryBudget,
     cancellation: Cancellation,
@@ -52,7 +52,7 @@ pub struct ChannelSink {
 
 /// Encoded messages that are kept until the request is over.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptMessages {
     /// True if full batches are kept as well.
     is_holding: bool,
     /// True if the last batch is among them.
@@ -82,7 +82,7 @@ impl ChannelSink {
             bytes: 0,
             unencodable: None,
             sent_count: 0,
-            kept: Kept::default(),
+            kept: KeptMessages::default(),
             result_max,
             budget,
             cancellation,
@@ -105,7 +105,7 @@ impl ChannelSink {
         self.batch.clear();
         self.bytes = 0;
         self.unencodable = None;
-        self.kept = Kept::default();
+        self.kept = KeptMessages::default();
         self.carrier.reset();
     }
 
