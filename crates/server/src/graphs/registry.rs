@@ -106,7 +106,7 @@ pub struct GraphOptions {
 /// [`GraphOptions`] as the settings file has them.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct SettingsFile {
     #[serde(default)]
     memory_limit_bytes: Option<u64>,
     #[serde(default)]
@@ -121,7 +121,7 @@ impl GraphOptions {
 
     fn write(&self, directory: &Path) -> Result<()> {
         let sources = self.sources.iter().map(|(name, level)| (name.to_string(), isolation_name(*level).to_owned()));
-        let kept = Kept { memory_limit_bytes: self.memory_limit_bytes, sources: sources.collect() };
+        let kept = SettingsFile { memory_limit_bytes: self.memory_limit_bytes, sources: sources.collect() };
         let path = directory.join(SETTINGS);
         let text = serde_json::to_string_pretty(&kept).expect("a map of texts is JSON");
         let written = fs::File::create(&path).and_then(|mut file| {
@@ -141,7 +141,7 @@ impl GraphOptions {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(GraphOptions::default()),
             Err(e) => return Err(fault(e.to_string())),
         };
-        let kept: Kept = serde_json::from_str(&text).map_err(|e| fault(e.to_string()))?;
+        let kept: SettingsFile = serde_json::from_str(&text).map_err(|e| fault(e.to_string()))?;
         let sources = kept.sources.into_iter().map(|(name, level)| Ok((name.into(), isolation_of(&level)?)));
         Ok(GraphOptions { memory_limit_bytes: kept.memory_limit_bytes, sources: sources.collect::<Result<_>>()? })
     }
