@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::batch::ResultBatch;
 use super::http_body::{BodyPiece, HttpAnswer};
 use super::outgoing::{ClientGone, Outgoing, OutgoingMessage};
-use super::wire::{self, Format};
+use super::wire::{self, MessageFormat};
 use crate::memory::budget;
 use crate::status::{Failure, Status};
 
@@ -21,7 +21,7 @@ pub enum Carrier {
         /// The request's id.
         request: Uuid,
         /// The encoding of messages.
-        format: Format,
+        format: MessageFormat,
         /// The connection's outgoing queue.
         outgoing: Outgoing,
     },

@@ -39,7 +39,7 @@ use crate::answers::carrier::Carrier;
 use crate::answers::http_body::{BodyPiece, HttpAnswer};
 use crate::answers::result_max::ResultMax;
 use crate::answers::sink::ChannelSink;
-use crate::answers::wire::Format;
+use crate::answers::wire::MessageFormat;
 use crate::edge;
 use crate::limits::Limits;
 use crate::memory::budget;
@@ -81,7 +81,7 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> HttpRe
     let parent = trace::parent(request.headers());
     let is_get = request.method() == Method::GET;
     let mut held = shared.budget.account(Purpose::Messages);
-    let format = Format { encoding, is_text: false };
+    let format = MessageFormat { encoding, is_text: false };
     let call = match is_get {
         true => from_parameters(request.uri().query().unwrap_or_default())
             .and_then(|message| protocol::call(&message, format, &shared.limits.get()))
@@ -204,7 +204,7 @@ fn weight(range: &str) -> f32 {
 /// The request in the body of a `POST`, to be answered in this format.
 async fn from_body(
     request: Request,
-    format: Format,
+    format: MessageFormat,
     shared: &Arc<Shared>,
     held: &mut Draw,
 ) -> HttpResult<DecodedRequest> {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::program::{Evaluation, Gremlin};
 use crate::answers::batch::{BatchSize, ResultForm};
-use crate::answers::wire::Format;
+use crate::answers::wire::MessageFormat;
 use crate::memory::budget;
 use crate::status::Failure;
 
@@ -17,7 +17,7 @@ pub struct DecodedRequest {
     /// The session that the request names.
     pub session: Option<SmolStr>,
     /// The format of response messages.
-    pub format: Format,
+    pub format: MessageFormat,
     /// The form of results.
     pub form: ResultForm,
     /// The size of a response.

@@ -11,7 +11,7 @@ use crate::answers::carrier::Carrier;
 use crate::answers::outgoing::Outgoing;
 use crate::answers::result_max::ResultMax;
 use crate::answers::sink::ChannelSink;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::engine::cancel::Cancellation;
 use crate::requests::call::RequestWork;
 use crate::status::Failure;
@@ -38,7 +38,7 @@ pub struct Reply {
     /// The request's id.
     pub request: Uuid,
     /// The format of response messages.
-    pub format: Format,
+    pub format: MessageFormat,
     /// The form of results.
     pub form: ResultForm,
     /// The size of a response.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::access::auth::decode_sasl;
 use crate::answers::batch::{BatchSize, ResultForm};
-use crate::answers::wire::Format;
+use crate::answers::wire::MessageFormat;
 use crate::engine::request::Materialize;
 use crate::limits::Limits;
 use crate::requests::call::{DecodedRequest, RequestWork};
@@ -36,7 +36,7 @@ pub struct Refusal {
     /// The id of the request, if it can be read.
     pub request: Option<Uuid>,
     /// The format of the answer: that of the request, if it is known.
-    pub format: Format,
+    pub format: MessageFormat,
     /// The failure.
     pub failure: Failure,
 }
@@ -54,9 +54,9 @@ pub struct RawMessage {
 pub fn refuse(message: &RawMessage, error: Error) -> Refusal {
     let frame = if message.is_text { None } else { split_frame(&message.bytes).ok() };
     let (format, body) = match frame {
-        Some((encoding, body)) => (Format { encoding, is_text: false }, body),
-        None if message.is_text => (Format::TEXT, &message.bytes[..]),
-        None => (Format::BINARY, &[][..]),
+        Some((encoding, body)) => (MessageFormat { encoding, is_text: false }, body),
+        None if message.is_text => (MessageFormat::TEXT, &message.bytes[..]),
+        None => (MessageFormat::BINARY, &[][..]),
     };
     Refusal { request: format.encoding.request_id(body), format, failure: error.into() }
 }
@@ -65,14 +65,14 @@ pub fn refuse(message: &RawMessage, error: Error) -> Refusal {
 pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, Refusal> {
     let RawMessage { bytes: message, is_text } = message;
     let (format, body) = match is_text {
-        true => (Format::TEXT, &message[..]),
+        true => (MessageFormat::TEXT, &message[..]),
         false => {
             let (encoding, body) = split_frame(message).map_err(|error| Refusal {
                 request: None,
-                format: Format::BINARY,
+                format: MessageFormat::BINARY,
                 failure: Failure { status: Status::MALFORMED_REQUEST, error },
             })?;
-            (Format { encoding, is_text: false }, body)
+            (MessageFormat { encoding, is_text: false }, body)
         }
     };
     let refusal = |request, failure| Refusal { request, format, failure };
@@ -94,7 +94,7 @@ pub fn too_long(length: usize, limits: &Limits) -> Failure {
 }
 
 /// Interprets a request that came in this format. The answer has the same format unless the request names another.
-pub fn call(request: &Request, format: Format, limits: &Limits) -> Result<DecodedRequest, Failure> {
+pub fn call(request: &Request, format: MessageFormat, limits: &Limits) -> Result<DecodedRequest, Failure> {
     let (form, closes) = match (request.op.as_str(), request.processor.as_str()) {
         ("eval", "" | "session") => (ResultForm::Values, false),
         ("bytecode", "traversal" | "session") => (ResultForm::Traversers, false),
@@ -135,10 +135,10 @@ fn session(request: &Request) -> Result<Option<SmolStr>, Failure> {
 }
 
 /// The format of the answer: that of the request, unless the argument `accepts` names another.
-fn accepted(request: &Request, format: Format) -> Result<Format, Failure> {
+fn accepted(request: &Request, format: MessageFormat) -> Result<MessageFormat, Failure> {
     let Some(media_type) = request.accepts().map_err(invalid)? else { return Ok(format) };
     match Encoding::from_media_type(media_type) {
-        Some(encoding) => Ok(Format { is_text: format.is_text && encoding.is_json(), encoding }),
+        Some(encoding) => Ok(MessageFormat { is_text: format.is_text && encoding.is_json(), encoding }),
         None => Err(Failure::invalid(format!(
             "the request's `accepts` is `{media_type}`; answers are written in {}",
             Encoding::media_types()

@@ -23,7 +23,7 @@ use tracing::Instrument;
 use crate::access::caller::Caller;
 use crate::answers::outgoing::{Outgoing, outgoing};
 use crate::answers::result_max::ResultMax;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::connections::allowance::Allowance;
 use crate::connections::peer::Peer;
 use crate::memory::budget;
@@ -221,7 +221,7 @@ impl Connection {
     /// here.
     async fn decode(&self, message: &RawMessage) -> Option<(DecodedRequest, Draw)> {
         let (shared, given, length) = (Arc::clone(&self.shared), message.clone(), message.bytes.len());
-        let format = if message.is_text { Format::TEXT } else { Format::BINARY };
+        let format = if message.is_text { MessageFormat::TEXT } else { MessageFormat::BINARY };
         let mut held = self.shared.budget.account(Purpose::Messages);
         // A message that is too long is refused for that, so it draws no more than the longest one.
         let counted = length.min(self.shared.limits.get().message_bytes_max);

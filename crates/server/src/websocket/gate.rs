@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::access::auth::{Authenticator, FAILURE_COUNT_MAX};
 use crate::access::caller::Caller;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::connections::peer::Peer;
 use crate::connections::permits::{ConnectionPermits, Share};
 use crate::limits::Limits;
@@ -50,7 +50,7 @@ pub type Known = (Caller, Option<Share>);
 /// A request that waits for the login, with what is needed to refuse it.
 struct Held {
     message: RawMessage,
-    format: Format,
+    format: MessageFormat,
     request: Uuid,
 }
 
@@ -147,7 +147,7 @@ impl Gate {
     async fn prove(
         &mut self,
         request: Uuid,
-        format: Format,
+        format: MessageFormat,
         message: &[u8],
         authenticator: &Arc<Authenticator>,
         permits: &ConnectionPermits,
@@ -166,7 +166,7 @@ impl Gate {
             Err(error) => {
                 self.failures += 1;
                 let failure = Failure::unauthorized(error.message());
-                let mut refused: Vec<(Format, Uuid)> =
+                let mut refused: Vec<(MessageFormat, Uuid)> =
                     self.held.drain(..).map(|held| (held.format, held.request)).collect();
                 // Drivers send the login under the id of the challenged request, which is answered once (SERVER-5).
                 if !refused.iter().any(|(_, id)| *id == request) {
