@@ -101,7 +101,7 @@ struct LoginProof {
 
 impl fmt::Debug for LoginProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proof").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("LoginProof").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -127,7 +127,7 @@ pub enum LoginDenied {
     /// Name or password is wrong; the message does not say which.
     Wrong(Error),
     /// Too many wrong logins came before, so this one was not checked.
-    LockedOut(LockedOut),
+    Refused(LockedOut),
 }
 
 impl LoginDenied {

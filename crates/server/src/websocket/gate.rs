@@ -63,7 +63,7 @@ pub enum Passage {
     /// The client has logged in: the held requests run.
     Opened(Caller, Vec<RawMessage>),
     /// The client has not logged in: these are the answers to the held requests. With a reason the connection is closed.
-    LockedOut(Vec<Message>, Option<String>),
+    Refused(Vec<Message>, Option<String>),
 }
 
 impl Gate {
