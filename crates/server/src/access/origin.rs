@@ -59,7 +59,7 @@ pub enum RequestPage {
     /// No page of another origin: a driver, a tool, or a page of this server.
     Own,
     /// A page of an allowed origin.
-    Allowed(HeaderValue),
+    AllowedStream(HeaderValue),
 }
 
 impl Browsers {

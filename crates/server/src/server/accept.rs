@@ -29,7 +29,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::connections::allowance::{Allowance, Allowed};
+use crate::connections::allowance::{Allowance, AllowedStream};
 use crate::connections::peer::{Admission, Peer};
 use crate::connections::pending::{PendingConnection, PendingConnections};
 use crate::connections::permits::ConnectionPermit;
@@ -171,7 +171,7 @@ async fn connection(
 async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, entrance: &Arc<Entrance>, router: Router) {
     let shared = &entrance.shared;
     let allowance = Arc::new(Allowance::default());
-    let stream = Allowed::new(Stalling::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
+    let stream = AllowedStream::new(Stalling::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
     let asked = Arc::clone(entrance);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let admission = asked.admit(request.uri().path());
