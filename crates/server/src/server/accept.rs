@@ -33,7 +33,7 @@ use crate::connections::allowance::{Allowance, AllowedStream};
 use crate::connections::peer::{Admission, Peer};
 use crate::connections::pending::{PendingConnection, PendingConnections};
 use crate::connections::permits::ConnectionPermit;
-use crate::connections::stall::Stalling;
+use crate::connections::stall::StallingStream;
 use crate::connections::tls::Tls;
 use crate::http::router;
 use crate::shared::Shared;
@@ -171,7 +171,8 @@ async fn connection(
 async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, entrance: &Arc<Entrance>, router: Router) {
     let shared = &entrance.shared;
     let allowance = Arc::new(Allowance::default());
-    let stream = AllowedStream::new(Stalling::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
+    let stream =
+        AllowedStream::new(StallingStream::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
     let asked = Arc::clone(entrance);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let admission = asked.admit(request.uri().path());
