@@ -63,7 +63,7 @@ pub use access::origin::Browsers;
 pub use access::users::{User, Users};
 pub use config::Config;
 pub use connections::tls::TlsFiles;
-pub use engine::cancel::{Cancellation, Reason};
+pub use engine::cancel::{CancelReason, Cancellation};
 pub use engine::contract::{Engine, EngineTransaction, ResultSink};
 pub use engine::request::{Materialize, QueryRequest};
 pub use engine::running::RunningQuery;

@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 use crate::answers::batch::{BatchSize, ResultBatch, ResultForm};
 use crate::answers::carrier::{Carrier, ResultParcel};
 use crate::answers::result_max::ResultMax;
-use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::engine::contract::ResultSink;
 use crate::memory::budget;
 use crate::memory::weight::weight;
@@ -117,7 +117,9 @@ impl ChannelSink {
         }
         for parcel in std::mem::take(&mut self.kept.parcels) {
             if let Err(parcel) = self.carrier.write_now(parcel) {
-                self.runtime.block_on(self.carrier.send(parcel)).map_err(|_| Failure::from(Reason::Gone.error()))?;
+                self.runtime
+                    .block_on(self.carrier.send(parcel))
+                    .map_err(|_| Failure::from(CancelReason::Gone.error()))?;
             }
         }
         Ok(())
@@ -168,7 +170,7 @@ impl ChannelSink {
             tokio::select! {
                 biased;
                 reason = cancellation.fired() => Err(reason.error()),
-                sent = carrier.send(parcel) => sent.map_err(|_| Reason::Gone.error()),
+                sent = carrier.send(parcel) => sent.map_err(|_| CancelReason::Gone.error()),
             }
         })
     }

@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 use tokio::time::Instant;
 
 use crate::access::caller::{Access, Caller};
-use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::engine::request::QueryRequest;
 
 /// The queries that run now, by their numbers, which are never reused.
@@ -103,7 +103,7 @@ impl RunningQueries {
         let state = self.state.lock();
         match state.running.get(&id).filter(|query| query.belongs_to(caller)) {
             Some(query) => {
-                query.cancellation.fire(Reason::Killed);
+                query.cancellation.fire(CancelReason::Killed);
                 Ok(query.clone())
             }
             None => Err(unknown(id)),
