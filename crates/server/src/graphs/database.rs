@@ -23,7 +23,7 @@ use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Access, Caller};
 use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
-use crate::engine::running::{Guard, RunningQueries, RunningQuery};
+use crate::engine::running::{RunningQueries, RunningQuery, RunningQueryGuard};
 use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, Opener, Registry, Source};
 use crate::graphs::services::{self, EngineState, QueryServices};
@@ -334,7 +334,7 @@ impl Work {
     }
 
     /// Logs a slow query with its plan.
-    fn note_slowness(&self, request: &QueryRequest, guard: &Guard<'_>, outcome: &Result<()>) {
+    fn note_slowness(&self, request: &QueryRequest, guard: &RunningQueryGuard<'_>, outcome: &Result<()>) {
         let Some(threshold) = self.limits.slow_query else { return };
         let elapsed = guard.elapsed();
         if elapsed < threshold {
