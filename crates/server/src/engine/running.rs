@@ -20,11 +20,11 @@ use crate::engine::request::QueryRequest;
 /// The queries that run now, by their numbers, which are never reused.
 #[derive(Debug, Default)]
 pub struct RunningQueries {
-    state: Mutex<State>,
+    state: Mutex<RunningState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RunningState {
     running: BTreeMap<u64, RunningQuery>,
     last: u64,
 }
