@@ -15,12 +15,12 @@ use crate::access::network::network;
 /// The register of pending connections.
 #[derive(Debug)]
 pub struct PendingConnections {
-    state: Mutex<Waiting>,
+    state: Mutex<PendingState>,
     count_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingState {
     /// By number, so the oldest is first.
     connections: BTreeMap<u64, (SmolStr, Arc<Notify>)>,
     last: u64,
@@ -54,7 +54,7 @@ impl PendingConnections {
     }
 }
 
-impl Waiting {
+impl PendingState {
     /// The oldest connection of the address that has the most connections.
     fn one_too_many(&self) -> Option<u64> {
         let mut counts: HashMap<&str, (usize, u64)> = HashMap::new();
