@@ -17,16 +17,16 @@ use crate::limits::Limits;
 
 /// A count for each name. Names with a count of 0 are removed.
 #[derive(Debug, Default)]
-struct Shares(Mutex<HashMap<SmolStr, usize>>);
+struct NameCounts(Mutex<HashMap<SmolStr, usize>>);
 
 /// A unit of a name's count, until it is dropped.
 #[derive(Debug)]
 pub struct Share {
-    shares: Arc<Shares>,
+    shares: Arc<NameCounts>,
     name: SmolStr,
 }
 
-impl Shares {
+impl NameCounts {
     /// Counts one more for a name, unless it has `count_max` already.
     fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<Share> {
         let mut counts = self.0.lock();
@@ -58,8 +58,8 @@ pub struct ConnectionPermits {
     count_max: usize,
     address_max: usize,
     user_max: usize,
-    addresses: Arc<Shares>,
-    users: Arc<Shares>,
+    addresses: Arc<NameCounts>,
+    users: Arc<NameCounts>,
 }
 
 /// The permit of a connection. Dropping it returns it.
