@@ -21,25 +21,25 @@ struct NameCounts(Mutex<HashMap<SmolStr, usize>>);
 
 /// A unit of a name's count, until it is dropped.
 #[derive(Debug)]
-pub struct Share {
+pub struct NameCount {
     shares: Arc<NameCounts>,
     name: SmolStr,
 }
 
 impl NameCounts {
     /// Counts one more for a name, unless it has `count_max` already.
-    fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<Share> {
+    fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<NameCount> {
         let mut counts = self.0.lock();
         let count = counts.get(&name).copied().unwrap_or(0);
         if count >= count_max {
             return None;
         }
         counts.insert(name.clone(), count + 1);
-        Some(Share { shares: Arc::clone(self), name })
+        Some(NameCount { shares: Arc::clone(self), name })
     }
 }
 
-impl Drop for Share {
+impl Drop for NameCount {
     fn drop(&mut self) {
         let mut counts = self.shares.0.lock();
         if let Some(count) = counts.get_mut(&self.name) {
@@ -66,7 +66,7 @@ pub struct ConnectionPermits {
 #[derive(Debug)]
 pub struct ConnectionPermit {
     _permit: OwnedSemaphorePermit,
-    _address: Share,
+    _address: NameCount,
 }
 
 impl ConnectionPermits {
@@ -113,7 +113,7 @@ impl ConnectionPermits {
     }
 
     /// Counts one more WebSocket of a user.
-    pub fn of_user(&self, user: &str) -> Result<Share> {
+    pub fn of_user(&self, user: &str) -> Result<NameCount> {
         self.users.take(user.into(), self.user_max).ok_or_else(|| {
             full(format!(
                 "the user `{user}` has {} WebSockets, as many as one may; close some, or raise the limit \

@@ -23,7 +23,7 @@ use crate::access::auth::{Authenticator, FAILURE_COUNT_MAX};
 use crate::access::caller::Caller;
 use crate::answers::wire::{self, MessageFormat};
 use crate::connections::peer::Peer;
-use crate::connections::permits::{ConnectionPermits, Share};
+use crate::connections::permits::{ConnectionPermits, NameCount};
 use crate::limits::Limits;
 use crate::requests::call::{DecodedRequest, RequestWork};
 use crate::requests::protocol::RawMessage;
@@ -45,7 +45,7 @@ pub struct Gate {
 }
 
 /// The caller of a connection, and its unit of the user's count of WebSockets.
-pub type Known = (Caller, Option<Share>);
+pub type Known = (Caller, Option<NameCount>);
 
 /// A request that waits for the login, with what is needed to refuse it.
 struct Held {
