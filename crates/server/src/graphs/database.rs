@@ -160,8 +160,8 @@ impl DatabaseEngine {
         graphs
     }
 
-    fn work(&self, graph: Arc<Graph>) -> Work {
-        Work { state: Arc::clone(&self.state), limits: self.limits.get(), graph }
+    fn work(&self, graph: Arc<Graph>) -> GraphWork {
+        GraphWork { state: Arc::clone(&self.state), limits: self.limits.get(), graph }
     }
 }
 
@@ -242,7 +242,7 @@ impl Engine for DatabaseEngine {
 struct DatabaseTransaction {
     // Before the graph: a transaction is over before its database may be closed.
     transaction: Transaction,
-    work: Work,
+    work: GraphWork,
     /// The caller that began it.
     caller: Caller,
 }
@@ -280,13 +280,13 @@ impl EngineTransaction for DatabaseTransaction {
 }
 
 /// The surroundings of a query on one graph.
-struct Work {
+struct GraphWork {
     state: Arc<EngineState>,
     limits: Arc<EngineLimits>,
     graph: Arc<Graph>,
 }
 
-impl Work {
+impl GraphWork {
     /// Runs a query under the server's limits, after the check of its caller's right.
     fn run(
         &self,
