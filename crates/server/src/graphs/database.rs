@@ -302,7 +302,7 @@ impl GraphWork {
             check_writer(&self.graph, &request.caller)?;
         }
         let guard = self.state.queries.begin(request, &self.graph.name);
-        let mut counted = Counted { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
+        let mut counted = LimitedSink { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
         let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut counted);
         drop(span);
@@ -380,13 +380,13 @@ fn text(value: &Value) -> &str {
 }
 
 /// A sink that enforces the limit on results.
-struct Counted<'a> {
+struct LimitedSink<'a> {
     sink: &'a mut dyn ResultSink,
     left: Option<u64>,
     max: Option<u64>,
 }
 
-impl ResultSink for Counted<'_> {
+impl ResultSink for LimitedSink<'_> {
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
         self.take(&results)?;
         self.sink.accept(results)
@@ -401,7 +401,7 @@ impl ResultSink for Counted<'_> {
     }
 }
 
-impl Counted<'_> {
+impl LimitedSink<'_> {
     fn take(&mut self, batch: &[(Value, u64)]) -> Result<()> {
         let (Some(left), Some(max)) = (&mut self.left, self.max) else { return Ok(()) };
         let count = batch.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
