@@ -25,7 +25,7 @@ use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
 use crate::engine::running::{RunningQueries, RunningQuery, RunningQueryGuard};
 use crate::graphs::redactor::DirectoryRedactor;
-use crate::graphs::registry::{Graph, Opener, Registry, Source};
+use crate::graphs::registry::{Graph, GraphSource, Opener, Registry};
 use crate::graphs::services::{self, EngineState, QueryServices};
 use crate::metrics::graphs::Metered;
 use crate::reloadable::Reloadable;
@@ -175,7 +175,7 @@ impl Engine for DatabaseEngine {
     }
 
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>> {
-        let Source { graph, isolation, .. } = self.state.registry.find(source, caller)?;
+        let GraphSource { graph, isolation, .. } = self.state.registry.find(source, caller)?;
         // A second line of defense, in case a check of the plan ever misses a mutating step.
         let read_only = caller.access(&graph.name) < Some(Access::Write);
         let begun = graph.database().begin_with(TransactionOptions { isolation, read_only });
@@ -184,7 +184,7 @@ impl Engine for DatabaseEngine {
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        let Source { graph, isolation, .. } = self.state.registry.find(&request.source, &request.caller)?;
+        let GraphSource { graph, isolation, .. } = self.state.registry.find(&request.source, &request.caller)?;
         self.work(graph).run(request, sink, |graph, prepared, options, sink| {
             let (database, parameters) = (graph.database(), &request.parameters);
             if !prepared.is_mutating() {

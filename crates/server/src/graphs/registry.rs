@@ -82,7 +82,7 @@ impl Drop for Graph {
 
 /// A traversal source.
 #[derive(Clone)]
-pub struct Source {
+pub struct GraphSource {
     /// Its name.
     pub name: SmolStr,
     /// The graph.
@@ -171,7 +171,7 @@ pub type Opener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + S
 
 /// The graphs of a server. `sources` is locked only briefly; `changing` is taken before it.
 pub struct Registry {
-    sources: RwLock<Vec<Source>>,
+    sources: RwLock<Vec<GraphSource>>,
     /// Allows one creation or drop at a time. It is held while a database is opened, so that readers of `sources` do not
     /// wait.
     changing: Mutex<()>,
@@ -247,13 +247,13 @@ impl Registry {
                 known.truncate(first);
                 return Err(Error::invalid(message));
             }
-            known.push(Source { name, graph: Arc::clone(&graph), isolation });
+            known.push(GraphSource { name, graph: Arc::clone(&graph), isolation });
         }
         Ok(())
     }
 
     /// The source with a name, if the caller may know of it (SERVER-3).
-    pub fn find(&self, name: &str, caller: &Caller) -> Result<Source> {
+    pub fn find(&self, name: &str, caller: &Caller) -> Result<GraphSource> {
         let sources = self.sources.read();
         // SERVER-3: without a right the error is that of an unknown name.
         let found = sources.iter().find(|source| source.name == name && caller.access(&source.graph.name).is_some());
@@ -270,7 +270,7 @@ impl Registry {
     /// Every graph once, with its sources.
     pub fn graphs(&self) -> Vec<Listed> {
         let mut graphs: Vec<Listed> = Vec::new();
-        for Source { name, graph, isolation } in self.sources.read().iter() {
+        for GraphSource { name, graph, isolation } in self.sources.read().iter() {
             match graphs.iter_mut().find(|(known, _)| Arc::ptr_eq(known, graph)) {
                 Some((_, sources)) => sources.push((name.clone(), *isolation)),
                 None => graphs.push((Arc::clone(graph), vec![(name.clone(), *isolation)])),
