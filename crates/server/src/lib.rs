@@ -68,7 +68,7 @@ pub use engine::contract::{Engine, EngineTransaction, ResultSink};
 pub use engine::request::{Materialize, QueryRequest};
 pub use engine::running::RunningQuery;
 pub use graphs::database::{DatabaseEngine, EngineLimits};
-pub use graphs::registry::{GraphOptions, Opener, Registry, default_sources, isolation_name, isolation_of};
+pub use graphs::registry::{GraphOpener, GraphOptions, Registry, default_sources, isolation_name, isolation_of};
 pub use limits::Limits;
 pub use requests::worker::blocking_thread_count;
 pub use server::serve::{ReloadableLimits, Server};

@@ -25,7 +25,7 @@ use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
 use crate::engine::running::{RunningQueries, RunningQuery, RunningQueryGuard};
 use crate::graphs::redactor::DirectoryRedactor;
-use crate::graphs::registry::{Graph, GraphSource, Opener, Registry};
+use crate::graphs::registry::{Graph, GraphOpener, GraphSource, Registry};
 use crate::graphs::services::{self, EngineState, QueryServices};
 use crate::metrics::graphs::Metered;
 use crate::reloadable::Reloadable;
@@ -134,7 +134,7 @@ impl DatabaseEngine {
     /// # Panics
     ///
     /// If the engine is in use already.
-    pub fn create_graphs(&mut self, open: Opener, directory: Option<PathBuf>) -> Result<()> {
+    pub fn create_graphs(&mut self, open: GraphOpener, directory: Option<PathBuf>) -> Result<()> {
         let state = Arc::get_mut(&mut self.state).expect("nothing has been asked of the engine yet");
         state.registry.open_with(open);
         directory.map_or(Ok(()), |directory| state.registry.keep_in(directory))

@@ -167,7 +167,7 @@ pub fn isolation_of(name: &str) -> Result<Isolation> {
 }
 
 /// Opens a graph: in a directory, which is created if necessary, or in memory; with its own memory limit, if it has one.
-pub type Opener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync>;
+pub type GraphOpener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync>;
 
 /// The graphs of a server. `sources` is locked only briefly; `changing` is taken before it.
 pub struct Registry {
@@ -177,14 +177,14 @@ pub struct Registry {
     changing: Mutex<()>,
     /// The directory below which created graphs live.
     home: Option<PathBuf>,
-    open: Opener,
+    open: GraphOpener,
     leaving: Arc<Mutex<Vec<PathBuf>>>,
     count_max: usize,
 }
 
 impl Registry {
     /// An empty registry, which opens created graphs with `open`.
-    pub fn new(count_max: usize, open: Opener) -> Self {
+    pub fn new(count_max: usize, open: GraphOpener) -> Self {
         Registry {
             sources: RwLock::default(),
             changing: Mutex::default(),
@@ -196,7 +196,7 @@ impl Registry {
     }
 
     /// Replaces the function that opens created graphs.
-    pub fn open_with(&mut self, open: Opener) {
+    pub fn open_with(&mut self, open: GraphOpener) {
         self.open = open;
     }
 
