@@ -92,7 +92,7 @@ pub struct GraphSource {
 }
 
 /// A graph with its sources.
-pub type Listed = (Arc<Graph>, Vec<(SmolStr, Isolation)>);
+pub type ListedGraph = (Arc<Graph>, Vec<(SmolStr, Isolation)>);
 
 /// The options of a graph's creator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -268,8 +268,8 @@ impl Registry {
     }
 
     /// Every graph once, with its sources.
-    pub fn graphs(&self) -> Vec<Listed> {
-        let mut graphs: Vec<Listed> = Vec::new();
+    pub fn graphs(&self) -> Vec<ListedGraph> {
+        let mut graphs: Vec<ListedGraph> = Vec::new();
         for GraphSource { name, graph, isolation } in self.sources.read().iter() {
             match graphs.iter_mut().find(|(known, _)| Arc::ptr_eq(known, graph)) {
                 Some((_, sources)) => sources.push((name.clone(), *isolation)),
