@@ -69,9 +69,9 @@ impl Exposition {
 
 /// A number that may be infinite, as the format writes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Figure(pub f64);
+pub struct SampleValue(pub f64);
 
-impl Display for Figure {
+impl Display for SampleValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == f64::INFINITY { f.write_str("+Inf") } else { self.0.fmt(f) }
     }

@@ -15,7 +15,7 @@ use mangrove_graph::{Error, Result};
 use parking_lot::Mutex;
 
 use crate::metrics::exposition::MetricKind::{self, Counter, Gauge, Histogram};
-use crate::metrics::exposition::{self, Exposition, Figure};
+use crate::metrics::exposition::{self, Exposition, SampleValue};
 use crate::metrics::process::{self, Space};
 
 /// Counters of the queries on one graph.
@@ -226,7 +226,7 @@ pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
     for &(name, meaning, value) in FIGURES {
         let mut family = text.family(name, Gauge, meaning);
         for sample in &samples {
-            family.sample(&[("graph", sample.graph)], Figure(value(sample)));
+            family.sample(&[("graph", sample.graph)], SampleValue(value(sample)));
         }
     }
     let mut family = text.family("mangrove_aborts_total", Counter, "Transactions aborted, by cause.");
