@@ -43,17 +43,17 @@ pub struct Exposition(String);
 
 /// A family whose samples are being written.
 #[derive(Debug)]
-pub struct Family<'a> {
+pub struct MetricFamily<'a> {
     text: &'a mut String,
     name: &'static str,
 }
 
 impl Exposition {
     /// Begins a family, with its help text.
-    pub fn family(&mut self, name: &'static str, kind: MetricKind, meaning: &str) -> Family<'_> {
+    pub fn family(&mut self, name: &'static str, kind: MetricKind, meaning: &str) -> MetricFamily<'_> {
         debug_assert_eq!(name.ends_with("_total"), kind == MetricKind::Counter, "{name}");
         let _ = writeln!(self.0, "# HELP {name} {meaning}\n# TYPE {name} {}", kind.name());
-        Family { text: &mut self.0, name }
+        MetricFamily { text: &mut self.0, name }
     }
 
     /// A family of one sample without labels.
@@ -77,7 +77,7 @@ impl Display for SampleValue {
     }
 }
 
-impl Family<'_> {
+impl MetricFamily<'_> {
     /// Adds a sample.
     pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
         self.line("", labels, None, value);
