@@ -27,7 +27,7 @@ use crate::engine::running::{RunningQueries, RunningQuery, RunningQueryGuard};
 use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, GraphOpener, GraphSource, Registry};
 use crate::graphs::services::{self, EngineState, QueryServices};
-use crate::metrics::graphs::Metered;
+use crate::metrics::graphs::MeteredGraph;
 use crate::reloadable::Reloadable;
 use crate::trace;
 
@@ -228,7 +228,7 @@ impl Engine for DatabaseEngine {
         let graphs = self.state.registry.graphs();
         let readable = graphs.iter().filter(|(graph, _)| caller.access(&graph.name).is_some());
         let metered = readable.filter_map(|(graph, sources)| {
-            Some(Metered {
+            Some(MeteredGraph {
                 graph: &sources.first()?.0,
                 database: graph.database(),
                 meters: &graph.meters,

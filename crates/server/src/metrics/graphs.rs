@@ -45,7 +45,7 @@ impl QueryMeters {
 }
 
 /// A graph to report.
-pub(crate) struct Metered<'a> {
+pub(crate) struct MeteredGraph<'a> {
     /// The value of the label `graph`.
     pub graph: &'a str,
     pub database: &'a Database,
@@ -72,8 +72,8 @@ struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    fn of(metered: &Metered<'a>) -> Self {
-        let Metered { graph, database, .. } = *metered;
+    fn of(metered: &MeteredGraph<'a>) -> Self {
+        let MeteredGraph { graph, database, .. } = *metered;
         Sample {
             graph,
             counters: database.transaction_counters(),
@@ -213,7 +213,7 @@ fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
 }
 
 /// The metrics of some graphs.
-pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
+pub(crate) fn exposition(graphs: &[MeteredGraph<'_>]) -> String {
     let samples: Vec<Sample<'_>> = graphs.iter().map(Sample::of).collect();
     let mut text = Exposition::default();
     queries(&mut text, graphs);
@@ -246,27 +246,27 @@ pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
 }
 
 /// The metrics of queries.
-fn queries(text: &mut Exposition, graphs: &[Metered<'_>]) {
+fn queries(text: &mut Exposition, graphs: &[MeteredGraph<'_>]) {
     let mut family = text.family("mangrove_queries_running", Gauge, "Queries that run now.");
-    for Metered { graph, running, .. } in graphs {
+    for MeteredGraph { graph, running, .. } in graphs {
         family.sample(&[("graph", graph)], running);
     }
     let meaning = "How long queries took, with their results, by whether they may write.";
     let mut family = text.family("mangrove_query_seconds", Histogram, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         family.histogram(&[("graph", graph), ("kind", "read")], &meters.reads);
         family.histogram(&[("graph", graph), ("kind", "write")], &meters.writes);
     }
     let meaning = "Queries that failed, by the kind of error.";
     let mut family = text.family("mangrove_query_errors_total", Counter, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         for (error, count) in meters.errors.lock().iter() {
             family.sample(&[("graph", graph), ("error", error)], count);
         }
     }
     let meaning = "Queries that took longer than slow_query.";
     let mut family = text.family("mangrove_slow_queries_total", Counter, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         family.sample(&[("graph", graph)], meters.slow.load(Ordering::Relaxed));
     }
 }
@@ -282,7 +282,7 @@ mod tests {
         database.query("g.addV('a')").unwrap();
         let meters = QueryMeters::default();
         meters.ended(true, Duration::from_millis(1), &Result::<()>::Err(Error::conflict("another was first")));
-        let text = exposition(&[Metered { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
+        let text = exposition(&[MeteredGraph { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
         assert!(text.contains("mangrove_commits_total{graph=\"g\\\"1\"} 2\n"), "{text}");
         assert!(text.contains("mangrove_aborts_total{graph=\"g\\\"1\",cause=\"write_conflict\"} 0\n"), "{text}");
         assert!(text.contains("mangrove_plan_cache_hits_total{graph=\"g\\\"1\"} 1\n"), "{text}");
