@@ -55,7 +55,7 @@ pub(crate) struct MeteredGraph<'a> {
 }
 
 /// One reading of a graph.
-struct Sample<'a> {
+struct GraphReading<'a> {
     graph: &'a str,
     counters: TransactionCounters,
     memory: MemoryReport,
@@ -71,10 +71,10 @@ struct Sample<'a> {
     durability: Option<Durability>,
 }
 
-impl<'a> Sample<'a> {
+impl<'a> GraphReading<'a> {
     fn of(metered: &MeteredGraph<'a>) -> Self {
         let MeteredGraph { graph, database, .. } = *metered;
-        Sample {
+        GraphReading {
             graph,
             counters: database.transaction_counters(),
             memory: database.memory(),
@@ -91,7 +91,7 @@ impl<'a> Sample<'a> {
 }
 
 /// A metric with one number a graph: name, type, help text, and the number.
-type Metric = (&'static str, MetricKind, &'static str, fn(&Sample<'_>) -> u64);
+type Metric = (&'static str, MetricKind, &'static str, fn(&GraphReading<'_>) -> u64);
 
 const METRICS: &[Metric] = &[
     ("mangrove_commits_total", Counter, "Transactions committed with writes.", |s| s.counters.commits),
@@ -126,7 +126,7 @@ const METRICS: &[Metric] = &[
 ];
 
 /// A gauge with a fraction.
-type FigureMetric = (&'static str, &'static str, fn(&Sample<'_>) -> f64);
+type FigureMetric = (&'static str, &'static str, fn(&GraphReading<'_>) -> f64);
 
 const FIGURES: &[FigureMetric] = &[
     ("mangrove_oldest_snapshot_age_seconds", "Age of the oldest running snapshot.", |s| s.snapshot_age_ms as f64 / 1e3),
@@ -164,7 +164,7 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
 ];
 
 /// The metrics of graphs in directories.
-fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
+fn durability(text: &mut Exposition, samples: &[GraphReading<'_>]) {
     let durable: Vec<(&str, &Durability)> =
         samples.iter().filter_map(|sample| Some((sample.graph, sample.durability.as_ref()?))).collect();
     if durable.is_empty() {
@@ -214,7 +214,7 @@ fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
 
 /// The metrics of some graphs.
 pub(crate) fn exposition(graphs: &[MeteredGraph<'_>]) -> String {
-    let samples: Vec<Sample<'_>> = graphs.iter().map(Sample::of).collect();
+    let samples: Vec<GraphReading<'_>> = graphs.iter().map(GraphReading::of).collect();
     let mut text = Exposition::default();
     queries(&mut text, graphs);
     for &(name, kind, meaning, value) in METRICS {
