@@ -16,7 +16,7 @@ use crate::answers::sink::ChannelSink;
 use crate::connections::permits::ConnectionPermits;
 use crate::engine::contract::Engine;
 use crate::limits::Limits;
-use crate::metrics::meters::{Meters, Now};
+use crate::metrics::meters::{GaugeValues, Meters};
 use crate::reloadable::Reloadable;
 use crate::requests::program::{Evaluation, Program};
 use crate::requests::sessions::{ConnectionId, Sessions};
@@ -55,8 +55,8 @@ pub struct Shared {
 
 impl Shared {
     /// The current values of the gauges.
-    pub fn now(&self) -> Now {
-        Now {
+    pub fn now(&self) -> GaugeValues {
+        GaugeValues {
             connections: self.permits.taken_count(),
             sessions: self.sessions.open_count(),
             workers: self.workers.busy_count(),
