@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::metrics::exposition::MetricKind::{self, Counter, Gauge, Histogram};
 use crate::metrics::exposition::{self, Exposition, SampleValue};
-use crate::metrics::process::{self, Space};
+use crate::metrics::process::{self, DiskSpace};
 
 /// Counters of the queries on one graph.
 #[derive(Debug, Default)]
@@ -185,12 +185,12 @@ fn durability(text: &mut Exposition, samples: &[GraphReading<'_>]) {
 }
 
 /// A gauge of a file system.
-type SpaceMetric = (&'static str, &'static str, fn(&Space) -> u64);
+type SpaceMetric = (&'static str, &'static str, fn(&DiskSpace) -> u64);
 
 /// Gauges of the file systems that the graphs are on.
 fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
-    let spaces = graphs.iter().map(|(graph, durability)| (*graph, Space::of(&durability.directory)));
-    let spaces: Vec<(&str, Space)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
+    let spaces = graphs.iter().map(|(graph, durability)| (*graph, DiskSpace::of(&durability.directory)));
+    let spaces: Vec<(&str, DiskSpace)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
     let of_space: [SpaceMetric; 2] = [
         ("mangrove_disk_free_bytes", "Bytes that are free where the graph's directory is.", |space| space.free_bytes),
         ("mangrove_disk_size_bytes", "Bytes of the file system that the graph's directory is on.", |space| {
