@@ -38,7 +38,7 @@ use crate::status::Failure;
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The script or the bytecode.
-    pub gremlin: Gremlin,
+    pub gremlin: QueryText,
     /// What the sources named in it are called here.
     pub aliases: Vec<(SmolStr, SmolStr)>,
     /// Values of parameters.
@@ -53,7 +53,7 @@ pub struct Evaluation {
 
 /// The two forms of a query on the wire.
 #[derive(Clone, Debug)]
-pub enum Gremlin {
+pub enum QueryText {
     /// gremlin-lang text.
     Script(String),
     /// Bytecode, which names no source of its own: it is `g` for the aliases.
@@ -81,8 +81,8 @@ impl Program {
     ) -> Result<Program, Failure> {
         let mut planner = Planner { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
         let script = match &evaluation.gremlin {
-            Gremlin::Bytecode(bytecode) => Script::from_bytecode(bytecode.clone(), &mut planner)?,
-            Gremlin::Script(text) => Script::compile(text, &mut planner)?,
+            QueryText::Bytecode(bytecode) => Script::from_bytecode(bytecode.clone(), &mut planner)?,
+            QueryText::Script(text) => Script::compile(text, &mut planner)?,
         };
         let caller = caller.clone();
         Ok(Program { caller, script, parameters: evaluation.parameters, commits: evaluation.commits })
