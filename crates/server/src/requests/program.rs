@@ -79,7 +79,8 @@ impl Program {
         engine: &dyn Engine,
         cancellation: &Cancellation,
     ) -> Result<Program, Failure> {
-        let mut planner = Planner { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
+        let mut planner =
+            QueryPlanner { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
         let script = match &evaluation.gremlin {
             QueryText::Bytecode(bytecode) => Script::from_bytecode(bytecode.clone(), &mut planner)?,
             QueryText::Script(text) => Script::compile(text, &mut planner)?,
@@ -299,7 +300,7 @@ impl ScriptFailure for Failure {
 }
 
 /// Turns the traversals of a request into queries for the engine.
-struct Planner<'a> {
+struct QueryPlanner<'a> {
     evaluation: &'a Evaluation,
     caller: &'a Caller,
     /// The sources that the caller may use.
@@ -307,7 +308,7 @@ struct Planner<'a> {
     cancellation: &'a Cancellation,
 }
 
-impl ScriptPlanner for Planner<'_> {
+impl ScriptPlanner for QueryPlanner<'_> {
     type Query = QueryRequest;
     type Failure = Failure;
 
