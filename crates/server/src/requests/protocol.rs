@@ -32,7 +32,7 @@ const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 
 /// The refusal of a message, with the format of its answer.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct MessageRefusal {
     /// The id of the request, if it can be read.
     pub request: Option<Uuid>,
     /// The format of the answer: that of the request, if it is known.
@@ -51,23 +51,23 @@ pub struct RawMessage {
 }
 
 /// Makes the refusal of a message that is not decoded.
-pub fn refuse(message: &RawMessage, error: Error) -> Refusal {
+pub fn refuse(message: &RawMessage, error: Error) -> MessageRefusal {
     let frame = if message.is_text { None } else { split_frame(&message.bytes).ok() };
     let (format, body) = match frame {
         Some((encoding, body)) => (MessageFormat { encoding, is_text: false }, body),
         None if message.is_text => (MessageFormat::TEXT, &message.bytes[..]),
         None => (MessageFormat::BINARY, &[][..]),
     };
-    Refusal { request: format.encoding.request_id(body), format, failure: error.into() }
+    MessageRefusal { request: format.encoding.request_id(body), format, failure: error.into() }
 }
 
 /// Decodes a WebSocket message. A text message is JSON; a binary one begins with its media type.
-pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, Refusal> {
+pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, MessageRefusal> {
     let RawMessage { bytes: message, is_text } = message;
     let (format, body) = match is_text {
         true => (MessageFormat::TEXT, &message[..]),
         false => {
-            let (encoding, body) = split_frame(message).map_err(|error| Refusal {
+            let (encoding, body) = split_frame(message).map_err(|error| MessageRefusal {
                 request: None,
                 format: MessageFormat::BINARY,
                 failure: Failure { status: Status::MALFORMED_REQUEST, error },
@@ -75,7 +75,7 @@ pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, R
             (MessageFormat { encoding, is_text: false }, body)
         }
     };
-    let refusal = |request, failure| Refusal { request, format, failure };
+    let refusal = |request, failure| MessageRefusal { request, format, failure };
     if message.len() > limits.message_bytes_max {
         return Err(refusal(format.encoding.request_id(body), too_long(message.len(), limits)));
     }

@@ -29,7 +29,7 @@ use crate::connections::peer::Peer;
 use crate::memory::budget;
 use crate::requests::call::{DecodedRequest, RequestWork};
 use crate::requests::job::{AcceptedRequest, Reply};
-use crate::requests::protocol::{self, RawMessage, Refusal};
+use crate::requests::protocol::{self, MessageRefusal, RawMessage};
 use crate::requests::sessions::ConnectionId;
 use crate::requests::worker::RequestWatch;
 use crate::shared::Shared;
@@ -228,7 +228,7 @@ impl Connection {
         let decoded = match budget::hold_decoding(&mut held, counted) {
             Ok(()) => {
                 let decode = move || protocol::decode(&given, &shared.limits.get());
-                let failed = |error: Error| Refusal { request: None, format, failure: error.into() };
+                let failed = |error: Error| MessageRefusal { request: None, format, failure: error.into() };
                 self.shared.workers.decode(length, decode).await.map_err(failed).flatten()
             }
             Err(error) => Err(protocol::refuse(message, error)),
