@@ -28,18 +28,18 @@ pub type ConnectionId = u64;
 
 /// The reason for which a session ended without the client's asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SessionEnd {
     Idle(Duration),
     ConnectionLost,
     Panic,
 }
 
-impl End {
+impl SessionEnd {
     pub fn failure(self, name: &str) -> Failure {
         let cause = match self {
-            End::Idle(limit) => format!("was idle for {} s (the limit session_idle_max)", limit.as_secs_f32()),
-            End::ConnectionLost => "lost its connection".to_owned(),
-            End::Panic => "met a bug in the database".to_owned(),
+            SessionEnd::Idle(limit) => format!("was idle for {} s (the limit session_idle_max)", limit.as_secs_f32()),
+            SessionEnd::ConnectionLost => "lost its connection".to_owned(),
+            SessionEnd::Panic => "met a bug in the database".to_owned(),
         };
         Error::new(
             ErrorKind::Closed,
@@ -74,7 +74,7 @@ struct State {
 /// A session that ended without the client's asking.
 #[derive(Debug)]
 struct Ended {
-    end: End,
+    end: SessionEnd,
     since: Instant,
     /// `None` if the connection is gone.
     owner: Option<ConnectionId>,
@@ -186,7 +186,7 @@ impl Sessions {
         let lost: Vec<SmolStr> =
             state.open.iter().filter(|(_, open)| open.owner == owner).map(|(name, _)| name.clone()).collect();
         for name in lost {
-            state.forget_open(&name, Some(End::ConnectionLost));
+            state.forget_open(&name, Some(SessionEnd::ConnectionLost));
         }
         for ended in state.ended.values_mut().filter(|ended| ended.owner == Some(owner)) {
             ended.owner = None;
@@ -198,21 +198,21 @@ impl Sessions {
         self.state.lock().open.len()
     }
 
-    pub fn remove(&self, name: &SmolStr, serial: u64, end: Option<End>) {
+    pub fn remove(&self, name: &SmolStr, serial: u64, end: Option<SessionEnd>) {
         let mut state = self.state.lock();
         if state.open.get(name).is_some_and(|open| open.serial == serial) {
             state.forget_open(name, end);
         }
     }
 
-    pub fn end_of(&self, name: &str) -> End {
-        self.state.lock().ended.get(name).map_or(End::ConnectionLost, |ended| ended.end)
+    pub fn end_of(&self, name: &str) -> SessionEnd {
+        self.state.lock().ended.get(name).map_or(SessionEnd::ConnectionLost, |ended| ended.end)
     }
 }
 
 impl State {
     /// Removes an open session, and remembers it if it ended without the client's asking.
-    fn forget_open(&mut self, name: &SmolStr, end: Option<End>) {
+    fn forget_open(&mut self, name: &SmolStr, end: Option<SessionEnd>) {
         let Some(open) = self.open.remove(name) else { return };
         if let Some(end) = end {
             self.remember(name.clone(), Ended { end, since: Instant::now(), owner: Some(open.owner), user: open.user });

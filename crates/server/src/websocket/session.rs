@@ -25,7 +25,7 @@ use crate::answers::result_max::ResultMax;
 use crate::requests::call::RequestWork;
 use crate::requests::job::AcceptedRequest;
 use crate::requests::program::Program;
-use crate::requests::sessions::{Client, ConnectionId, End};
+use crate::requests::sessions::{Client, ConnectionId, SessionEnd};
 use crate::requests::transaction::CurrentTransaction;
 use crate::shared::Shared;
 use crate::status::Failure;
@@ -75,7 +75,7 @@ impl Session {
                 Ok(Some(job)) => job,
                 Ok(None) => break,
                 Err(_) => {
-                    self.end(&mut queue, Some(End::Idle(idle_max))).await;
+                    self.end(&mut queue, Some(SessionEnd::Idle(idle_max))).await;
                     break;
                 }
             };
@@ -89,7 +89,7 @@ impl Session {
                 }
             }
             if transaction.lock().is_none() {
-                self.end(&mut queue, Some(End::Panic)).await;
+                self.end(&mut queue, Some(SessionEnd::Panic)).await;
                 return;
             }
         }
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// Removes the session from the register, and refuses the requests that are still in its queue.
-    async fn end(&self, queue: &mut mpsc::Receiver<AcceptedRequest>, end: Option<End>) {
+    async fn end(&self, queue: &mut mpsc::Receiver<AcceptedRequest>, end: Option<SessionEnd>) {
         self.shared.sessions.remove(&self.name, self.serial, end);
         queue.close();
         while let Some(job) = queue.recv().await {
