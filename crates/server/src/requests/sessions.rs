@@ -65,7 +65,7 @@ pub struct Sessions {
 #[derive(Debug, Default)]
 struct State {
     open: HashMap<SmolStr, Open>,
-    ended: HashMap<SmolStr, Ended>,
+    ended: HashMap<SmolStr, EndedSession>,
     /// At least the keys of `ended`, oldest first.
     ended_order: VecDeque<SmolStr>,
     serial: u64,
@@ -73,7 +73,7 @@ struct State {
 
 /// A session that ended without the client's asking.
 #[derive(Debug)]
-struct Ended {
+struct EndedSession {
     end: SessionEnd,
     since: Instant,
     /// `None` if the connection is gone.
@@ -81,7 +81,7 @@ struct Ended {
     user: SmolStr,
 }
 
-impl Ended {
+impl EndedSession {
     /// Returns true if the session belonged to this connection or, if its connection is gone, to this user.
     fn belongs_to(&self, connection: ConnectionId, user: &str) -> bool {
         self.owner.map_or(self.user == user, |owner| owner == connection)
@@ -215,11 +215,14 @@ impl State {
     fn forget_open(&mut self, name: &SmolStr, end: Option<SessionEnd>) {
         let Some(open) = self.open.remove(name) else { return };
         if let Some(end) = end {
-            self.remember(name.clone(), Ended { end, since: Instant::now(), owner: Some(open.owner), user: open.user });
+            self.remember(
+                name.clone(),
+                EndedSession { end, since: Instant::now(), owner: Some(open.owner), user: open.user },
+            );
         }
     }
 
-    fn remember(&mut self, name: SmolStr, ended: Ended) {
+    fn remember(&mut self, name: SmolStr, ended: EndedSession) {
         // A name may be in the order twice, if it was closed and used again; then it is forgotten early.
         if self.ended.insert(name.clone(), ended).is_none() {
             self.ended_order.push_back(name);
