@@ -64,7 +64,7 @@ pub struct Sessions {
 
 #[derive(Debug, Default)]
 struct State {
-    open: HashMap<SmolStr, Open>,
+    open: HashMap<SmolStr, OpenSession>,
     ended: HashMap<SmolStr, EndedSession>,
     /// At least the keys of `ended`, oldest first.
     ended_order: VecDeque<SmolStr>,
@@ -96,7 +96,7 @@ pub struct Client<'a> {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSession {
     owner: ConnectionId,
     user: SmolStr,
     /// The address of the client, as limits count it.
@@ -154,7 +154,7 @@ impl Sessions {
         let serial = state.serial;
         let (queue, receiver) = mpsc::channel(capacity);
         let user = client.caller.name().into();
-        let open = Open { owner: client.connection, user, address, serial, queue: queue.clone() };
+        let open = OpenSession { owner: client.connection, user, address, serial, queue: queue.clone() };
         state.open.insert(name.clone(), open);
         Ok(Some((queue, Some((serial, receiver)))))
     }
@@ -162,7 +162,7 @@ impl Sessions {
     /// Refuses one more session at the limits in all, of the user, and of the address (SERVER-1).
     fn check_room(&self, state: &State, caller: &Caller, address: &SmolStr) -> Result<(), Failure> {
         let (name, open) = (caller.name(), &state.open);
-        let of = |belongs: &dyn Fn(&Open) -> bool| open.values().filter(|open| belongs(open)).count();
+        let of = |belongs: &dyn Fn(&OpenSession) -> bool| open.values().filter(|open| belongs(open)).count();
         let full = |what: String, count_max: usize, setting: &str| {
             let message =
                 format!("{what} has {count_max} sessions, as many as it may; close some, or raise the limit {setting}");
