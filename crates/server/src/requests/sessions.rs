@@ -90,7 +90,7 @@ impl EndedSession {
 
 /// A connection and its caller.
 #[derive(Clone, Copy)]
-pub struct Client<'a> {
+pub struct SessionClient<'a> {
     pub connection: ConnectionId,
     pub caller: &'a Caller,
 }
@@ -123,7 +123,7 @@ impl Sessions {
     #[expect(clippy::type_complexity, reason = "read in one place, just above")]
     pub fn queue(
         &self,
-        client: Client<'_>,
+        client: SessionClient<'_>,
         name: &SmolStr,
         closing: bool,
         capacity: usize,

@@ -25,7 +25,7 @@ use crate::answers::result_max::ResultMax;
 use crate::requests::call::RequestWork;
 use crate::requests::job::AcceptedRequest;
 use crate::requests::program::Program;
-use crate::requests::sessions::{Client, ConnectionId, SessionEnd};
+use crate::requests::sessions::{ConnectionId, SessionClient, SessionEnd};
 use crate::requests::transaction::CurrentTransaction;
 use crate::shared::Shared;
 use crate::status::Failure;
@@ -35,7 +35,7 @@ use crate::trace;
 /// open does nothing.
 pub async fn submit(shared: &Arc<Shared>, owner: ConnectionId, name: SmolStr, job: AcceptedRequest) {
     let capacity = shared.limits.get().in_flight_count_max;
-    let client = Client { connection: owner, caller: &job.caller };
+    let client = SessionClient { connection: owner, caller: &job.caller };
     match shared.sessions.queue(client, &name, matches!(job.work, RequestWork::Close), capacity) {
         Err(failure) => job.reply.fail(&failure).await,
         Ok(None) => job.reply.done().await,
