@@ -55,7 +55,7 @@ impl SessionEnd {
 /// All sessions of a server.
 #[derive(Debug)]
 pub struct Sessions {
-    state: Mutex<State>,
+    state: Mutex<SessionTable>,
     count_max: usize,
     user_max: usize,
     address_max: usize,
@@ -63,7 +63,7 @@ pub struct Sessions {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SessionTable {
     open: HashMap<SmolStr, OpenSession>,
     ended: HashMap<SmolStr, EndedSession>,
     /// At least the keys of `ended`, oldest first.
@@ -160,7 +160,7 @@ impl Sessions {
     }
 
     /// Refuses one more session at the limits in all, of the user, and of the address (SERVER-1).
-    fn check_room(&self, state: &State, caller: &Caller, address: &SmolStr) -> Result<(), Failure> {
+    fn check_room(&self, state: &SessionTable, caller: &Caller, address: &SmolStr) -> Result<(), Failure> {
         let (name, open) = (caller.name(), &state.open);
         let of = |belongs: &dyn Fn(&OpenSession) -> bool| open.values().filter(|open| belongs(open)).count();
         let full = |what: String, count_max: usize, setting: &str| {
@@ -210,7 +210,7 @@ impl Sessions {
     }
 }
 
-impl State {
+impl SessionTable {
     /// Removes an open session, and remembers it if it ended without the client's asking.
     fn forget_open(&mut self, name: &SmolStr, end: Option<SessionEnd>) {
         let Some(open) = self.open.remove(name) else { return };
