@@ -17,11 +17,11 @@ const WELL_COUNT_MIN: u32 = 2;
 
 /// The graphs that the log last reported as read-only.
 #[derive(Debug, Default)]
-struct ReadOnly(BTreeMap<SmolStr, Told>);
+struct ReadOnly(BTreeMap<SmolStr, ReadOnlyReport>);
 
 /// The last report on a graph.
 #[derive(Debug)]
-struct Told {
+struct ReadOnlyReport {
     cause: String,
     /// Checks in a row that found it writable.
     well_count: u32,
@@ -55,7 +55,7 @@ impl ReadOnly {
                 self.0.get(&graph).is_some_and(|told| without_figures(&told.cause).eq(without_figures(&cause)));
             if !is_told {
                 changes.push(ReadOnlyChange::Stopped(graph.clone(), cause.clone()));
-                self.0.insert(graph, Told { cause, well_count: 0 });
+                self.0.insert(graph, ReadOnlyReport { cause, well_count: 0 });
             }
         }
         changes
