@@ -75,7 +75,7 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
         let is_late = shared.shutdown().phase() >= Phase::Draining;
         // The shutdown waits for connections, but not for late ones.
         let alive = if is_late { None } else { shared.alive() };
-        let entrance = Arc::new(Entrance {
+        let entrance = Arc::new(ConnectionEntrance {
             shared: Arc::clone(&shared),
             peer,
             pending_connection,
@@ -95,7 +95,7 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
 }
 
 /// The state of a connection before and at its first request.
-struct Entrance {
+struct ConnectionEntrance {
     shared: Arc<Shared>,
     peer: SmolStr,
     /// Its pending_connection in the pending, until it has a place.
@@ -105,7 +105,7 @@ struct Entrance {
     place: Mutex<Option<Arc<ConnectionPermit>>>,
 }
 
-impl Entrance {
+impl ConnectionEntrance {
     /// Decides on a request. The first that needs a permit takes it for the connection.
     fn admit(&self, path: &str) -> Admission {
         let mut place = self.place.lock();
@@ -131,7 +131,7 @@ impl Entrance {
 async fn connection(
     mut stream: TcpStream,
     address: SocketAddr,
-    entrance: &Arc<Entrance>,
+    entrance: &Arc<ConnectionEntrance>,
     router: Router,
     tls: Option<Tls>,
 ) {
@@ -168,7 +168,11 @@ async fn connection(
 }
 
 /// Serves HTTP/1 until either side ends it, it becomes a WebSocket, or it is evicted.
-async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, entrance: &Arc<Entrance>, router: Router) {
+async fn http1(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    entrance: &Arc<ConnectionEntrance>,
+    router: Router,
+) {
     let shared = &entrance.shared;
     let allowance = Arc::new(Allowance::default());
     let stream =
