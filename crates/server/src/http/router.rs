@@ -28,7 +28,7 @@ use crate::http::query_status;
 use crate::metrics::memory;
 use crate::metrics::process;
 use crate::shared::Shared;
-use crate::shutdown::Phase;
+use crate::shutdown::ShutdownPhase;
 use crate::websocket::connection;
 
 /// Bytes of a WebSocket's read buffer. Each connection has one from its beginning, and most are idle: with the library's
@@ -195,7 +195,7 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     // Every client may know that some graph takes no writes; which one, and why, only its readers may (SERVER-3).
     let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();
-    let (code, status) = match (shared.shutdown().phase() > Phase::Serving, is_writable) {
+    let (code, status) = match (shared.shutdown().phase() > ShutdownPhase::Serving, is_writable) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         (false, false) => (StatusCode::OK, "read-only"),
         (false, true) => (StatusCode::OK, "ok"),

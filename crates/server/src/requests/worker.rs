@@ -22,7 +22,7 @@ use tracing::Span;
 use crate::access::auth::HASHING_COUNT_MAX;
 use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::limits::Limits;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 use crate::status::Failure;
 
 /// Messages up to this size are decoded on the thread that has read them, because waking another takes longer.
@@ -81,7 +81,7 @@ impl RequestWatch {
             limit = passed(self.deadline) => CancelReason::Timeout(limit),
             // The sender is dropped when the connection's task ends, which means the same.
             _ = self.gone.wait_for(|gone| *gone) => CancelReason::Gone,
-            () = self.shutdown.reached(Phase::Cancelling) => CancelReason::Stopped,
+            () = self.shutdown.reached(ShutdownPhase::Cancelling) => CancelReason::Stopped,
         };
         self.cancellation.fire(reason);
         reason

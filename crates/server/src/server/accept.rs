@@ -37,7 +37,7 @@ use crate::connections::stall::StallingStream;
 use crate::connections::tls::Tls;
 use crate::http::router;
 use crate::shared::Shared;
-use crate::shutdown::Phase;
+use crate::shutdown::ShutdownPhase;
 
 /// Pending connections, beside those with a permit.
 const PENDING_COUNT_MAX: usize = 256;
@@ -72,7 +72,7 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
         if is_other_evicted {
             shared.meters.dropped_unheard();
         }
-        let is_late = shared.shutdown().phase() >= Phase::Draining;
+        let is_late = shared.shutdown().phase() >= ShutdownPhase::Draining;
         // The shutdown waits for connections, but not for late ones.
         let alive = if is_late { None } else { shared.alive() };
         let entrance = Arc::new(ConnectionEntrance {
@@ -204,7 +204,7 @@ async fn http1(
     let is_stopping = async {
         match is_late {
             true => std::future::pending().await,
-            false => shutdown.reached(Phase::Draining).await,
+            false => shutdown.reached(ShutdownPhase::Draining).await,
         }
     };
     let ended = tokio::select! {
@@ -219,7 +219,7 @@ async fn http1(
             let mut shutdown = shared.shutdown();
             tokio::select! {
                 ended = connection => ended,
-                () = shutdown.reached(Phase::Cutting) => return,
+                () = shutdown.reached(ShutdownPhase::Cutting) => return,
             }
         }
     };

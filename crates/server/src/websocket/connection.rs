@@ -33,7 +33,7 @@ use crate::requests::protocol::{self, MessageRefusal, RawMessage};
 use crate::requests::sessions::ConnectionId;
 use crate::requests::worker::RequestWatch;
 use crate::shared::Shared;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 use crate::status::{Failure, Status};
 use crate::trace;
 use crate::websocket::gate::{Gate, Known, Passage};
@@ -82,10 +82,10 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     tracing::debug!(connection = connection.id, "opened");
     let farewell = tokio::select! {
         farewell = connection.read(&mut stream) => farewell,
-        () = shutdown.reached(Phase::Draining) => Some((close_code::AWAY, "the server shuts down".to_owned())),
+        () = shutdown.reached(ShutdownPhase::Draining) => Some((close_code::AWAY, "the server shuts down".to_owned())),
         _ = &mut writer => None,
     };
-    if shutdown.phase() >= Phase::Draining && !connection.drained(&mut shutdown).await {
+    if shutdown.phase() >= ShutdownPhase::Draining && !connection.drained(&mut shutdown).await {
         writer.abort();
     }
     // In this order: a request that still waits in the queue of a session, perhaps a commit, must find itself cancelled.
@@ -96,7 +96,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
         let frame = CloseFrame { code, reason: shortened(&reason).into() };
         tokio::select! {
             _ = connection.outgoing.send(Message::Close(Some(frame))) => {}
-            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+            () = shutdown.reached(ShutdownPhase::Cutting) => writer.abort(),
         }
     }
     tracing::debug!(connection = connection.id, "closed");
@@ -104,7 +104,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     if !writer.is_finished() {
         tokio::select! {
             _ = &mut writer => {}
-            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+            () = shutdown.reached(ShutdownPhase::Cutting) => writer.abort(),
         }
     }
 }
@@ -180,7 +180,7 @@ impl Connection {
     async fn drained(&self, shutdown: &mut Shutdown) -> bool {
         tokio::select! {
             _ = self.in_flight.acquire_many(self.in_flight_count_max) => true,
-            () = shutdown.reached(Phase::Cutting) => false,
+            () = shutdown.reached(ShutdownPhase::Cutting) => false,
         }
     }
 
