@@ -47,7 +47,7 @@ pub struct Shared {
     /// The permits for connections.
     pub permits: ConnectionPermits,
     pub(crate) connection_count: AtomicU64,
-    /// How far the end of the server is.
+    /// The phase of the shutdown.
     pub(crate) shutdown: Shutdown,
     /// The sender that tasks hold while the shutdown must wait for them.
     pub(crate) alive: mpsc::WeakSender<()>,

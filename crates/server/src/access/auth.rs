@@ -246,7 +246,8 @@ impl Authenticator {
             return Err(Error::new(ErrorKind::Forbidden, "the argument `sasl` is no SASL PLAIN message").into());
         };
         if !on_behalf.is_empty() && on_behalf != name {
-            return Err(Error::new(ErrorKind::Forbidden, "nobody may act for somebody else here").into());
+            let message = "a client cannot act for another user: leave the authorization identity of SASL PLAIN empty";
+            return Err(Error::new(ErrorKind::Forbidden, message).into());
         }
         self.log_in(&String::from_utf8_lossy(name), password, peer).await
     }
@@ -274,7 +275,7 @@ impl Authenticator {
         };
         self.guesses.check(name, peer, Instant::now()).map_err(refused)?;
         let _permit = self.hashing.acquire().await.expect("the semaphore is never closed");
-        // Again: of hundreds of logins sent at once, all wait here, and the ones before may have been wrong.
+        // Checked again: of hundreds of logins sent at once, all wait here, and earlier ones may have been wrong.
         self.guesses.check(name, peer, Instant::now()).map_err(refused)?;
         // A password that is too long is wrong. Hashing only its beginning costs the same as any other.
         let is_short = password.len() <= PASSWORD_BYTES_MAX;
@@ -361,7 +362,7 @@ mod tests {
                 let error = authenticator.log_in(user, b"guess", "192.0.2.1:1").await.err().unwrap().error();
                 assert_eq!(error.message(), "Username and/or password are incorrect");
             }
-            // At once as many as there like: none is looked at.
+            // However many come at once, no password is checked.
             let late =
                 futures_util::future::join_all((0..20).map(|_| authenticator.log_in(user, b"other", "192.0.2.1:2")));
             for refused in late.await {
@@ -385,7 +386,7 @@ mod tests {
         authenticator.replace_users(users);
         assert!(login.current().is_err());
         assert!(login.expelled().await.message().contains("log in again"));
-        // What is remembered of the old password does not let it in.
+        // The remembered digest of the old password does not let the user in.
         assert!(authenticator.log_in("ada", b"secret", "x").await.is_err());
     }
 }

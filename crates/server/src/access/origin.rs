@@ -59,7 +59,7 @@ pub enum RequestPage {
     /// No page of another origin: a driver, a tool, or a page of this server.
     Own,
     /// A page of an allowed origin.
-    AllowedStream(HeaderValue),
+    Allowed(HeaderValue),
 }
 
 impl Browsers {
@@ -136,7 +136,7 @@ impl Browsers {
     }
 }
 
-/// The name in `Host`, without the port. All of it where something else than a port follows an address in brackets.
+/// The name in `Host`, without the port. If something else than a port follows an address in brackets, all of it.
 fn host_name(host: &str) -> &str {
     match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
@@ -151,7 +151,7 @@ fn is_loopback_name(name: &str) -> bool {
 }
 
 impl RequestPage {
-    /// Whether a request asks only whether the page may send another.
+    /// Returns true if a request only asks whether the page may send another.
     pub fn is_preflight(&self, method: &Method, headers: &HeaderMap) -> bool {
         *method == Method::OPTIONS
             && headers.contains_key(ORIGIN)
@@ -160,7 +160,7 @@ impl RequestPage {
 
     /// The headers that let the browser show the page an answer.
     pub fn mark(&self, headers: &mut HeaderMap) {
-        // Also where there is no page: what lies between must not give the one's answer to the other.
+        // Also without a page: a cache in between must not give one page's answer to another.
         headers.append(VARY, HeaderValue::from_static("Origin"));
         if let RequestPage::Allowed(origin) = self {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

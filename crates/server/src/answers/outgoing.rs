@@ -101,28 +101,28 @@ pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgo
 
 impl Outgoing {
     /// Sends a message when there is room in the queue.
-    pub async fn send(&self, letter: impl Into<OutgoingMessage>) -> Result<(), ClientGone> {
+    pub async fn send(&self, outgoing: impl Into<OutgoingMessage>) -> Result<(), ClientGone> {
         let waits = WaitingOrder::begin(&self.shared.waiting);
-        self.queue.send(WriterOrder::Message(letter.into())).await.map_err(|_| ClientGone)?;
+        self.queue.send(WriterOrder::Message(outgoing.into())).await.map_err(|_| ClientGone)?;
         waits.handed_over();
         Ok(())
     }
 
     /// Writes a message on this thread if no other is before it. Otherwise returns it.
-    pub fn write_now(&self, letter: OutgoingMessage) -> Result<(), OutgoingMessage> {
-        let Ok(mut sink) = self.shared.sink.try_lock() else { return Err(letter) };
+    pub fn write_now(&self, outgoing: OutgoingMessage) -> Result<(), OutgoingMessage> {
+        let Ok(mut sink) = self.shared.sink.try_lock() else { return Err(outgoing) };
         // SERVER-7: checked under the lock, since the writer counts an order down only after it has written it.
         if self.shared.waiting.load(Ordering::SeqCst) > 0 {
-            return Err(letter);
+            return Err(outgoing);
         }
         let mut sink = Pin::new(&mut *sink);
         // No waker is needed: if the sink is not ready, the writer polls it with its own.
         let mut cx = Context::from_waker(Waker::noop());
         if !matches!(sink.as_mut().poll_ready(&mut cx), Poll::Ready(Ok(()))) {
-            return Err(letter);
+            return Err(outgoing);
         }
         // A broken connection is found by its reader, and by the next order.
-        let OutgoingMessage { message, draw } = letter;
+        let OutgoingMessage { message, draw } = outgoing;
         if sink.as_mut().start_send(message).is_ok() && sink.as_mut().poll_flush(&mut cx).is_pending() {
             let waits = WaitingOrder::begin(&self.shared.waiting);
             // If the queue is full, the orders in it make the writer flush as well.

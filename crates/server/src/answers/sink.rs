@@ -155,7 +155,7 @@ impl ChannelSink {
 
     /// Sends the batch, or keeps it; more follow.
     fn flush(&mut self) -> Result<()> {
-        // Here as well: one result that occurs often is many batches.
+        // Checked here as well: one result that occurs often fills many batches.
         self.check()?;
         if self.kept.is_holding {
             return self.keep(Status::PARTIAL_CONTENT);
@@ -189,7 +189,7 @@ impl ChannelSink {
     fn push(&mut self, value: Value, bulk: u64) -> Result<()> {
         // Traversers carry their bulk, values are repeated.
         let (bulk, times) = if self.batch.has_bulk() { (bulk, 1) } else { (1, bulk) };
-        // Before it is encoded: one result may be gigabytes on the wire, of parts that are shared in memory.
+        // Checked before encoding: one result may be gigabytes on the wire, of parts that are shared in memory.
         let bytes = weight(&value);
         self.result_max.check_one(bytes)?;
         for _ in 0..times {

@@ -99,6 +99,6 @@ mod tests {
         assert!(first.evicted().now_or_never().is_some());
         assert!(one.evicted().now_or_never().is_none() && second.evicted().now_or_never().is_none());
         drop(second);
-        assert!(!pending.enter("192.0.2.1:2").1, "a seat was free");
+        assert!(!pending.enter("192.0.2.1:2").1, "there was room");
     }
 }

@@ -133,25 +133,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_shared_by_address_and_given_back() {
+    fn permits_are_shared_by_address_and_given_back() {
         let limits = Limits {
             connection_count_max: 3,
             connection_count_address_max: 2,
             connection_count_user_max: 1,
             ..Limits::default()
         };
-        let places = ConnectionPermits::new(&limits);
+        let permits = ConnectionPermits::new(&limits);
         let words = |result: Result<ConnectionPermit>| result.unwrap_err().message().to_owned();
-        let held = [places.take("[2001:db8::1]:1").unwrap(), places.take("[2001:db8::2]:1").unwrap()];
-        assert!(words(places.take("[2001:db8::3]:1")).contains("2001:db8::/64 has 2 connections"));
-        let other = places.take("192.0.2.1:1").unwrap();
-        assert!(words(places.take("192.0.2.2:1")).contains("connection_count_max"));
-        assert_eq!(places.taken_count(), 3);
+        let held = [permits.take("[2001:db8::1]:1").unwrap(), permits.take("[2001:db8::2]:1").unwrap()];
+        assert!(words(permits.take("[2001:db8::3]:1")).contains("2001:db8::/64 has 2 connections"));
+        let other = permits.take("192.0.2.1:1").unwrap();
+        assert!(words(permits.take("192.0.2.2:1")).contains("connection_count_max"));
+        assert_eq!(permits.taken_count(), 3);
         drop((held, other));
-        assert_eq!(places.taken_count(), 0);
-        let ada = places.of_user("ada").unwrap();
-        assert!(places.of_user("ada").is_err() && places.of_user("eve").is_ok());
+        assert_eq!(permits.taken_count(), 0);
+        let ada = permits.of_user("ada").unwrap();
+        assert!(permits.of_user("ada").is_err() && permits.of_user("eve").is_ok());
         drop(ada);
-        places.of_user("ada").unwrap();
+        permits.of_user("ada").unwrap();
     }
 }

@@ -279,7 +279,7 @@ impl EngineTransaction for DatabaseTransaction {
     }
 }
 
-/// The surroundings of a query on one graph.
+/// A graph, and the state and limits under which queries run on it.
 struct GraphWork {
     state: Arc<EngineState>,
     limits: Arc<EngineLimits>,

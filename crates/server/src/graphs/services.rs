@@ -97,7 +97,7 @@ impl Services for QueryServices {
     fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>> {
         let service = match REGISTRY.find(name) {
             Ok(service) => service,
-            // An unknown service is refused like one that administers, and noted.
+            // An unknown service is refused like an administrative one, and noted in the audit log.
             Err(unknown) => {
                 let name = name.unwrap_or_default();
                 return self.administering(name, &self.graph.name, || {
@@ -137,7 +137,7 @@ fn query_services(host: &dyn Any) -> Result<&QueryServices> {
 }
 
 impl QueryServices {
-    /// Does something that is noted in the audit log, whatever becomes of it.
+    /// Does something and notes its outcome in the audit log.
     fn administering<T>(&self, service: &str, object: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let outcome = work();
         audit::note(&self.caller, AuditedAct::Service { service, object }, outcome.as_ref().err());

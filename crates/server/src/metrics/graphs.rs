@@ -107,11 +107,13 @@ const METRICS: &[Metric] = &[
         |s| s.counters.pre_reads,
     ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
-    ("mangrove_oldest_snapshot_lag", Gauge, "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_oldest_snapshot_lag", Gauge, "Commits since the begin of the oldest running snapshot.", |s| {
+        s.snapshot_lag
+    }),
     ("mangrove_gc_queued_writes", Gauge, "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
     ("mangrove_gc_versions_total", Counter, "Older versions of properties reclaimed.", |s| s.garbage.versions),
-    ("mangrove_gc_vertices_total", Counter, "Places of vertices reclaimed.", |s| s.garbage.vertices),
-    ("mangrove_gc_edges_total", Counter, "Places of edges reclaimed.", |s| s.garbage.edges),
+    ("mangrove_gc_vertices_total", Counter, "Vertex slots reclaimed.", |s| s.garbage.vertices),
+    ("mangrove_gc_edges_total", Counter, "Edge slots reclaimed.", |s| s.garbage.edges),
     ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
     ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was there.", |s| s.plans.hits),
     ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),

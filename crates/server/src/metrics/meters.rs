@@ -210,7 +210,7 @@ mod tests {
         meters.malformed(498);
         meters.http("/gremlin", "POST", 200);
         meters.http("/made/up", "BREW", 404);
-        let text = meters.exposition(GaugeValues { connections: 2, sessions: 1, ..Now::default() });
+        let text = meters.exposition(GaugeValues { connections: 2, sessions: 1, ..GaugeValues::default() });
         for line in [
             "mangrove_requests_total{op=\"eval\",status=\"200\"} 1",
             "mangrove_requests_total{op=\"other\",status=\"498\"} 1",

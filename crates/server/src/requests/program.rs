@@ -34,20 +34,20 @@ use crate::engine::request::{Materialize, QueryRequest};
 use crate::requests::transaction::CurrentTransaction;
 use crate::status::Failure;
 
-/// What a client asked to be evaluated.
+/// A query as the client sent it, with its parameters and options.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The script or the bytecode.
     pub gremlin: QueryText,
-    /// What the sources named in it are called here.
+    /// The server's source for each alias in the query.
     pub aliases: Vec<(SmolStr, SmolStr)>,
     /// Values of parameters.
     pub parameters: Parameters,
     /// The time limit.
     pub timeout: Option<Duration>,
-    /// What elements carry.
+    /// How much of the elements in the results is sent.
     pub materialize: Materialize,
-    /// Whether a request of a session is a transaction of its own (`manageTransaction`).
+    /// True if a request of a session is a transaction of its own (`manageTransaction`).
     pub commits: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Program {
     script: Script<QueryRequest>,
     /// The values of parameters that came with the request.
     parameters: Parameters,
-    /// Whether a session's transaction is committed at the end of the request.
+    /// True if the session's transaction is committed at the end of the request.
     commits: bool,
 }
 
@@ -164,7 +164,7 @@ fn run_alone(
 /// Passes results on to the client.
 struct ClientSink<'a> {
     channel: &'a mut ChannelSink,
-    /// Whether results may be held back. In a session whose client ends the transaction itself they are not.
+    /// True if results may be held back. They are not in a session whose client ends the transaction itself.
     can_hold: bool,
 }
 

@@ -98,7 +98,7 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
 struct ConnectionEntrance {
     shared: Arc<Shared>,
     peer: SmolStr,
-    /// Its pending_connection in the pending, until it has a place.
+    /// Its entry among the pending connections, until it has a permit.
     pending_connection: PendingConnection,
     /// True if it came during the shutdown.
     is_late: bool,

@@ -12,7 +12,7 @@ use crate::engine::contract::Engine;
 /// The interval between two checks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Checks in a row that must find a graph writable before the log says so: a graph at a limit changes to and fro.
+/// Checks in a row that must find a graph writable before the log says so: a graph at a limit changes back and forth.
 const WELL_COUNT_MIN: u32 = 2;
 
 /// The graphs that the log last reported as read-only.

@@ -64,8 +64,8 @@ impl Server {
         }
         if config.browsers.allows_any() && config.users.is_none() {
             tracing::warn!(
-                "allowed_origins is `*` and nobody is asked who they are: any page that a browser near here shows may read \
-                 and change everything"
+                "allowed_origins is `*` and there is no authentication: any page in a browser that reaches this server may \
+                 read and change everything; set users_file, or list the allowed origins"
             );
         }
         let (stop, shutdown) = Shutdown::new();

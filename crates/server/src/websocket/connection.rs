@@ -247,7 +247,7 @@ impl Connection {
     }
 
     async fn send(&self, message: Message) {
-        // An error means that the connection is gone; there is no one to answer.
+        // An error means that the connection is gone, so there is no client to answer.
         let _ = self.outgoing.send(message).await;
     }
 

@@ -91,7 +91,7 @@ impl Gate {
         };
         tokio::select! {
             () = overdue => {
-                (close_code::POLICY, "nobody proved who they are within the limit authentication_timeout".to_owned())
+                (close_code::POLICY, "the client did not log in within the limit authentication_timeout".to_owned())
             }
             () = self.peer.allowance.spent() => {
                 let max = self.login_bytes_max;
