@@ -3,7 +3,7 @@
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::program::{Evaluation, QueryText};
+use super::program::{Evaluation, WireQuery};
 use crate::answers::batch::{BatchSize, ResultForm};
 use crate::answers::wire::MessageFormat;
 use crate::memory::budget;
@@ -44,8 +44,8 @@ impl RequestWork {
         match self {
             RequestWork::Evaluate(Evaluation { gremlin, parameters, .. }) => {
                 let query = match gremlin {
-                    QueryText::Script(text) => budget::decoded_bytes(text.len()).saturating_add(text.len() as u64),
-                    QueryText::Bytecode(_) => budget::decoded_bytes(length),
+                    WireQuery::Script(text) => budget::decoded_bytes(text.len()).saturating_add(text.len() as u64),
+                    WireQuery::Bytecode(_) => budget::decoded_bytes(length),
                 };
                 budget::values_bytes(parameters.values()).saturating_add(query)
             }

@@ -38,7 +38,7 @@ use crate::status::Failure;
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The script or the bytecode.
-    pub gremlin: QueryText,
+    pub gremlin: WireQuery,
     /// The server's source for each alias in the query.
     pub aliases: Vec<(SmolStr, SmolStr)>,
     /// Values of parameters.
@@ -53,7 +53,7 @@ pub struct Evaluation {
 
 /// The two forms of a query on the wire.
 #[derive(Clone, Debug)]
-pub enum QueryText {
+pub enum WireQuery {
     /// gremlin-lang text.
     Script(String),
     /// Bytecode, which names no source of its own: it is `g` for the aliases.
@@ -82,8 +82,8 @@ impl Program {
         let mut planner =
             QueryPlanner { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
         let script = match &evaluation.gremlin {
-            QueryText::Bytecode(bytecode) => Script::from_bytecode(bytecode.clone(), &mut planner)?,
-            QueryText::Script(text) => Script::compile(text, &mut planner)?,
+            WireQuery::Bytecode(bytecode) => Script::from_bytecode(bytecode.clone(), &mut planner)?,
+            WireQuery::Script(text) => Script::compile(text, &mut planner)?,
         };
         let caller = caller.clone();
         Ok(Program { caller, script, parameters: evaluation.parameters, commits: evaluation.commits })

@@ -23,7 +23,7 @@ use crate::answers::wire::MessageFormat;
 use crate::engine::request::Materialize;
 use crate::limits::Limits;
 use crate::requests::call::{DecodedRequest, RequestWork};
-use crate::requests::program::{Evaluation, QueryText};
+use crate::requests::program::{Evaluation, WireQuery};
 use crate::status::{Failure, Status};
 
 /// Languages whose scripts are parsed by the gremlin-lang grammar. Drivers name Groovy by default. The parser refuses
@@ -155,12 +155,12 @@ fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure>
         )));
     }
     let gremlin = match (request.gremlin().map_err(invalid)?, request.op.as_str()) {
-        (message::QueryText::Text(text), "eval") => QueryText::Script(text.to_owned()),
-        (message::QueryText::Bytecode(bytecode), "bytecode") => QueryText::Bytecode(bytecode.clone()),
-        (message::QueryText::Text(_), _) => {
+        (message::WireQuery::Text(text), "eval") => WireQuery::Script(text.to_owned()),
+        (message::WireQuery::Bytecode(bytecode), "bytecode") => WireQuery::Bytecode(bytecode.clone()),
+        (message::WireQuery::Text(_), _) => {
             return Err(Failure::invalid("the argument `gremlin` is a script; the operation for scripts is eval"));
         }
-        (message::QueryText::Bytecode(_), _) => {
+        (message::WireQuery::Bytecode(_), _) => {
             return Err(Failure::invalid("the argument `gremlin` is bytecode; the operation for it is bytecode"));
         }
     };
