@@ -100,7 +100,7 @@ async fn answer_all(listener: Arc<TcpListener>, tls: Option<Tls>) {
         while connections.try_join_next().is_some() {}
         let tls = tls.clone();
         connections.spawn(async move {
-            let _place = permit;
+            let _permit = permit;
             // A client that takes longer gets no answer.
             let _ = timeout(CONNECTION_TIME_MAX, answer(stream, tls)).await;
         });
