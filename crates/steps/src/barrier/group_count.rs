@@ -15,7 +15,7 @@ use crate::rows::{Remember, Rows, Tags};
 
 /// The counts of one instance, by key, in the order in which keys first came.
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct KeyCounts {
     table: KeyTable,
     entries: Vec<(Value, u64)>,
     /// The bytes that the keys point to.
@@ -32,7 +32,7 @@ fn count(count: &mut u64, bulk: u64) -> Result<()> {
     Ok(())
 }
 
-impl Counts {
+impl KeyCounts {
     fn add(&mut self, key: &Value, bulk: u64) -> Result<()> {
         let entries = &mut self.entries;
         let index = self.table.number(0, key, |key| {
@@ -74,7 +74,7 @@ pub(crate) struct GroupCount {
     remember: Remember,
     /// The key; none where it is in the computed column.
     readers: Vec<KeyReader>,
-    counts: ByInstance<Counts>,
+    counts: ByInstance<KeyCounts>,
     held: HeldRows,
     shared: SharedMap,
 }
@@ -108,7 +108,7 @@ impl Operator<Rows> for GroupCount {
         let (mut new, mut sizes) = (0, Sizes::default());
         match (&keys, &batch.tags) {
             (Keys::Numbers(numbers), Tags::One) => {
-                let counts = ByInstance::entry(states, 0, Counts::default);
+                let counts = ByInstance::entry(states, 0, KeyCounts::default);
                 let before = counts.entries.len();
                 counts.add_numbers(numbers, |row| batch.bulk(row))?;
                 new = (counts.entries.len() - before) as u64 * ENTRY_BYTES;
@@ -117,7 +117,7 @@ impl Operator<Rows> for GroupCount {
                 for row in 0..batch.len() {
                     // An unproductive by() drops the row.
                     let Some(key) = keys.value_ref(row) else { continue };
-                    let counts = ByInstance::entry(states, batch.tag(row), Counts::default);
+                    let counts = ByInstance::entry(states, batch.tag(row), KeyCounts::default);
                     let before = counts.entries.len();
                     // Measured before the count becomes one more holder.
                     let held = sizes.pointed_to(&key) as u64;
@@ -167,7 +167,7 @@ impl Operator<Rows> for GroupCount {
 fn add_counts(
     shared: &mut SharedMap,
     old: Option<Value>,
-    more: Counts,
+    more: KeyCounts,
     name: &Name,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
