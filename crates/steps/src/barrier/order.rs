@@ -33,10 +33,10 @@ pub(crate) struct Order {
     held: HeldRows,
     /// The bar of each group: the first key of the last kept row, if the group has one instance and enough rows.
     bars: FastMap<GroupId, Value>,
-    sorter: Sorter,
+    sorter: RowSorter,
 }
 
-struct Sorter {
+struct RowSorter {
     ways: Vec<Way>,
     /// The operand of the limit, and its value in this run.
     limit: Option<(Operand, u64)>,
@@ -47,7 +47,7 @@ impl Order {
     /// Sorts by one computed column or key a way.
     pub fn new(ways: Vec<Way>, taken: Taken, limit: Option<Operand>) -> Self {
         let limit = limit.map(|operand| (operand, 0));
-        let sorter = Sorter { ways, limit, random: Random::default() };
+        let sorter = RowSorter { ways, limit, random: Random::default() };
         Order { readers: taken.readers(), held: HeldRows::default(), bars: FastMap::default(), sorter }
     }
 
@@ -81,7 +81,7 @@ impl Order {
     }
 }
 
-impl Sorter {
+impl RowSorter {
     /// Returns true if a row with this first key may come before the last kept row.
     fn passes(&self, key: &Value, bar: &Value) -> bool {
         let order = match self.ways.first() {
