@@ -88,9 +88,14 @@ impl Sample {
         order.sort_by_key(|row| std::cmp::Reverse(rows.tag(*row as usize)));
         let mut taken = Vec::new();
         for instance in order.chunk_by(|a, b| rows.tag(*a as usize) == rows.tag(*b as usize)) {
-            let mut members: Vec<Member> = instance
+            let mut members: Vec<SampleMember> = instance
                 .iter()
-                .map(|&row| Member { row, weight: weights[row as usize], left: rows.bulk(row as usize), taken: 0 })
+                .map(|&row| SampleMember {
+                    row,
+                    weight: weights[row as usize],
+                    left: rows.bulk(row as usize),
+                    taken: 0,
+                })
                 .collect();
             let all = members.iter().fold(0_u64, |all, member| all.saturating_add(member.left));
             if all <= self.count as u64 {
@@ -111,7 +116,7 @@ impl Sample {
     }
 
     /// Returns the index of the member that one more traverser is taken of. At least one is left.
-    fn next(&mut self, members: &mut [Member], total: f64, out: &Output<'_, Rows>) -> Result<usize> {
+    fn next(&mut self, members: &mut [SampleMember], total: f64, out: &Output<'_, Rows>) -> Result<usize> {
         let mut draws = 0_u64;
         loop {
             let mut rest = total;
@@ -134,7 +139,7 @@ impl Sample {
 }
 
 /// A row that may be taken, and how many of its traversers are left.
-struct Member {
+struct SampleMember {
     row: u32,
     weight: f64,
     left: u64,
