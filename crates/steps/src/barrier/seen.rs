@@ -9,7 +9,7 @@ use crate::rows::{ObjectColumn, Rows};
 
 /// The compared value of a row that is no vertex.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum SeenKey {
     Edge(u64),
     Value(Equivalent),
     Values(Vec<Equivalent>),
@@ -19,7 +19,7 @@ enum Key {
 #[derive(Default)]
 pub(crate) struct Seen {
     vertices: Table<(u32, VertexId)>,
-    others: Table<(u32, Key)>,
+    others: Table<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
     held: u64,
 }
@@ -66,8 +66,8 @@ impl Seen {
         // A stream may bring the same vertex in a column of vertices and in a mixed one, so both have the same key.
         match rows.object(row) {
             Value::Vertex(id) => self.vertices.insert((tag, id)),
-            Value::Edge(id) => self.others.insert((tag, Key::Edge(id.to_bits()))),
-            other => self.others.insert((tag, Key::Value(Equivalent(other)))),
+            Value::Edge(id) => self.others.insert((tag, SeenKey::Edge(id.to_bits()))),
+            other => self.others.insert((tag, SeenKey::Value(Equivalent(other)))),
         }
     }
 
@@ -86,7 +86,7 @@ impl Seen {
 }
 
 /// What is compared of a row; `None` where a `by()` was unproductive.
-fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<Key> {
+fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<SeenKey> {
     let values = (0..computed).map(|column| rows.computed_value(column, row).cloned().map(Equivalent));
-    Some(Key::Values(values.collect::<Option<_>>()?))
+    Some(SeenKey::Values(values.collect::<Option<_>>()?))
 }
