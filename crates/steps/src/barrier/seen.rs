@@ -17,7 +17,7 @@ enum SeenKey {
 
 /// The values let through, by instance. Most are vertices, which have small keys of their own.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenRows {
     vertices: Table<(u32, VertexId)>,
     others: Table<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
@@ -31,7 +31,7 @@ const ENTRY_BYTES: u64 = 64;
 /// A table of at most this many entries is kept for the next group.
 const KEPT_MAX: usize = 1 << 12;
 
-impl Seen {
+impl SeenRows {
     /// Returns the rows that are the first of their kind, and the bytes that remembering them adds.
     pub fn admit(&mut self, batch: Rows, computed: usize) -> (Rows, u64) {
         let before = self.bytes();
