@@ -19,14 +19,20 @@ pub(crate) struct SharedMap {
 }
 
 /// The entries of the map while an operator adds to it.
-pub(crate) struct Entries<'a> {
+pub(crate) struct SharedEntries<'a> {
     entries: Vec<(Value, Value)>,
     indexes: &'a mut Table<Equivalent, usize>,
 }
 
 impl SharedMap {
     /// Opens the map of a side effect, or an empty one. `step` names the caller in the error if the side effect is no map.
-    pub fn of(&mut self, old: Option<Value>, step: &str, name: &Name, meter: &mut Meter<'_>) -> Result<Entries<'_>> {
+    pub fn of(
+        &mut self,
+        old: Option<Value>,
+        step: &str,
+        name: &Name,
+        meter: &mut Meter<'_>,
+    ) -> Result<SharedEntries<'_>> {
         let entries = match old {
             None => Vec::new(),
             Some(Value::Map(entries)) => unshared(entries, meter)?,
@@ -42,7 +48,7 @@ impl SharedMap {
             meter.hold(INDEX_BYTES)?;
             self.indexes.get_or_insert_with(Equivalent(key.clone()), || at);
         }
-        Ok(Entries { entries, indexes: &mut self.indexes })
+        Ok(SharedEntries { entries, indexes: &mut self.indexes })
     }
 
     /// Ends a run.
@@ -59,7 +65,7 @@ fn unshared(entries: Arc<Vec<(Value, Value)>>, meter: &mut Meter<'_>) -> Result<
     Ok(Arc::unwrap_or_clone(entries))
 }
 
-impl Entries<'_> {
+impl SharedEntries<'_> {
     /// Puts a value under a key. If the key is there, its value becomes `join` of the old and the new one.
     pub fn put(&mut self, key: Value, value: Value, join: impl FnOnce(Value, Value) -> Result<Value>) -> Result<()> {
         let next = self.entries.len();
