@@ -93,7 +93,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     builder.operators[start as usize] = Some(Box::new(Start));
     let begin = End { from: start, entering: false, placement: Placement::Home, at_start: true };
     let end = builder.chain(&plan.root, begin)?;
-    let sink = builder.attach(&end, Need::Home, What::Named("results"))?;
+    let sink = builder.attach(&end, RowLocation::Home, What::Named("results"))?;
     builder.set(sink.from, Sink);
     let operators = builder.operators.into_iter().collect::<Option<Vec<_>>>();
     Ok(Built {
@@ -105,7 +105,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
 
 /// Where the rows of an operator must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum RowLocation {
     /// At the node that owns their object.
     Owner,
     /// At every node.
@@ -180,18 +180,18 @@ impl Builder {
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
-    fn attach(&mut self, tail: &End, need: Need, description: What<'_>) -> Result<End> {
+    fn attach(&mut self, tail: &End, need: RowLocation, description: What<'_>) -> Result<End> {
         let placement = match need {
-            Need::Owner | Need::Everywhere => Placement::Spread,
-            Need::Home => Placement::Home,
-            Need::Anywhere => tail.placement,
+            RowLocation::Owner | RowLocation::Everywhere => Placement::Spread,
+            RowLocation::Home => Placement::Home,
+            RowLocation::Anywhere => tail.placement,
         };
         let id = self.reserve(placement, description)?;
         let exchange = match need {
-            Need::Owner => Exchange::Owner,
-            Need::Everywhere => Exchange::Broadcast,
-            Need::Home if tail.placement == Placement::Spread => Exchange::Home,
-            Need::Home | Need::Anywhere => Exchange::Local,
+            RowLocation::Owner => Exchange::Owner,
+            RowLocation::Everywhere => Exchange::Broadcast,
+            RowLocation::Home if tail.placement == Placement::Spread => Exchange::Home,
+            RowLocation::Home | RowLocation::Anywhere => Exchange::Local,
         };
         self.connect(tail, id, 0, exchange);
         Ok(End { from: id, entering: false, placement, at_start: false })
@@ -257,7 +257,7 @@ impl Builder {
     fn row(
         &mut self,
         tail: &End,
-        need: Need,
+        need: RowLocation,
         stage: &Stage,
         remembers: bool,
         operator: impl RowOperator + 'static,
@@ -272,7 +272,7 @@ impl Builder {
     fn map(
         &mut self,
         tail: &End,
-        need: Need,
+        need: RowLocation,
         stage: &Stage,
         remembers: bool,
         operator: impl MapOperator + 'static,
@@ -288,148 +288,172 @@ impl Builder {
         let what = What::Operator(&stage.operator);
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
-                let next = self.attach(&tail, Need::Everywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Everywhere, what)?;
                 self.set(next.from, Source::new(ElementKind::Vertex, access, conditions, remember)?);
                 next
             }
             Op::Edges { access, conditions } => {
-                let next = self.attach(&tail, Need::Everywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Everywhere, what)?;
                 self.set(next.from, Source::new(ElementKind::Edge, access, conditions, remember)?);
                 next
             }
             Op::CountAll { kind, labels } => {
                 let count = CountAll { kind: *kind, labels: labels.clone() };
-                let next = self.row(&tail, Need::Everywhere, stage, false, count)?;
+                let next = self.row(&tail, RowLocation::Everywhere, stage, false, count)?;
                 self.total(&next, stage)?
             }
             Op::CountExpand { direction, labels } => {
                 let degrees = Degrees::new(*direction, labels.clone());
-                let next = self.row(&tail, Need::Owner, stage, false, degrees)?;
+                let next = self.row(&tail, RowLocation::Owner, stage, false, degrees)?;
                 self.total(&next, stage)?
             }
             Op::Expand { direction, labels, to_edges } => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 let expand = Expand::new(*direction, labels.clone(), *to_edges, remember);
                 self.set(next.from, expand);
                 next
             }
             Op::FollowTo { edge, stays } => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 let kind = ClosingKind::Follow { stays: *stays, remember };
                 self.set(next.from, Closing::new(edge, kind, self.nodes > 1));
                 next
             }
             Op::HasEdgeTo { edge, negate } => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 self.set(next.from, Closing::new(edge, ClosingKind::Test { negate: *negate }, self.nodes > 1));
                 next
             }
             Op::Intersect { direction, labels, closings } if self.nodes == 1 => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 self.set(next.from, Intersect::new(*direction, labels.clone(), closings, remember));
                 next
             }
             Op::Intersect { direction, labels, closings } => self.apart(stage, *direction, labels, closings, tail)?,
-            Op::EdgeVertex(end) => self.row(&tail, Need::Owner, stage, true, EdgeVertex(*end))?,
-            Op::Filter(conditions) => self.row(&tail, Need::Owner, stage, false, filter::Filter::new(conditions))?,
+            Op::EdgeVertex(end) => self.row(&tail, RowLocation::Owner, stage, true, EdgeVertex(*end))?,
+            Op::Filter(conditions) => {
+                self.row(&tail, RowLocation::Owner, stage, false, filter::Filter::new(conditions))?
+            }
             Op::HasEdges { direction, labels, negate } => {
                 let filter = filter::HasEdges::new(*direction, labels, *negate);
-                self.row(&tail, Need::Owner, stage, false, filter)?
+                self.row(&tail, RowLocation::Owner, stage, false, filter)?
             }
-            Op::Values(keys) => self.row(&tail, Need::Owner, stage, true, property::Values::new(keys.clone()))?,
+            Op::Values(keys) => {
+                self.row(&tail, RowLocation::Owner, stage, true, property::Values::new(keys.clone()))?
+            }
             Op::Properties(keys) => {
-                self.row(&tail, Need::Owner, stage, true, property::Properties::new(keys.clone()))?
+                self.row(&tail, RowLocation::Owner, stage, true, property::Properties::new(keys.clone()))?
             }
-            Op::ValueMap { keys, tokens, shown } => {
-                self.row(&tail, Need::Owner, stage, true, property::ValueMap::new(keys.clone(), *tokens, *shown))?
-            }
+            Op::ValueMap { keys, tokens, shown } => self.row(
+                &tail,
+                RowLocation::Owner,
+                stage,
+                true,
+                property::ValueMap::new(keys.clone(), *tokens, *shown),
+            )?,
             Op::PropertyMap { keys, shown } => {
-                self.row(&tail, Need::Owner, stage, true, property::PropertyMap::new(keys.clone(), *shown))?
+                self.row(&tail, RowLocation::Owner, stage, true, property::PropertyMap::new(keys.clone(), *shown))?
             }
             Op::ElementMap { keys, shown } => {
-                self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone(), *shown))?
+                self.row(&tail, RowLocation::Owner, stage, true, property::ElementMap::new(keys.clone(), *shown))?
             }
-            Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
+            Op::Token(token) => self.row(&tail, RowLocation::Owner, stage, true, property::TokenOf(*token))?,
             Op::Function { function, arguments } => {
                 let call = function::Call::new(*function, arguments.clone());
-                self.map(&tail, Need::Owner, stage, true, call)?
+                self.map(&tail, RowLocation::Owner, stage, true, call)?
             }
-            Op::Format(parts) => self.map(&tail, Need::Owner, stage, true, formula::Format::new(parts.clone()))?,
+            Op::Format(parts) => {
+                self.map(&tail, RowLocation::Owner, stage, true, formula::Format::new(parts.clone()))?
+            }
             Op::Modulate(modulate) => self.modulate(modulate, tail)?,
-            Op::Is(test) => self.row(&tail, Need::Anywhere, stage, false, filter::Is(CompiledTest::new(test)))?,
+            Op::Is(test) => {
+                self.row(&tail, RowLocation::Anywhere, stage, false, filter::Is(CompiledTest::new(test)))?
+            }
             Op::Members(quantifier, test) => {
                 let test = CompiledTest::new(test);
-                self.row(&tail, Need::Anywhere, stage, false, members::Members::new(*quantifier, test))?
+                self.row(&tail, RowLocation::Anywhere, stage, false, members::Members::new(*quantifier, test))?
             }
             Op::Math(expression) => {
-                self.row(&tail, Need::Anywhere, stage, true, formula::Math::new(expression.clone()))?
+                self.row(&tail, RowLocation::Anywhere, stage, true, formula::Math::new(expression.clone()))?
             }
             Op::CompareComputed(test) => {
-                self.row(&tail, Need::Anywhere, stage, false, paths::CompareComputed::new(test))?
+                self.row(&tail, RowLocation::Anywhere, stage, false, paths::CompareComputed::new(test))?
             }
             Op::CompareName { equal, name, lookup } => {
                 let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
-                self.row(&tail, Need::Anywhere, stage, false, compare)?
+                self.row(&tail, RowLocation::Anywhere, stage, false, compare)?
             }
             Op::PathShape { simple, computed, segment } => self.row(
                 &tail,
-                Need::Anywhere,
+                RowLocation::Anywhere,
                 stage,
                 false,
                 paths::PathShape { simple: *simple, computed: *computed, segment: segment.clone() },
             )?,
-            Op::Discard => self.row(&tail, Need::Anywhere, stage, false, paths::Discard)?,
-            Op::ReplaceMapValues => self.row(&tail, Need::Anywhere, stage, false, property::ReplaceMapValues)?,
-            Op::Constant(value) => self.row(&tail, Need::Anywhere, stage, true, local::Constant::new(value.clone()))?,
+            Op::Discard => self.row(&tail, RowLocation::Anywhere, stage, false, paths::Discard)?,
+            Op::ReplaceMapValues => self.row(&tail, RowLocation::Anywhere, stage, false, property::ReplaceMapValues)?,
+            Op::Constant(value) => {
+                self.row(&tail, RowLocation::Anywhere, stage, true, local::Constant::new(value.clone()))?
+            }
             Op::Identity => {
-                self.row(&tail, Need::Anywhere, stage, false, paths::Identity { labels: stage.labels.clone() })?
+                self.row(&tail, RowLocation::Anywhere, stage, false, paths::Identity { labels: stage.labels.clone() })?
             }
             Op::Unfold => {
-                let next = self.attach(&tail, Need::Anywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.set(next.from, local::Unfold::new(remember));
                 next
             }
             Op::Call { service, arguments } => {
-                let next = self.attach(&tail, Need::Anywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.set(next.from, CallService::new(service.clone(), arguments.clone(), remember));
                 next
             }
-            Op::Loops(depth) => self.row(&tail, Need::Anywhere, stage, true, local::LoopsOf(*depth))?,
+            Op::Loops(depth) => self.row(&tail, RowLocation::Anywhere, stage, true, local::LoopsOf(*depth))?,
             Op::LocalReduce(reduction) => {
-                self.map(&tail, Need::Anywhere, stage, true, local::LocalReduce(*reduction))?
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::LocalReduce(*reduction))?
             }
-            Op::LocalDedup(keys) => self.map(&tail, Need::Anywhere, stage, true, local::LocalDedup(keys.clone()))?,
+            Op::LocalDedup(keys) => {
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::LocalDedup(keys.clone()))?
+            }
             Op::LocalRange { low, high } => {
                 let range = local::LocalRange::new(low.clone(), high.clone());
-                self.map(&tail, Need::Anywhere, stage, true, range)?
+                self.map(&tail, RowLocation::Anywhere, stage, true, range)?
             }
             Op::LocalTail(count) => {
-                self.map(&tail, Need::Anywhere, stage, true, local::LocalTail::new(count.clone()))?
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::LocalTail::new(count.clone()))?
             }
-            Op::LocalOrder(orders) => {
-                self.map(&tail, Need::Anywhere, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
-            }
+            Op::LocalOrder(orders) => self.map(
+                &tail,
+                RowLocation::Anywhere,
+                stage,
+                true,
+                local::LocalOrder::new(orders.clone(), SHUFFLE_SEED),
+            )?,
             Op::Path { computed, segment } => self.map(
                 &tail,
-                Need::Anywhere,
+                RowLocation::Anywhere,
                 stage,
                 true,
                 paths::PathOf { computed: *computed, segment: segment.clone() },
             )?,
             Op::ComputedMap { names, single, required } => {
                 let map = paths::ComputedMap { names: names.clone(), single: *single, required: *required };
-                self.map(&tail, Need::Anywhere, stage, true, map)?
+                self.map(&tail, RowLocation::Anywhere, stage, true, map)?
             }
-            Op::Sack => self.row(&tail, Need::Anywhere, stage, true, sack::SackOf)?,
-            Op::FoldSack(operator) => self.map(&tail, Need::Anywhere, stage, false, sack::FoldSack(*operator))?,
+            Op::Sack => self.row(&tail, RowLocation::Anywhere, stage, true, sack::SackOf)?,
+            Op::FoldSack(operator) => {
+                self.map(&tail, RowLocation::Anywhere, stage, false, sack::FoldSack(*operator))?
+            }
             Op::OneByOne => {
-                let next = self.attach(&tail, Need::Anywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.set(next.from, OneByOne::default());
                 next
             }
-            Op::Fail(message) => self.row(&tail, Need::Anywhere, stage, false, sack::Fail(message.clone()))?,
-            Op::SelectKey(pop) => self.row(&tail, Need::Anywhere, stage, true, sack::SelectKey(*pop))?,
-            Op::SelectColumn(column) => self.map(&tail, Need::Anywhere, stage, true, local::SelectColumn(*column))?,
+            Op::Fail(message) => self.row(&tail, RowLocation::Anywhere, stage, false, sack::Fail(message.clone()))?,
+            Op::SelectKey(pop) => self.row(&tail, RowLocation::Anywhere, stage, true, sack::SelectKey(*pop))?,
+            Op::SelectColumn(column) => {
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::SelectColumn(*column))?
+            }
             Op::Inject(values) => {
                 self.gather(&tail, stage, Inject::new(values.clone(), tail.at_start, tail.entering, remember))?
             }
@@ -502,7 +526,7 @@ impl Builder {
 
     /// Adds an operator that needs all rows of an instance, at the home of their group.
     fn gather(&mut self, tail: &End, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<End> {
-        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
+        let next = self.attach(tail, RowLocation::Home, What::Operator(&stage.operator))?;
         self.set(next.from, operator);
         Ok(next)
     }
@@ -528,7 +552,7 @@ impl Builder {
 
     /// Adds the second half of a count in two parts: the sum of the counts of all nodes.
     fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
-        let next = self.attach(tail, Need::Home, What::Named("total"))?;
+        let next = self.attach(tail, RowLocation::Home, What::Named("total"))?;
         let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
@@ -538,7 +562,7 @@ impl Builder {
         // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another node than
         // the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
-        let next = self.attach(&tail, Need::Anywhere, What::By(plan))?;
+        let next = self.attach(&tail, RowLocation::Anywhere, What::By(plan))?;
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
         for computation in &plan.by {
@@ -574,7 +598,7 @@ impl Builder {
 
     fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
-        let end = self.attach(&begin, Need::Owner, What::Named("look up"))?;
+        let end = self.attach(&begin, RowLocation::Owner, What::Named("look up"))?;
         self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });
         self.connect(&end, scope, port as u8, Exchange::Home);
         Ok(())
