@@ -89,11 +89,11 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         visited: None,
         taken: Taken::Computed,
     };
-    let start = builder.reserve(Placement::Home, What::Named("start"))?;
+    let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
     builder.operators[start as usize] = Some(Box::new(Start));
     let begin = End { from: start, entering: false, placement: Placement::Home, at_start: true };
     let end = builder.chain(&plan.root, begin)?;
-    let sink = builder.attach(&end, RowLocation::Home, What::Named("results"))?;
+    let sink = builder.attach(&end, RowLocation::Home, OperatorDescription::Named("results"))?;
     builder.set(sink.from, Sink);
     let operators = builder.operators.into_iter().collect::<Option<Vec<_>>>();
     Ok(Built {
@@ -129,18 +129,18 @@ struct End {
 
 /// The description of an operator, written only if asked for.
 #[derive(Clone, Copy)]
-enum What<'a> {
+enum OperatorDescription<'a> {
     Named(&'static str),
     Operator(&'a Op),
     By(&'a ModulatePlan),
 }
 
-impl What<'_> {
+impl OperatorDescription<'_> {
     fn text(self) -> String {
         match self {
-            What::Named(name) => name.to_owned(),
-            What::Operator(operator) => describe(operator),
-            What::By(modulate) => mangrove_plan::explain::modulate_text(modulate),
+            OperatorDescription::Named(name) => name.to_owned(),
+            OperatorDescription::Operator(operator) => describe(operator),
+            OperatorDescription::By(modulate) => mangrove_plan::explain::modulate_text(modulate),
         }
     }
 }
@@ -162,7 +162,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn reserve(&mut self, placement: Placement, description: What<'_>) -> Result<OpId> {
+    fn reserve(&mut self, placement: Placement, description: OperatorDescription<'_>) -> Result<OpId> {
         if self.operators.len() >= OPERATORS_MAX {
             return Err(Error::invalid(format!(
                 "the traversal needs more than {OPERATORS_MAX} operators; split it into several requests"
@@ -180,7 +180,7 @@ impl Builder {
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
-    fn attach(&mut self, tail: &End, need: RowLocation, description: What<'_>) -> Result<End> {
+    fn attach(&mut self, tail: &End, need: RowLocation, description: OperatorDescription<'_>) -> Result<End> {
         let placement = match need {
             RowLocation::Owner | RowLocation::Everywhere => Placement::Spread,
             RowLocation::Home => Placement::Home,
@@ -262,7 +262,7 @@ impl Builder {
         remembers: bool,
         operator: impl RowOperator + 'static,
     ) -> Result<End> {
-        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
+        let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
         self.set(next.from, RowAdapter { operator, remember });
         Ok(next)
@@ -277,7 +277,7 @@ impl Builder {
         remembers: bool,
         operator: impl MapOperator + 'static,
     ) -> Result<End> {
-        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
+        let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
         self.set(next.from, MapAdapter::new(operator, remember));
         Ok(next)
@@ -285,7 +285,7 @@ impl Builder {
 
     fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
         let remember = self.remember(stage);
-        let what = What::Operator(&stage.operator);
+        let what = OperatorDescription::Operator(&stage.operator);
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
                 let next = self.attach(&tail, RowLocation::Everywhere, what)?;
@@ -526,7 +526,7 @@ impl Builder {
 
     /// Adds an operator that needs all rows of an instance, at the home of their group.
     fn gather(&mut self, tail: &End, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<End> {
-        let next = self.attach(tail, RowLocation::Home, What::Operator(&stage.operator))?;
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Operator(&stage.operator))?;
         self.set(next.from, operator);
         Ok(next)
     }
@@ -552,7 +552,7 @@ impl Builder {
 
     /// Adds the second half of a count in two parts: the sum of the counts of all nodes.
     fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
-        let next = self.attach(tail, RowLocation::Home, What::Named("total"))?;
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("total"))?;
         let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
@@ -562,7 +562,7 @@ impl Builder {
         // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another node than
         // the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
-        let next = self.attach(&tail, RowLocation::Anywhere, What::By(plan))?;
+        let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::By(plan))?;
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
         for computation in &plan.by {
@@ -598,7 +598,7 @@ impl Builder {
 
     fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
-        let end = self.attach(&begin, RowLocation::Owner, What::Named("look up"))?;
+        let end = self.attach(&begin, RowLocation::Owner, OperatorDescription::Named("look up"))?;
         self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });
         self.connect(&end, scope, port as u8, Exchange::Home);
         Ok(())

@@ -9,7 +9,7 @@ use mangrove_plan::physical::{
     Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, Stage,
 };
 
-use super::{Builder, End, RowLocation, What};
+use super::{Builder, End, OperatorDescription, RowLocation};
 use crate::row::operator::RowAdapter;
 use crate::row::paths;
 use crate::rows::Remember;
@@ -38,7 +38,7 @@ impl Builder {
         if self.nodes == 1 && !always {
             return self.chain(pipeline, tail);
         }
-        let next = self.attach(&tail, RowLocation::Anywhere, What::Operator(&stage.operator))?;
+        let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         self.inside(pipeline, next.from, 1)?;
         self.set(next.from, OrderedScope::default());
         Ok(next)
@@ -52,7 +52,7 @@ impl Builder {
         tail: &End,
     ) -> Result<End> {
         let taken = std::mem::take(&mut self.taken);
-        let next = self.attach(tail, RowLocation::Home, What::Operator(&stage.operator))?;
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Operator(&stage.operator))?;
         self.inside(value, next.from, 1)?;
         let operator = GroupScope::new(side_effect.cloned(), taken, joining(value), self.remember(stage));
         self.set(next.from, operator);
@@ -60,7 +60,7 @@ impl Builder {
     }
 
     pub(super) fn union(&mut self, branches: &[Pipeline], stage: &Stage, tail: &End) -> Result<End> {
-        let what = What::Operator(&stage.operator);
+        let what = OperatorDescription::Operator(&stage.operator);
         if branches.is_empty() {
             let next = self.attach(tail, RowLocation::Anywhere, what)?;
             self.set(next.from, RowAdapter { operator: paths::Discard, remember: Remember::default() });
@@ -82,7 +82,7 @@ impl Builder {
         stage: &Stage,
         tail: &End,
     ) -> Result<End> {
-        let switch = self.attach(tail, RowLocation::Anywhere, What::Operator(&stage.operator))?;
+        let switch = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         let whens = options.iter().map(|(option, _)| when(option)).collect();
         let announces = options.iter().any(|(_, pipeline)| pipeline.has_results_without_input());
         self.set(switch.from, Switch::new(whens, every, announces));
@@ -103,7 +103,7 @@ impl Builder {
         for pipeline in pipelines {
             // An empty branch gets an operator, too, so that the edges of the split are in the order of the branches.
             if pipeline.stages.is_empty() {
-                let next = self.attach(&split, RowLocation::Anywhere, What::Named("identity"))?;
+                let next = self.attach(&split, RowLocation::Anywhere, OperatorDescription::Named("identity"))?;
                 let operator = paths::Identity { labels: Vec::new() };
                 self.set(next.from, RowAdapter { operator, remember: Remember::default() });
                 ends.push(next);
@@ -117,7 +117,7 @@ impl Builder {
         let apart = announces && split.placement != Placement::Home;
         let together = !apart && ends.iter().all(|e| e.placement == ends[0].placement);
         let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
-        let merge = self.reserve(placement, What::Named("merge"))?;
+        let merge = self.reserve(placement, OperatorDescription::Named("merge"))?;
         for (port, end) in ends.iter().enumerate() {
             let port = u8::try_from(port)
                 .map_err(|_| Error::invalid("a step has more than 250 branches; split it into several steps"))?;
@@ -129,7 +129,7 @@ impl Builder {
     }
 
     pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
-        let next = self.attach(tail, RowLocation::Anywhere, What::Operator(&stage.operator))?;
+        let next = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
             LocalKind::Filter(kind, pipelines) => (BranchKind::Filter(*kind), pipelines.iter().collect()),
             LocalKind::SideEffect(pipeline) => (BranchKind::SideEffect, vec![pipeline]),
@@ -156,7 +156,7 @@ impl Builder {
     }
 
     pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
-        let next = self.attach(tail, RowLocation::Home, What::Named("repeat"))?;
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("repeat"))?;
         let mut tests = [Vec::new(), Vec::new()];
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
         let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
@@ -185,7 +185,7 @@ impl Builder {
         let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let mut end = self.chain(body, begin)?;
         if self.requirements.loops {
-            end = self.attach(&end, RowLocation::Anywhere, What::Named("next loop"))?;
+            end = self.attach(&end, RowLocation::Anywhere, OperatorDescription::Named("next loop"))?;
             self.set(end.from, RowAdapter { operator: paths::NextLoop, remember: Remember::default() });
         }
         if let Some(after) = after {
