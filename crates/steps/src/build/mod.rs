@@ -91,7 +91,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     };
     let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
     builder.operators[start as usize] = Some(Box::new(Start));
-    let begin = End { from: start, entering: false, placement: Placement::Home, at_start: true };
+    let begin = ChainEnd { from: start, entering: false, placement: Placement::Home, at_start: true };
     let end = builder.chain(&plan.root, begin)?;
     let sink = builder.attach(&end, RowLocation::Home, OperatorDescription::Named("results"))?;
     builder.set(sink.from, Sink);
@@ -118,7 +118,7 @@ enum RowLocation {
 
 /// The end of a chain, to which the next operator is attached.
 #[derive(Clone, Copy)]
-struct End {
+struct ChainEnd {
     from: OpId,
     /// True if the next edge leads from the operator of a scope into its scope.
     entering: bool,
@@ -180,7 +180,7 @@ impl Builder {
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
-    fn attach(&mut self, tail: &End, need: RowLocation, description: OperatorDescription<'_>) -> Result<End> {
+    fn attach(&mut self, tail: &ChainEnd, need: RowLocation, description: OperatorDescription<'_>) -> Result<ChainEnd> {
         let placement = match need {
             RowLocation::Owner | RowLocation::Everywhere => Placement::Spread,
             RowLocation::Home => Placement::Home,
@@ -194,10 +194,10 @@ impl Builder {
             RowLocation::Home | RowLocation::Anywhere => Exchange::Local,
         };
         self.connect(tail, id, 0, exchange);
-        Ok(End { from: id, entering: false, placement, at_start: false })
+        Ok(ChainEnd { from: id, entering: false, placement, at_start: false })
     }
 
-    fn connect(&mut self, tail: &End, to: OpId, port: u8, exchange: Exchange) {
+    fn connect(&mut self, tail: &ChainEnd, to: OpId, port: u8, exchange: Exchange) {
         if tail.entering {
             self.topology.enter(tail.from, to, port, exchange);
         } else {
@@ -205,7 +205,7 @@ impl Builder {
         }
     }
 
-    fn chain(&mut self, pipeline: &Pipeline, mut tail: End) -> Result<End> {
+    fn chain(&mut self, pipeline: &Pipeline, mut tail: ChainEnd) -> Result<ChainEnd> {
         let first = self.topology.next();
         let mut stages = pipeline.stages.iter().peekable();
         while let Some(stage) = stages.next() {
@@ -234,7 +234,7 @@ impl Builder {
     /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator.
     fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize) -> Result<()> {
         self.depth += 1;
-        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
         let end = self.chain(pipeline, begin)?;
         self.visited = loop_around;
@@ -256,12 +256,12 @@ impl Builder {
 
     fn row(
         &mut self,
-        tail: &End,
+        tail: &ChainEnd,
         need: RowLocation,
         stage: &Stage,
         remembers: bool,
         operator: impl RowOperator + 'static,
-    ) -> Result<End> {
+    ) -> Result<ChainEnd> {
         let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
         self.set(next.from, RowAdapter { operator, remember });
@@ -271,19 +271,19 @@ impl Builder {
     /// As [`Builder::row`], for an operator whose values may have any size.
     fn map(
         &mut self,
-        tail: &End,
+        tail: &ChainEnd,
         need: RowLocation,
         stage: &Stage,
         remembers: bool,
         operator: impl MapOperator + 'static,
-    ) -> Result<End> {
+    ) -> Result<ChainEnd> {
         let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
         self.set(next.from, MapAdapter::new(operator, remember));
         Ok(next)
     }
 
-    fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
+    fn stage(&mut self, stage: &Stage, tail: ChainEnd, first: OpId) -> Result<ChainEnd> {
         let remember = self.remember(stage);
         let what = OperatorDescription::Operator(&stage.operator);
         Ok(match &stage.operator {
@@ -525,7 +525,7 @@ impl Builder {
     }
 
     /// Adds an operator that needs all rows of an instance, at the home of their group.
-    fn gather(&mut self, tail: &End, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<End> {
+    fn gather(&mut self, tail: &ChainEnd, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<ChainEnd> {
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Operator(&stage.operator))?;
         self.set(next.from, operator);
         Ok(next)
@@ -538,8 +538,8 @@ impl Builder {
         direction: Direction,
         labels: &[Name],
         closings: &[EdgeTo],
-        tail: End,
-    ) -> Result<End> {
+        tail: ChainEnd,
+    ) -> Result<ChainEnd> {
         let hop = Op::Expand { direction, labels: labels.to_vec(), to_edges: false };
         let first = tail.from;
         let mut next = self.stage(&Stage { operator: hop, labels: stage.labels.clone() }, tail, first)?;
@@ -551,14 +551,14 @@ impl Builder {
     }
 
     /// Adds the second half of a count in two parts: the sum of the counts of all nodes.
-    fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
+    fn total(&mut self, tail: &ChainEnd, stage: &Stage) -> Result<ChainEnd> {
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("total"))?;
         let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
     }
 
-    fn modulate(&mut self, plan: &ModulatePlan, tail: End) -> Result<End> {
+    fn modulate(&mut self, plan: &ModulatePlan, tail: ChainEnd) -> Result<ChainEnd> {
         // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another node than
         // the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
@@ -597,7 +597,7 @@ impl Builder {
     }
 
     fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
-        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let end = self.attach(&begin, RowLocation::Owner, OperatorDescription::Named("look up"))?;
         self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });
         self.connect(&end, scope, port as u8, Exchange::Home);

@@ -9,7 +9,7 @@ use mangrove_plan::physical::{
     Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, Stage,
 };
 
-use super::{Builder, End, OperatorDescription, RowLocation};
+use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
 use crate::row::operator::RowAdapter;
 use crate::row::paths;
 use crate::rows::Remember;
@@ -34,7 +34,13 @@ fn joining(value: &Pipeline) -> Option<Operator> {
 
 impl Builder {
     /// Builds an ordered scope. On one node most pipelines keep the order by themselves (FLOW-11) and need none.
-    pub(super) fn ordered(&mut self, pipeline: &Pipeline, always: bool, stage: &Stage, tail: End) -> Result<End> {
+    pub(super) fn ordered(
+        &mut self,
+        pipeline: &Pipeline,
+        always: bool,
+        stage: &Stage,
+        tail: ChainEnd,
+    ) -> Result<ChainEnd> {
         if self.nodes == 1 && !always {
             return self.chain(pipeline, tail);
         }
@@ -49,8 +55,8 @@ impl Builder {
         side_effect: Option<&Name>,
         value: &Pipeline,
         stage: &Stage,
-        tail: &End,
-    ) -> Result<End> {
+        tail: &ChainEnd,
+    ) -> Result<ChainEnd> {
         let taken = std::mem::take(&mut self.taken);
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Operator(&stage.operator))?;
         self.inside(value, next.from, 1)?;
@@ -59,7 +65,7 @@ impl Builder {
         Ok(next)
     }
 
-    pub(super) fn union(&mut self, branches: &[Pipeline], stage: &Stage, tail: &End) -> Result<End> {
+    pub(super) fn union(&mut self, branches: &[Pipeline], stage: &Stage, tail: &ChainEnd) -> Result<ChainEnd> {
         let what = OperatorDescription::Operator(&stage.operator);
         if branches.is_empty() {
             let next = self.attach(tail, RowLocation::Anywhere, what)?;
@@ -67,7 +73,7 @@ impl Builder {
             return Ok(next);
         }
         let split = self.attach(tail, RowLocation::Anywhere, what)?;
-        let split = End { at_start: tail.at_start, ..split };
+        let split = ChainEnd { at_start: tail.at_start, ..split };
         let announces = branches.iter().any(Pipeline::has_results_without_input);
         let in_turn = self.interleaved && branches.iter().any(Pipeline::keeps_state);
         self.set(split.from, Split::new(branches.len(), announces, in_turn));
@@ -80,8 +86,8 @@ impl Builder {
         options: &[(ChooseOption, Pipeline)],
         every: bool,
         stage: &Stage,
-        tail: &End,
-    ) -> Result<End> {
+        tail: &ChainEnd,
+    ) -> Result<ChainEnd> {
         let switch = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         let whens = options.iter().map(|(option, _)| when(option)).collect();
         let announces = options.iter().any(|(_, pipeline)| pipeline.has_results_without_input());
@@ -93,11 +99,11 @@ impl Builder {
     /// carries the announcements.
     fn branches<'a>(
         &mut self,
-        split: End,
+        split: ChainEnd,
         pipelines: impl Iterator<Item = &'a Pipeline>,
         past: bool,
         announces: bool,
-    ) -> Result<End> {
+    ) -> Result<ChainEnd> {
         let mut ends = Vec::new();
         self.depth += 1;
         for pipeline in pipelines {
@@ -125,10 +131,10 @@ impl Builder {
             self.connect(end, merge, port, exchange);
         }
         self.set(merge, Merge::new(ends.len(), announces));
-        Ok(End { from: merge, entering: false, placement, at_start: false })
+        Ok(ChainEnd { from: merge, entering: false, placement, at_start: false })
     }
 
-    pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
+    pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &ChainEnd) -> Result<ChainEnd> {
         let next = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
             LocalKind::Filter(kind, pipelines) => (BranchKind::Filter(*kind), pipelines.iter().collect()),
@@ -155,7 +161,7 @@ impl Builder {
         Ok(next)
     }
 
-    pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
+    pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &ChainEnd) -> Result<ChainEnd> {
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("repeat"))?;
         let mut tests = [Vec::new(), Vec::new()];
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
@@ -182,7 +188,7 @@ impl Builder {
     /// Builds the body, then the loop counters, then the tests after the body.
     fn repeat_body(&mut self, body: &Pipeline, after: Option<&Stage>, scope: OpId) -> Result<()> {
         self.depth += 1;
-        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let mut end = self.chain(body, begin)?;
         if self.requirements.loops {
             end = self.attach(&end, RowLocation::Anywhere, OperatorDescription::Named("next loop"))?;
