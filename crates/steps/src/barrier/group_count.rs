@@ -5,7 +5,7 @@ use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
-use crate::computed::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::computed::keys::{KeyReader, KeySource, KeyTable, Keys};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
@@ -81,7 +81,7 @@ pub(crate) struct GroupCount {
 
 impl GroupCount {
     /// Counts into the result, or into a side effect.
-    pub fn new(side_effect: Option<Name>, taken: Taken, remember: Remember) -> Self {
+    pub fn new(side_effect: Option<Name>, taken: KeySource, remember: Remember) -> Self {
         let (counts, held, shared) = Default::default();
         GroupCount { side_effect, remember, readers: taken.readers(), counts, held, shared }
     }

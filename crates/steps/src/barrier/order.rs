@@ -19,7 +19,7 @@ use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
 use crate::barrier::range::position;
-use crate::computed::keys::{KeyReader, Keys, Taken};
+use crate::computed::keys::{KeyReader, KeySource, Keys};
 use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
 use crate::rows::held::HeldRows;
@@ -45,7 +45,7 @@ struct RowSorter {
 
 impl Order {
     /// Sorts by one computed column or key a way.
-    pub fn new(ways: Vec<Way>, taken: Taken, limit: Option<Operand>) -> Self {
+    pub fn new(ways: Vec<Way>, taken: KeySource, limit: Option<Operand>) -> Self {
         let limit = limit.map(|operand| (operand, 0));
         let sorter = RowSorter { ways, limit, random: Random::default() };
         Order { readers: taken.readers(), held: HeldRows::default(), bars: FastMap::default(), sorter }

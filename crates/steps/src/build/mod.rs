@@ -43,7 +43,7 @@ use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::barrier::visited::Visited;
 use crate::build::ends::{Sink, Start};
-use crate::computed::keys::Taken;
+use crate::computed::keys::KeySource;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
@@ -87,7 +87,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         interleaved: plan.interleaved,
         depth: 0,
         visited: None,
-        taken: Taken::Computed,
+        taken: KeySource::Computed,
     };
     let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
     builder.operators[start as usize] = Some(Box::new(Start));
@@ -158,7 +158,7 @@ struct Builder {
     /// The shared memory of the `dedup()`s in the loop whose body is being built.
     visited: Option<Arc<Visited>>,
     /// Where the next operator that sorts or groups takes its keys from.
-    taken: Taken,
+    taken: KeySource,
 }
 
 impl Builder {
@@ -210,7 +210,7 @@ impl Builder {
         let mut stages = pipeline.stages.iter().peekable();
         while let Some(stage) = stages.next() {
             if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
-                self.taken = Taken::Keys(keys);
+                self.taken = KeySource::Keys(keys);
                 continue;
             }
             tail = self.stage(stage, tail, first)?;

@@ -1,7 +1,7 @@
 //! Keys that operators read themselves, instead of from a computed column.
 //!
 //! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows and state
-//! are on one node, these operators read the column of the key ([`Taken::Keys`]), and a property that holds numbers of one type
+//! are on one node, these operators read the column of the key ([`KeySource::Keys`]), and a property that holds numbers of one type
 //! reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without making values of keys that fit
 //! into a word.
 
@@ -18,7 +18,7 @@ use crate::rows::{ComputedColumn, ObjectColumn};
 
 /// Where an operator's `by()` values come from.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Taken {
+pub(crate) enum KeySource {
     /// From computed columns, which an earlier operator has filled.
     #[default]
     Computed,
@@ -26,12 +26,12 @@ pub(crate) enum Taken {
     Keys(Vec<Name>),
 }
 
-impl Taken {
+impl KeySource {
     /// Returns the readers of the keys; none if there are computed columns.
     pub fn readers(self) -> Vec<KeyReader> {
         match self {
-            Taken::Computed => Vec::new(),
-            Taken::Keys(keys) => keys.into_iter().map(KeyReader::new).collect(),
+            KeySource::Computed => Vec::new(),
+            KeySource::Keys(keys) => keys.into_iter().map(KeyReader::new).collect(),
         }
     }
 }

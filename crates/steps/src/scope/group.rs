@@ -10,7 +10,7 @@ use mangrove_gremlin::Operator::AddAll;
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
-use crate::computed::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::computed::keys::{KeyReader, KeySource, KeyTable, Keys};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
@@ -53,7 +53,7 @@ const EXIT: usize = 1;
 
 impl GroupScope {
     /// Groups into the result, or into a side effect.
-    pub fn new(side_effect: Option<Name>, taken: Taken, joining: Option<FoldOperator>, remember: Remember) -> Self {
+    pub fn new(side_effect: Option<Name>, taken: KeySource, joining: Option<FoldOperator>, remember: Remember) -> Self {
         let (groups, outside, held, shared) = Default::default();
         GroupScope { side_effect, readers: taken.readers(), joining, remember, groups, outside, held, shared }
     }
