@@ -1,7 +1,7 @@
 //! Keys that operators read themselves, instead of from a computed column.
 //!
 //! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows and state
-//! are on one node, these operators read the column of the key ([`KeySource::Keys`]), and a property that holds numbers of one type
+//! are on one node, these operators read the column of the key ([`KeySource::KeyValues`]), and a property that holds numbers of one type
 //! reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without making values of keys that fit
 //! into a word.
 
@@ -23,7 +23,7 @@ pub(crate) enum KeySource {
     #[default]
     Computed,
     /// From these keys of the objects, one for each `by()`.
-    Keys(Vec<Name>),
+    KeyValues(Vec<Name>),
 }
 
 impl KeySource {
@@ -45,7 +45,7 @@ pub(crate) struct KeyReader {
 }
 
 /// The value of each object.
-pub(crate) enum Keys<'a> {
+pub(crate) enum KeyValues<'a> {
     /// A number for each object.
     Numbers(&'a Numbers),
     /// Any value for each object, or none.
@@ -63,21 +63,21 @@ impl KeyReader {
     }
 
     /// Reads the value of each object. Fails if one has several.
-    pub fn read(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Keys<'_>> {
+    pub fn read(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<KeyValues<'_>> {
         if !self.holds_numbers || !self.read_numbers(objects, context)? {
             self.holds_numbers = false;
-            return Ok(Keys::Values(compute_key(objects, &self.key, context)?));
+            return Ok(KeyValues::Values(compute_key(objects, &self.key, context)?));
         }
         let is_one_each = self.numbers.len() == objects.len() && (0..).zip(&self.numbers.row).all(|(n, row)| n == *row);
         if is_one_each {
-            return Ok(Keys::Numbers(&self.numbers));
+            return Ok(KeyValues::Numbers(&self.numbers));
         }
         let mut column: ComputedColumn = vec![None; objects.len()];
         for (at, row) in self.numbers.row.iter().enumerate() {
             let value = self.numbers.value(at).expect("there is one for each row that is named");
             put_only(&mut column, *row as usize, value, &self.key)?;
         }
-        Ok(Keys::Values(column))
+        Ok(KeyValues::Values(column))
     }
 
     fn read_numbers(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<bool> {
@@ -92,20 +92,20 @@ impl KeyReader {
     }
 }
 
-impl Keys<'_> {
+impl KeyValues<'_> {
     /// Returns the value of a row by reference, if it is in memory.
     pub fn value_ref(&self, row: usize) -> Option<Cow<'_, Value>> {
         match self {
-            Keys::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
-            Keys::Values(column) => column[row].as_ref().map(Cow::Borrowed),
+            KeyValues::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
+            KeyValues::Values(column) => column[row].as_ref().map(Cow::Borrowed),
         }
     }
 
     /// Returns the value of a row.
     pub fn value(&self, row: usize) -> Option<Value> {
         match self {
-            Keys::Numbers(numbers) => numbers.value(row),
-            Keys::Values(column) => column[row].clone(),
+            KeyValues::Numbers(numbers) => numbers.value(row),
+            KeyValues::Values(column) => column[row].clone(),
         }
     }
 
@@ -117,8 +117,8 @@ impl Keys<'_> {
     /// Returns the values of all rows.
     pub fn into_computed(self) -> ComputedColumn {
         match self {
-            Keys::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
-            Keys::Values(column) => column,
+            KeyValues::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
+            KeyValues::Values(column) => column,
         }
     }
 }
@@ -253,7 +253,7 @@ mod tests {
         let context = context_of(&g);
         let mut age = KeyReader::new("age".into());
         let people = ObjectColumn::Vertices(vec![g.josh, g.marko]);
-        assert!(matches!(age.read(&people, &context).unwrap(), Keys::Numbers(n) if n.integers == [32, 29]));
+        assert!(matches!(age.read(&people, &context).unwrap(), KeyValues::Numbers(n) if n.integers == [32, 29]));
         let all = ObjectColumn::Vertices(vec![g.josh, g.lop, g.marko]);
         let column = age.read(&all, &context).unwrap().into_computed();
         assert_eq!(column, vec![Some(32.into()), None, Some(29.into())]);
