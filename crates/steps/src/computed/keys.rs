@@ -124,13 +124,13 @@ impl KeyValues<'_> {
 }
 
 /// A value that fits into a word, with a number for its type. Two are equal if and only if their values are equivalent.
-type Word = (u8, u64);
+type KeyWord = (u8, u64);
 
 /// The type of words that are texts of up to eight bytes; the length is added.
 const TEXT: u8 = 16;
 
 /// Returns the word of a number of fixed width.
-fn number_word(kind: NumberType, bits: u64) -> Word {
+fn number_word(kind: NumberType, bits: u64) -> KeyWord {
     (kind as u8, bits)
 }
 
@@ -143,7 +143,7 @@ fn float_bits(number: f64) -> u64 {
     }
 }
 
-fn word_of(value: &Value) -> Option<Word> {
+fn word_of(value: &Value) -> Option<KeyWord> {
     Some(match value {
         Value::String(text) => {
             let mut word = [0; 8];
@@ -159,7 +159,7 @@ fn word_of(value: &Value) -> Option<Word> {
 /// Numbers the keys of each instance in the order in which they come. Equivalent keys have one number.
 #[derive(Default)]
 pub(crate) struct KeyTable {
-    words: Table<(u32, Word), u32>,
+    words: Table<(u32, KeyWord), u32>,
     others: Table<(u32, Equivalent), u32>,
 }
 
