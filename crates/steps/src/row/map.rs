@@ -8,7 +8,7 @@ use mangrove_flow::{Batch, GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
 
 use crate::context::execution::ExecutionContext;
-use crate::limits::meter::{Making, Meter};
+use crate::limits::meter::{MadeSoFar, Meter};
 use crate::limits::nesting::Watcher;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
@@ -125,7 +125,7 @@ impl<T: MapOperator> MapAdapter<T> {
     /// Makes values for rows from one on, until they are enough for a batch.
     fn make(&mut self, rows: &Rows, from: usize, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Made> {
         let room = rows.len() - from;
-        let (mut values, mut kept, mut next) = (Making::new(meter, room), Vec::with_capacity(room), from);
+        let (mut values, mut kept, mut next) = (MadeSoFar::new(meter, room), Vec::with_capacity(room), from);
         while next < rows.len() && meter.made() < BATCH_BYTES {
             if let Some(value) = self.operator.map(rows, next, context, meter)? {
                 values.push(value);

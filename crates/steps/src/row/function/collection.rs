@@ -10,7 +10,7 @@ use mangrove_plan::function::CollectionFunction;
 
 use super::text::{TextWriter, Texts};
 use super::{Given, check_members, class};
-use crate::limits::meter::{Making, Meter};
+use crate::limits::meter::{MadeSoFar, Meter};
 use crate::values::collection::{self, Entries, KEYED_BYTES, MEMBER_BYTES, distinct, elements};
 
 type Set = FastSet<Equivalent>;
@@ -185,7 +185,7 @@ fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts, meter: &mut Meter
 fn product(members: &[Value], others: &[Value], meter: &mut Meter<'_>) -> Result<Value> {
     let count = members.len().saturating_mul(others.len());
     check_members("product", count)?;
-    let mut pairs = Making::new(meter, 0);
+    let mut pairs = MadeSoFar::new(meter, 0);
     for a in members {
         for b in others {
             // A pair is a list of two inside the list of all pairs.
@@ -205,7 +205,7 @@ pub(super) fn index(object: &Value, map: bool, meter: &mut Meter<'_>) -> Result<
         meter.charge(members.len() * 2 * MEMBER_BYTES)?;
         return Ok(Value::map(members.into_iter().enumerate().map(|(at, value)| (position(at), value)).collect()));
     }
-    let mut pairs = Making::new(meter, 0);
+    let mut pairs = MadeSoFar::new(meter, 0);
     for (at, value) in members.into_iter().enumerate() {
         meter.charge(5 * MEMBER_BYTES)?;
         pairs.push(Value::list(vec![value, position(at)]));
