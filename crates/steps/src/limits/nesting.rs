@@ -39,10 +39,10 @@ const KNOWN_MAX: usize = 16;
 /// Checks collections that are made one after the other. A large one that many of them hold is walked once.
 #[derive(Default)]
 pub(crate) struct Watcher {
-    known: FastMap<usize, Known>,
+    known: FastMap<usize, KnownExtent>,
 }
 
-struct Known {
+struct KnownExtent {
     /// Keeps the address from being used again. The members may be freed.
     _collection: Weak<dyn Any + Send + Sync>,
     extent: Extent,
@@ -175,7 +175,7 @@ const SCALAR: Extent = Extent { values: 1, height: 0 };
 struct Walk<'a> {
     /// The shared collections met so far, by address. The walked value keeps them alive.
     met: Table<usize, Extent>,
-    known: Option<&'a mut FastMap<usize, Known>>,
+    known: Option<&'a mut FastMap<usize, KnownExtent>>,
     control: Option<&'a QueryControl>,
     /// The number of values walked.
     looked_at: u64,
@@ -185,7 +185,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(known: Option<&'a mut FastMap<usize, Known>>, control: Option<&'a QueryControl>) -> Self {
+    fn new(known: Option<&'a mut FastMap<usize, KnownExtent>>, control: Option<&'a QueryControl>) -> Self {
         Walk { met: Table::default(), known, control, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
     }
 
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
                 known.clear();
             }
             let weak: Weak<T> = Arc::downgrade(collection);
-            known.insert(address, Known { _collection: weak, extent, distinct });
+            known.insert(address, KnownExtent { _collection: weak, extent, distinct });
         }
         Ok(extent)
     }
