@@ -54,7 +54,7 @@ impl Watcher {
     /// Fails if a reader of this value, which was just made, would meet the same values too often.
     pub fn check(&mut self, value: &Value, control: &QueryControl) -> Result<()> {
         if has_collections(value) {
-            let mut walk = Walk::new(Some(&mut self.known), Some(control));
+            let mut walk = ValueWalk::new(Some(&mut self.known), Some(control));
             let extent = walk.extent(value)?;
             walk.check_repeated(extent, REPEATED_MAX)?;
         }
@@ -77,7 +77,7 @@ pub(crate) fn check_made<'a>(values: impl IntoIterator<Item = &'a Value>, contro
 pub fn check_results<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
     for value in values.into_iter().filter(|value| has_collections(value)) {
         control.check()?;
-        let mut walk = Walk::new(None, Some(control));
+        let mut walk = ValueWalk::new(None, Some(control));
         let extent = walk.extent(value)?;
         walk.check_repeated(extent, RETURNED_REPEATED_MAX)?;
     }
@@ -104,7 +104,7 @@ pub(crate) fn check(value: &Value) -> Result<()> {
 }
 
 fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
-    let mut walk = Walk::new(None, control);
+    let mut walk = ValueWalk::new(None, control);
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::evaluation(format!(
@@ -117,7 +117,7 @@ fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
 
 /// Fails for a parameter that nests too deep: a session may keep a result in a variable and wrap it in every request.
 pub(crate) fn check_parameter(name: &str, value: &Value) -> Result<()> {
-    let mut walk = Walk::new(None, None);
+    let mut walk = ValueWalk::new(None, None);
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::invalid(format!("the value of `{name}` nests more than {NESTING_MAX} deep")));
@@ -172,7 +172,7 @@ struct Extent {
 const SCALAR: Extent = Extent { values: 1, height: 0 };
 
 /// A walk through a value that enters each shared collection once.
-struct Walk<'a> {
+struct ValueWalk<'a> {
     /// The shared collections met so far, by address. The walked value keeps them alive.
     met: Table<usize, Extent>,
     known: Option<&'a mut FastMap<usize, KnownExtent>>,
@@ -184,9 +184,9 @@ struct Walk<'a> {
     next_look: u64,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ValueWalk<'a> {
     fn new(known: Option<&'a mut FastMap<usize, KnownExtent>>, control: Option<&'a QueryControl>) -> Self {
-        Walk { met: Table::default(), known, control, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
+        ValueWalk { met: Table::default(), known, control, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
     }
 
     fn check_repeated(&self, extent: Extent, max: u64) -> Result<()> {
