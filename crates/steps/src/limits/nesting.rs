@@ -38,7 +38,7 @@ const KNOWN_MAX: usize = 16;
 
 /// Checks collections that are made one after the other. A large one that many of them hold is walked once.
 #[derive(Default)]
-pub(crate) struct Watcher {
+pub(crate) struct NestingWatcher {
     known: FastMap<usize, KnownExtent>,
 }
 
@@ -50,7 +50,7 @@ struct KnownExtent {
     distinct: u64,
 }
 
-impl Watcher {
+impl NestingWatcher {
     /// Fails if a reader of this value, which was just made, would meet the same values too often.
     pub fn check(&mut self, value: &Value, control: &QueryControl) -> Result<()> {
         if has_collections(value) {
@@ -69,7 +69,7 @@ impl Watcher {
 
 /// Fails if a reader of one of these values, which were just made, would meet the same values too often.
 pub(crate) fn check_made<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
-    let mut watcher = Watcher::default();
+    let mut watcher = NestingWatcher::default();
     values.into_iter().try_for_each(|value| watcher.check(value, control))
 }
 
@@ -341,7 +341,7 @@ mod tests {
     fn a_watcher_finds_what_is_wrapped_in_what_it_knows() {
         let control = control();
         let large = Value::list(vec![Value::Null; 10_000]);
-        let mut watcher = Watcher::default();
+        let mut watcher = NestingWatcher::default();
         let mut value = large.clone();
         let mut times = 0;
         // Each of these shares all that it holds with what is kept, and is known when the next one is looked at.
@@ -365,7 +365,7 @@ mod tests {
     fn a_large_collection_that_many_hold_is_looked_at_once() {
         let control = control();
         let large = Value::list((0..1_000_000).map(|n| Value::list(vec![n.into()])).collect());
-        let mut watcher = Watcher::default();
+        let mut watcher = NestingWatcher::default();
         // Gone through each time, this would be 10^11 values.
         for n in 0..50_000 {
             watcher.check(&Value::map(vec![("n".into(), n.into()), ("all".into(), large.clone())]), &control).unwrap();

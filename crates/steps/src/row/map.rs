@@ -9,7 +9,7 @@ use mangrove_graph::{Result, Value};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::{MadeSoFar, Meter};
-use crate::limits::nesting::Watcher;
+use crate::limits::nesting::NestingWatcher;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// A batch ends early after this many bytes were made for it.
@@ -63,7 +63,7 @@ pub(crate) struct MapAdapter<T> {
     remember: Remember,
     /// The rows that are not done.
     rest: Option<Rest>,
-    watcher: Watcher,
+    watcher: NestingWatcher,
 }
 
 struct Rest {
@@ -77,7 +77,7 @@ struct Rest {
 
 impl<T: MapOperator> MapAdapter<T> {
     pub fn new(operator: T, remember: Remember) -> Self {
-        MapAdapter { operator, remember, rest: None, watcher: Watcher::default() }
+        MapAdapter { operator, remember, rest: None, watcher: NestingWatcher::default() }
     }
 
     /// Works on rows from `first` on. Those not done are kept for the next call.
