@@ -9,7 +9,7 @@ use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;
 
 use crate::limits::meter::Meter;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::{Loops, ObjectColumn, Rows};
 use crate::values::fold;
 
@@ -25,8 +25,8 @@ enum MergeKey {
 pub(crate) struct Merger {
     rows: Option<Rows>,
     /// The row of each vertex, for instance 0 without loop counters: the common case, with a small key.
-    vertices: Table<VertexId, u32>,
-    indexes: Table<(u32, MergeKey, Option<Loops>), usize>,
+    vertices: PartitionedTable<VertexId, u32>,
+    indexes: PartitionedTable<(u32, MergeKey, Option<Loops>), usize>,
     charged: u64,
 }
 

@@ -4,7 +4,7 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Value, VertexId};
 
 use crate::limits::sizes::Sizes;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows};
 
 /// The compared value of a row that is no vertex.
@@ -18,8 +18,8 @@ enum SeenKey {
 /// The values let through, by instance. Most are vertices, which have small keys of their own.
 #[derive(Default)]
 pub(crate) struct SeenRows {
-    vertices: Table<(u32, VertexId)>,
-    others: Table<(u32, SeenKey)>,
+    vertices: PartitionedTable<(u32, VertexId)>,
+    others: PartitionedTable<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
     held: u64,
 }

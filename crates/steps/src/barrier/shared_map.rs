@@ -7,7 +7,7 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::limits::meter::Meter;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 
 /// About the bytes of a key in the table of indexes, besides its map.
 const INDEX_BYTES: usize = 48;
@@ -15,13 +15,13 @@ const INDEX_BYTES: usize = 48;
 /// The index of each key in the map, as far as one operator has seen. Keys are only added, and keep their indexes.
 #[derive(Default)]
 pub(crate) struct SharedMap {
-    indexes: Table<Equivalent, usize>,
+    indexes: PartitionedTable<Equivalent, usize>,
 }
 
 /// The entries of the map while an operator adds to it.
 pub(crate) struct SharedEntries<'a> {
     entries: Vec<(Value, Value)>,
-    indexes: &'a mut Table<Equivalent, usize>,
+    indexes: &'a mut PartitionedTable<Equivalent, usize>,
 }
 
 impl SharedMap {
@@ -53,7 +53,7 @@ impl SharedMap {
 
     /// Ends a run.
     pub fn recycle(&mut self) {
-        self.indexes = Table::default();
+        self.indexes = PartitionedTable::default();
     }
 }
 

@@ -11,7 +11,7 @@ use mangrove_plan::logical::Name;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::rows::path;
 use crate::rows::{Remember, Rows};
@@ -28,7 +28,7 @@ const ROOT: u32 = 0;
 /// A tree that is being built.
 #[derive(Default)]
 struct GrowingTree {
-    nodes_by_key: Table<(u32, Equivalent), u32>,
+    nodes_by_key: PartitionedTable<(u32, Equivalent), u32>,
     /// Key and parent of every node but the root, parents first.
     nodes: Vec<(Value, u32)>,
     /// The bytes that the keys point to.

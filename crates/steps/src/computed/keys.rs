@@ -13,7 +13,7 @@ use mangrove_plan::logical::Name;
 
 use crate::computed::lookup::{compute_key, put_only};
 use crate::context::execution::ExecutionContext;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::{ComputedColumn, ObjectColumn};
 
 /// Where an operator's `by()` values come from.
@@ -159,8 +159,8 @@ fn word_of(value: &Value) -> Option<KeyWord> {
 /// Numbers the keys of each instance in the order in which they come. Equivalent keys have one number.
 #[derive(Default)]
 pub(crate) struct KeyTable {
-    words: Table<(u32, KeyWord), u32>,
-    others: Table<(u32, Equivalent), u32>,
+    words: PartitionedTable<(u32, KeyWord), u32>,
+    others: PartitionedTable<(u32, Equivalent), u32>,
 }
 
 impl KeyTable {

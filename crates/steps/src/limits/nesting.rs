@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use mangrove_flow::QueryControl;
 use mangrove_graph::{Error, FastMap, Result, Tree, Value};
 
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 
 /// The deepest nesting of a value that a loop carries or a side effect holds (STEPS-2).
 pub(crate) const NESTING_MAX: u32 = 256;
@@ -174,7 +174,7 @@ const SCALAR: Extent = Extent { values: 1, height: 0 };
 /// A walk through a value that enters each shared collection once.
 struct ValueWalk<'a> {
     /// The shared collections met so far, by address. The walked value keeps them alive.
-    met: Table<usize, Extent>,
+    met: PartitionedTable<usize, Extent>,
     known: Option<&'a mut FastMap<usize, KnownExtent>>,
     control: Option<&'a QueryControl>,
     /// The number of values walked.
@@ -186,7 +186,14 @@ struct ValueWalk<'a> {
 
 impl<'a> ValueWalk<'a> {
     fn new(known: Option<&'a mut FastMap<usize, KnownExtent>>, control: Option<&'a QueryControl>) -> Self {
-        ValueWalk { met: Table::default(), known, control, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
+        ValueWalk {
+            met: PartitionedTable::default(),
+            known,
+            control,
+            looked_at: 0,
+            known_distinct: 0,
+            next_look: LOOK_VALUES,
+        }
     }
 
     fn check_repeated(&self, extent: Extent, max: u64) -> Result<()> {
