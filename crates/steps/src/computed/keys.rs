@@ -23,7 +23,7 @@ pub(crate) enum KeySource {
     #[default]
     Computed,
     /// From these keys of the objects, one for each `by()`.
-    KeyValues(Vec<Name>),
+    Keys(Vec<Name>),
 }
 
 impl KeySource {
