@@ -13,11 +13,11 @@ use super::{Given, check_members, class};
 use crate::limits::meter::{MadeSoFar, Meter};
 use crate::values::collection::{self, Entries, KEYED_BYTES, MEMBER_BYTES, distinct, elements};
 
-type Set = FastSet<Equivalent>;
+type ValueSet = FastSet<Equivalent>;
 
 /// Returns the values in a hash set.
-fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<Set> {
-    let mut set = Set::default();
+fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<ValueSet> {
+    let mut set = ValueSet::default();
     for value in values {
         meter.charge(KEYED_BYTES)?;
         set.insert(Equivalent(value.clone()));
