@@ -35,19 +35,19 @@ enum Argument {
 
 /// The argument for one row.
 #[derive(Clone, Copy)]
-enum Given<'a> {
+enum ArgumentValue<'a> {
     /// Written in the traversal.
     Constant(&'a Value),
     /// The result of a traversal; `None` if it has none.
     Result(Option<&'a Value>),
 }
 
-impl<'a> Given<'a> {
+impl<'a> ArgumentValue<'a> {
     /// Returns the value, if there is one.
     fn value(self) -> Option<&'a Value> {
         match self {
-            Given::Constant(value) => Some(value),
-            Given::Result(value) => value,
+            ArgumentValue::Constant(value) => Some(value),
+            ArgumentValue::Result(value) => value,
         }
     }
 }
@@ -57,10 +57,10 @@ impl Call {
         Call { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
     }
 
-    fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<Given<'a>> {
+    fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<ArgumentValue<'a>> {
         let of = |argument: &'a Argument| match argument {
-            Argument::Constant(value) => Given::Constant(value),
-            Argument::Computed(column) => Given::Result(rows.computed_value(*column, row)),
+            Argument::Constant(value) => ArgumentValue::Constant(value),
+            Argument::Computed(column) => ArgumentValue::Result(rows.computed_value(*column, row)),
         };
         self.arguments.iter().map(of).collect()
     }
