@@ -23,12 +23,12 @@ pub(crate) struct Call {
     function: Function,
     operands: Vec<ComputedOperand>,
     /// The arguments with their values of this run.
-    arguments: Vec<Argument>,
+    arguments: Vec<FunctionArgument>,
     /// The texts of the objects of a batch, if the function makes texts.
     texts: text::Texts,
 }
 
-enum Argument {
+enum FunctionArgument {
     Constant(Value),
     Computed(usize),
 }
@@ -58,9 +58,9 @@ impl Call {
     }
 
     fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<ArgumentValue<'a>> {
-        let of = |argument: &'a Argument| match argument {
-            Argument::Constant(value) => ArgumentValue::Constant(value),
-            Argument::Computed(column) => ArgumentValue::Result(rows.computed_value(*column, row)),
+        let of = |argument: &'a FunctionArgument| match argument {
+            FunctionArgument::Constant(value) => ArgumentValue::Constant(value),
+            FunctionArgument::Computed(column) => ArgumentValue::Result(rows.computed_value(*column, row)),
         };
         self.arguments.iter().map(of).collect()
     }
@@ -70,8 +70,8 @@ impl MapOperator for Call {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let resolve = |operand: &ComputedOperand| {
             Ok(match operand {
-                ComputedOperand::Operand(operand) => Argument::Constant(context.resolve(operand)?),
-                ComputedOperand::Computed(column) => Argument::Computed(*column),
+                ComputedOperand::Operand(operand) => FunctionArgument::Constant(context.resolve(operand)?),
+                ComputedOperand::Computed(column) => FunctionArgument::Computed(*column),
             })
         };
         self.arguments = self.operands.iter().map(resolve).collect::<Result<_>>()?;
