@@ -359,7 +359,7 @@ impl Builder {
             }
             Op::Token(token) => self.row(&tail, RowLocation::Owner, stage, true, property::TokenOf(*token))?,
             Op::Function { function, arguments } => {
-                let call = function::Call::new(*function, arguments.clone());
+                let call = function::FunctionCall::new(*function, arguments.clone());
                 self.map(&tail, RowLocation::Owner, stage, true, call)?
             }
             Op::Format(parts) => {

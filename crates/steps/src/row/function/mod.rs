@@ -1,6 +1,6 @@
 //! Functions of one object: text, collections, conversions and dates.
 //!
-//! [`Call`] resolves what is the same for all rows once, and hands each row's object with its arguments to the function.
+//! [`FunctionCall`] resolves what is the same for all rows once, and hands each row's object with its arguments to the function.
 //! An argument that is a traversal stands in a computed column; one without a result is `None` there, and each function says what
 //! that means to it. Messages keep the words of TinkerPop where a client may look for them.
 
@@ -19,7 +19,7 @@ use crate::row::map::MapOperator;
 use crate::rows::Rows;
 
 /// A function with its arguments.
-pub(crate) struct Call {
+pub(crate) struct FunctionCall {
     function: Function,
     operands: Vec<ComputedOperand>,
     /// The arguments with their values of this run.
@@ -52,9 +52,9 @@ impl<'a> ArgumentValue<'a> {
     }
 }
 
-impl Call {
+impl FunctionCall {
     pub fn new(function: Function, operands: Vec<ComputedOperand>) -> Self {
-        Call { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
+        FunctionCall { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
     }
 
     fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<ArgumentValue<'a>> {
@@ -66,7 +66,7 @@ impl Call {
     }
 }
 
-impl MapOperator for Call {
+impl MapOperator for FunctionCall {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let resolve = |operand: &ComputedOperand| {
             Ok(match operand {
@@ -123,7 +123,7 @@ impl MapOperator for Call {
     }
 }
 
-impl Call {
+impl FunctionCall {
     /// Returns true if the function makes texts of values, which may need the ids of elements.
     fn shows_values(&self) -> bool {
         use mangrove_plan::function::CollectionFunction;

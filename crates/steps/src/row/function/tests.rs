@@ -6,7 +6,7 @@ use mangrove_plan::function::{CollectionFunction, DateUnit, Function, NumberType
 use mangrove_plan::logical::Operand;
 use mangrove_plan::physical::ComputedOperand;
 
-use super::Call;
+use super::FunctionCall;
 use crate::fake_view::{context_of, modern};
 use crate::limits::meter::limited_control;
 use crate::row::map::map_all;
@@ -18,7 +18,7 @@ fn call(function: Function, object: Value, arguments: Vec<Value>) -> Result<Valu
 
 fn call_in(function: Function, object: Value, arguments: Vec<Value>, control: &QueryControl) -> Result<Value> {
     let operands = arguments.into_iter().map(|value| ComputedOperand::Operand(Operand::Literal(value))).collect();
-    let call = Call::new(function, operands);
+    let call = FunctionCall::new(function, operands);
     let graph = modern();
     let context = context_of(&graph);
     let rows = Rows::of(ObjectColumn::Values(vec![object]));
