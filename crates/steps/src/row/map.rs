@@ -43,14 +43,14 @@ pub(crate) trait MapOperator: Send {
     fn recycle(&mut self) {}
 
     /// Returns where the values go.
-    fn target(&self) -> Target {
-        Target::Object
+    fn target(&self) -> ValueTarget {
+        ValueTarget::Object
     }
 }
 
 /// Where the values of a [`MapOperator`] go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum ValueTarget {
     /// The value becomes the object of the row.
     Object,
     /// The value becomes the sack of the row; the object stays.
@@ -148,10 +148,10 @@ struct Made {
 }
 
 /// Puts values into the objects or sacks of their rows.
-fn put(target: Target, mut rows: Rows, values: Vec<Value>) -> Rows {
+fn put(target: ValueTarget, mut rows: Rows, values: Vec<Value>) -> Rows {
     match target {
-        Target::Object => rows.with_objects(ObjectColumn::from_values(values)),
-        Target::Sack => {
+        ValueTarget::Object => rows.with_objects(ObjectColumn::from_values(values)),
+        ValueTarget::Sack => {
             rows.computed.clear();
             rows.sacks = Some(values);
             rows
