@@ -123,7 +123,13 @@ impl<T: MapOperator> MapAdapter<T> {
     }
 
     /// Makes values for rows from one on, until they are enough for a batch.
-    fn make(&mut self, rows: &Rows, from: usize, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Made> {
+    fn make(
+        &mut self,
+        rows: &Rows,
+        from: usize,
+        context: &ExecutionContext,
+        meter: &mut Meter<'_>,
+    ) -> Result<MadeValues> {
         let room = rows.len() - from;
         let (mut values, mut kept, mut next) = (MadeSoFar::new(meter, room), Vec::with_capacity(room), from);
         while next < rows.len() && meter.made() < BATCH_BYTES {
@@ -134,12 +140,12 @@ impl<T: MapOperator> MapAdapter<T> {
             }
             next += 1;
         }
-        Ok(Made { values: values.done(), kept, next })
+        Ok(MadeValues { values: values.done(), kept, next })
     }
 }
 
 /// The values made for some rows.
-struct Made {
+struct MadeValues {
     values: Vec<Value>,
     /// The rows that the values were made for.
     kept: Vec<u32>,
