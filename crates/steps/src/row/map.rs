@@ -62,11 +62,11 @@ pub(crate) struct MapAdapter<T> {
     operator: T,
     remember: Remember,
     /// The rows that are not done.
-    rest: Option<Rest>,
+    rest: Option<RowsLeft>,
     watcher: NestingWatcher,
 }
 
-struct Rest {
+struct RowsLeft {
     group: GroupId,
     rows: Rows,
     /// The first row that is not done.
@@ -81,8 +81,8 @@ impl<T: MapOperator> MapAdapter<T> {
     }
 
     /// Works on rows from `first` on. Those not done are kept for the next call.
-    fn advance(&mut self, work: Rest, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Rest { group, rows, at, charged } = work;
+    fn advance(&mut self, work: RowsLeft, out: &mut Output<'_, Rows>) -> Result<()> {
+        let RowsLeft { group, rows, at, charged } = work;
         let outcome = {
             let mut meter = Meter::new(out.control());
             self.make(&rows, at, out.context(), &mut meter)
@@ -100,7 +100,7 @@ impl<T: MapOperator> MapAdapter<T> {
             put(target, rows, made.values)
         } else {
             let done = put(target, rows.take(&made.kept), made.values);
-            self.keep(Rest { group, rows, at: made.next, charged }, out)?;
+            self.keep(RowsLeft { group, rows, at: made.next, charged }, out)?;
             done
         };
         done.remember(&self.remember);
@@ -108,7 +108,7 @@ impl<T: MapOperator> MapAdapter<T> {
     }
 
     /// Keeps the rows that are not done, if any.
-    fn keep(&mut self, mut work: Rest, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn keep(&mut self, mut work: RowsLeft, out: &mut Output<'_, Rows>) -> Result<()> {
         if work.at == work.rows.len() {
             out.control().release(work.charged);
             return Ok(());
@@ -178,7 +178,7 @@ impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.operator.prepare(&batch, out.context(), &mut Meter::new(out.control()))?;
-        self.advance(Rest { group, rows: batch, at: 0, charged: 0 }, out)
+        self.advance(RowsLeft { group, rows: batch, at: 0, charged: 0 }, out)
     }
 
     fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
