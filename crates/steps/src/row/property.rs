@@ -45,8 +45,8 @@ impl RowOperator for Values {
             Some(keys) if kinds.others.is_empty() => values_of_keys(&kinds, keys, context, &mut found)?,
             keys => read_properties(&kinds, keys, context, |row, property| {
                 let value = match property {
-                    Met::Vertex(_, property) | Met::Edge(_, property) => property.value,
-                    Met::Meta(_, _, value) => value.clone(),
+                    MetProperty::Vertex(_, property) | MetProperty::Edge(_, property) => property.value,
+                    MetProperty::Meta(_, _, value) => value.clone(),
                 };
                 found.push(row, value);
             })?,
@@ -127,7 +127,7 @@ impl RowOperator for Properties {
 }
 
 /// A property that [`read_properties`] meets.
-enum Met<'a> {
+enum MetProperty<'a> {
     /// A property of the vertex at this index among the vertices of the batch.
     Vertex(usize, PropertyRow),
     /// A property of the edge at this index among the edges of the batch.
@@ -136,22 +136,22 @@ enum Met<'a> {
     Meta(&'a VertexPropertyValue, KeyId, &'a Value),
 }
 
-impl Met<'_> {
+impl MetProperty<'_> {
     /// Returns the property as an object.
     fn into_object(self, kinds: &Kinds<'_>) -> Value {
         match self {
-            Met::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
+            MetProperty::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
                 vertex: kinds.vertices.items[at],
                 key: p.key,
                 ordinal: p.ordinal,
                 value: p.value,
                 meta: p.meta,
             })),
-            Met::Edge(at, p) => {
+            MetProperty::Edge(at, p) => {
                 let owner = PropertyOwner::Edge(kinds.edges.items[at]);
                 Value::Property(Arc::new(PropertyValue { owner, key: p.key, value: p.value }))
             }
-            Met::Meta(of, key, value) => {
+            MetProperty::Meta(of, key, value) => {
                 let owner = PropertyOwner::VertexProperty(of.vertex, of.key, of.ordinal);
                 Value::Property(Arc::new(PropertyValue { owner, key, value: value.clone() }))
             }
@@ -164,23 +164,23 @@ fn read_properties<'a>(
     kinds: &Kinds<'a>,
     keys: Option<&[KeyId]>,
     context: &ExecutionContext,
-    mut visit: impl FnMut(usize, Met<'a>),
+    mut visit: impl FnMut(usize, MetProperty<'a>),
 ) -> Result<()> {
     let mut properties = Vec::new();
     context.view.vertex_properties(&kinds.vertices.items, keys, &mut properties)?;
     for property in properties.drain(..) {
         let at = property.row as usize;
-        visit(kinds.vertices.row(at), Met::Vertex(at, property));
+        visit(kinds.vertices.row(at), MetProperty::Vertex(at, property));
     }
     context.view.edge_properties(&kinds.edges.items, keys, &mut properties)?;
     for property in properties {
         let at = property.row as usize;
-        visit(kinds.edges.row(at), Met::Edge(at, property));
+        visit(kinds.edges.row(at), MetProperty::Edge(at, property));
     }
     for (row, object) in &kinds.others {
         if let Value::VertexProperty(owner) = object {
             for (key, value) in owner.meta.iter().filter(|(k, _)| keys.is_none_or(|keys| keys.contains(k))) {
-                visit(*row, Met::Meta(owner, *key, value));
+                visit(*row, MetProperty::Meta(owner, *key, value));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mangrove_graph::{Direction, Error, GraphView, KeyId, Result, Token, Value, ValueColumns, VertexId};
 use mangrove_plan::logical::{MapTokens, Name};
 
-use super::{Met, read_properties, refuse_strangers};
+use super::{MetProperty, read_properties, refuse_strangers};
 use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::rows::current::current;
@@ -235,9 +235,9 @@ impl RowOperator for PropertyMap {
         let keys = known_keys(&self.keys, view);
         read_properties(&kinds, keys.as_deref(), context, |row, property| {
             let (key, is_of_vertex) = match &property {
-                Met::Vertex(_, p) => (p.key, true),
-                Met::Edge(_, p) => (p.key, false),
-                Met::Meta(_, key, _) => (*key, false),
+                MetProperty::Vertex(_, p) => (p.key, true),
+                MetProperty::Edge(_, p) => (p.key, false),
+                MetProperty::Meta(_, key, _) => (*key, false),
             };
             put_property(&mut maps[row], self.names.key_value(key, view), property.into_object(&kinds), is_of_vertex);
         })?;
