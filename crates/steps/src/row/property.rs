@@ -39,7 +39,7 @@ impl RowOperator for Values {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         match known_keys(&self.keys, &*context.view).as_deref() {
             Some([key]) => values_of_key(&kinds, *key, context, &mut found)?,
             Some(keys) if kinds.others.is_empty() => values_of_keys(&kinds, keys, context, &mut found)?,
@@ -57,7 +57,7 @@ impl RowOperator for Values {
 }
 
 /// Reads the values of one key, which needs only one column.
-fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, found: &mut Found) -> Result<()> {
+fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, found: &mut FoundValues) -> Result<()> {
     let mut values = ValueRows::default();
     if let Some(ids) = kinds.all_vertices() {
         // All objects are vertices, so the values read are the results, without a copy.
@@ -84,7 +84,12 @@ fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, foun
 }
 
 /// Reads the values of several keys, one column for each.
-fn values_of_keys(kinds: &Kinds<'_>, keys: &[KeyId], context: &ExecutionContext, found: &mut Found) -> Result<()> {
+fn values_of_keys(
+    kinds: &Kinds<'_>,
+    keys: &[KeyId],
+    context: &ExecutionContext,
+    found: &mut FoundValues,
+) -> Result<()> {
     let (vertices, edges) = (&kinds.vertices.items, &kinds.edges.items);
     let mut columns = ValueColumns::default();
     context.view.vertex_columns(vertices, Some(keys), &mut columns)?;
@@ -117,7 +122,7 @@ impl RowOperator for Properties {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let keys = known_keys(&self.keys, &*context.view);
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         read_properties(&kinds, keys.as_deref(), context, |row, property| {
             found.push(row, property.into_object(&kinds));
         })?;
@@ -200,12 +205,12 @@ fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
 
 /// Results and the rows that they come from.
 #[derive(Default)]
-struct Found {
+struct FoundValues {
     rows: Vec<u32>,
     values: Vec<Value>,
 }
 
-impl Found {
+impl FoundValues {
     fn reserve(&mut self, more: usize) {
         self.rows.reserve(more);
         self.values.reserve(more);
@@ -233,7 +238,7 @@ pub(crate) struct TokenOf(pub Token);
 impl RowOperator for TokenOf {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let column = compute_token(&rows.objects, self.0, context)?;
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         for (row, value) in column.into_iter().enumerate() {
             if let Some(value) = value {
                 found.push(row, value);
