@@ -19,7 +19,7 @@ type Entries = Vec<(Value, Value)>;
 
 /// The form of the values of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ValueShape {
     /// A list, also if there is one value.
     List,
     /// The last value.
@@ -39,7 +39,7 @@ impl MapMaker {
         &mut self,
         kinds: &Kinds<'_>,
         keys: Option<&[KeyId]>,
-        shape: Shape,
+        shape: ValueShape,
         view: &dyn GraphView,
         (head_len, head): (usize, impl FnMut(usize, &mut Entries)),
         maps: &mut [Entries],
@@ -69,14 +69,14 @@ impl MapMaker {
         }
         self.columns.clear();
         view.edge_columns(items, keys, &mut self.columns)?;
-        self.fill(items.len(), Shape::Last, view, (head_len, head), |at| kinds.edges.row(at), maps);
+        self.fill(items.len(), ValueShape::Last, view, (head_len, head), |at| kinds.edges.row(at), maps);
         Ok(())
     }
 
     fn fill(
         &mut self,
         count: usize,
-        shape: Shape,
+        shape: ValueShape,
         view: &dyn GraphView,
         (head_len, mut head): (usize, impl FnMut(usize, &mut Entries)),
         row_of: impl Fn(usize) -> usize,
@@ -89,8 +89,8 @@ impl MapMaker {
             for (position, name) in names.iter().enumerate() {
                 let Some(mut value) = values.next_of(position) else { continue };
                 match shape {
-                    Shape::Last => std::iter::from_fn(|| values.next_of(position)).for_each(|next| value = next),
-                    Shape::List => {
+                    ValueShape::Last => std::iter::from_fn(|| values.next_of(position)).for_each(|next| value = next),
+                    ValueShape::List => {
                         let mut list = vec![value];
                         list.extend(std::iter::from_fn(|| values.next_of(position)));
                         value = Value::list(list);
@@ -107,7 +107,7 @@ impl MapMaker {
         &mut self,
         kinds: &Kinds<'_>,
         rows: &Rows,
-        shape: Shape,
+        shape: ValueShape,
         view: &dyn GraphView,
         (head_len, mut head): (usize, impl FnMut(usize, &mut Entries)),
         maps: &mut [Entries],
@@ -121,10 +121,10 @@ impl MapMaker {
                 let Value::VertexProperty(property) = property else { continue };
                 let (name, value) = (self.names.key_value(property.key, view), property.value.clone());
                 match (map.iter_mut().find(|(known, _)| *known == name), shape) {
-                    (Some((_, Value::List(list))), Shape::List) => Arc::make_mut(list).push(value),
+                    (Some((_, Value::List(list))), ValueShape::List) => Arc::make_mut(list).push(value),
                     (Some((_, known)), _) => *known = value,
-                    (None, Shape::List) => map.push((name, Value::list(vec![value]))),
-                    (None, Shape::Last) => map.push((name, value)),
+                    (None, ValueShape::List) => map.push((name, Value::list(vec![value]))),
+                    (None, ValueShape::Last) => map.push((name, value)),
                 }
             }
             maps[row] = map;
@@ -182,9 +182,9 @@ impl RowOperator for ValueMap {
         let head =
             |at: usize, map: &mut Entries| heads.vertices.get_mut(at).into_iter().for_each(|head| put(head, map));
         if self.shown {
-            self.maker.shown(&kinds, &rows, Shape::List, view, (tokens, head), &mut maps)?;
+            self.maker.shown(&kinds, &rows, ValueShape::List, view, (tokens, head), &mut maps)?;
         } else {
-            self.maker.vertices(&kinds, keys, Shape::List, view, (tokens, head), &mut maps)?;
+            self.maker.vertices(&kinds, keys, ValueShape::List, view, (tokens, head), &mut maps)?;
         }
         let head = |at: usize, map: &mut Entries| heads.edges.get_mut(at).into_iter().for_each(|head| put(head, map));
         self.maker.edges(&kinds, keys, view, (tokens, head), &mut maps)?;
@@ -295,9 +295,9 @@ impl RowOperator for ElementMap {
         };
         let head = |at: usize, map: &mut Entries| put(&mut vertices[at], map);
         if self.shown {
-            self.maker.shown(&kinds, &rows, Shape::Last, view, (2, head), &mut maps)?;
+            self.maker.shown(&kinds, &rows, ValueShape::Last, view, (2, head), &mut maps)?;
         } else {
-            self.maker.vertices(&kinds, keys, Shape::Last, view, (2, head), &mut maps)?;
+            self.maker.vertices(&kinds, keys, ValueShape::Last, view, (2, head), &mut maps)?;
         }
         let head = |at: usize, map: &mut Entries| {
             put(&mut edges[at], map);
