@@ -171,9 +171,9 @@ impl RowOperator for ValueMap {
         let mut maps = vec![Entries::new(); rows.len()];
         let MapTokens { ids, labels } = self.tokens;
         let tokens = usize::from(ids) + usize::from(labels);
-        let mut heads = Heads::default();
+        let mut heads = ElementHeads::default();
         if tokens > 0 {
-            heads = Heads::of(&kinds, context, &mut self.maker.names)?;
+            heads = ElementHeads::of(&kinds, context, &mut self.maker.names)?;
         }
         let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
             map.extend(ids.then(|| (Value::Token(Token::Id), std::mem::take(id))));
@@ -287,7 +287,7 @@ impl RowOperator for ElementMap {
         let keys = known_keys(&self.keys, view);
         let keys = keys.as_deref();
         let mut maps = vec![Entries::new(); rows.len()];
-        let Heads { mut vertices, mut edges } = Heads::of(&kinds, context, &mut self.maker.names)?;
+        let ElementHeads { mut vertices, mut edges } = ElementHeads::of(&kinds, context, &mut self.maker.names)?;
         let mut ends = ends(&kinds, context, &mut self.maker.names)?;
         let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
             map.push((Value::Token(Token::Id), std::mem::take(id)));
@@ -328,12 +328,12 @@ fn into_column(maps: Vec<Entries>) -> ObjectColumn {
 
 /// The ids and labels of the elements of a batch.
 #[derive(Default)]
-struct Heads {
+struct ElementHeads {
     vertices: Vec<(Value, Value)>,
     edges: Vec<(Value, Value)>,
 }
 
-impl Heads {
+impl ElementHeads {
     fn of(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) -> Result<Self> {
         let view = &*context.view;
         let vertices = ids_and_labels(view, names, &kinds.vertices.items)?;
@@ -341,7 +341,7 @@ impl Heads {
         view.edge_user_ids(&kinds.edges.items, &mut ids)?;
         view.edge_labels(&kinds.edges.items, &mut labels)?;
         let labels = labels.into_iter().map(|label| Value::String(names.label(label, view)));
-        Ok(Heads { vertices, edges: ids.into_iter().zip(labels).collect() })
+        Ok(ElementHeads { vertices, edges: ids.into_iter().zip(labels).collect() })
     }
 }
 
