@@ -25,7 +25,7 @@ use crate::values::predicate::within_values;
 const FRUITLESS_BATCHES: usize = 16;
 
 /// What a source searches for in this run.
-enum Finder {
+enum ElementFinder {
     /// All elements, or those with the labels.
     Scan,
     /// These ids.
@@ -51,7 +51,7 @@ pub(crate) struct Source {
     /// All conditions, also those that the access answers.
     conditions: Vec<Condition>,
     labels: LabelSets,
-    finder: Finder,
+    finder: ElementFinder,
     filter: Option<Filter>,
     /// True if the index was dropped since the plan was made: in this run, a scan tests all conditions.
     scans_instead: bool,
@@ -74,7 +74,7 @@ impl Source {
             access: access.clone(),
             conditions: conditions.to_vec(),
             labels: labels_of(access, &[]),
-            finder: Finder::Scan,
+            finder: ElementFinder::Scan,
             filter: filter_behind(access, conditions)?,
             scans_instead: false,
             remember,
@@ -201,7 +201,7 @@ impl Source {
         cursor: &mut ScanCursor,
         context: &ExecutionContext,
     ) -> Result<(ObjectColumn, bool)> {
-        let Finder::Where(range) = &self.finder else {
+        let ElementFinder::Where(range) = &self.finder else {
             return Err(Error::bug("a scan for values has values to look for"));
         };
         let (view, share) = (&context.view, context.share);
@@ -240,7 +240,7 @@ impl Source {
 
     fn start(&mut self, context: &ExecutionContext) -> Result<Search> {
         match self.search(context) {
-            Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, Finder::Index { .. }) => {
+            Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, ElementFinder::Index { .. }) => {
                 self.scan_instead(context)?;
                 self.search(context)
             }
@@ -251,7 +251,7 @@ impl Source {
     /// Replaces the index by a scan that tests all conditions.
     fn scan_instead(&mut self, context: &ExecutionContext) -> Result<()> {
         self.scans_instead = true;
-        self.finder = Finder::Scan;
+        self.finder = ElementFinder::Scan;
         self.labels = labels_of(&self.access, &self.conditions);
         let mut filter = Filter::new(&self.conditions);
         filter.begin(context)?;
@@ -262,16 +262,16 @@ impl Source {
     fn search(&mut self, context: &ExecutionContext) -> Result<Search> {
         let view = &*context.view;
         Ok(match (&self.finder, &self.access) {
-            (Finder::Scan, _) => Search::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
-            (Finder::Where(_), Access::Where { key, .. }) => {
+            (ElementFinder::Scan, _) => Search::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
+            (ElementFinder::Where(_), Access::Where { key, .. }) => {
                 let labels = self.labels.filter(view).clone();
                 self.start_where(labels, key, context)?
             }
-            (Finder::Ids(ids), access) => {
+            (ElementFinder::Ids(ids), access) => {
                 let distinct = matches!(access, Access::IdSet(_));
                 Search::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
             }
-            (Finder::Index { prefix, range }, Access::Index { indexes, .. }) => {
+            (ElementFinder::Index { prefix, range }, Access::Index { indexes, .. }) => {
                 let mut ids = Vec::new();
                 for index in indexes {
                     view.index_vertices(*index, prefix, range, context.share, &mut ids)?;
@@ -282,7 +282,9 @@ impl Source {
                 }
                 Search::Found(ObjectColumn::Vertices(ids), 0)
             }
-            (Finder::Where(_) | Finder::Index { .. }, _) => return Err(Error::bug("a source finds as it accesses")),
+            (ElementFinder::Where(_) | ElementFinder::Index { .. }, _) => {
+                return Err(Error::bug("a source finds as it accesses"));
+            }
         })
     }
 }
@@ -363,19 +365,19 @@ impl Operator<Rows> for Source {
             self.filter = filter_behind(&self.access, &self.conditions)?;
         }
         self.finder = match &self.access {
-            Access::All | Access::Labels(_) => Finder::Scan,
+            Access::All | Access::Labels(_) => ElementFinder::Scan,
             Access::Ids(operands) | Access::IdSet(operands) => {
-                let mut ids = match std::mem::replace(&mut self.finder, Finder::Scan) {
-                    Finder::Ids(ids) => ids,
+                let mut ids = match std::mem::replace(&mut self.finder, ElementFinder::Scan) {
+                    ElementFinder::Ids(ids) => ids,
                     _ => Vec::with_capacity(operands.len()),
                 };
                 for operand in operands {
                     spread(context.resolve(operand)?, &mut ids);
                 }
-                Finder::Ids(ids)
+                ElementFinder::Ids(ids)
             }
-            Access::Where { test, .. } => Finder::Where(index_range(test, context)?),
-            Access::Index { prefix, condition, .. } => Finder::Index {
+            Access::Where { test, .. } => ElementFinder::Where(index_range(test, context)?),
+            Access::Index { prefix, condition, .. } => ElementFinder::Index {
                 range: index_range(property_test(&self.conditions, *condition)?, context)?,
                 prefix: prefix.iter().map(|&at| equal_value(&self.conditions, at, context)).collect::<Result<_>>()?,
             },
@@ -386,8 +388,8 @@ impl Operator<Rows> for Source {
     fn recycle(&mut self) -> bool {
         // The values of a run may be large, so they are dropped with it.
         match &mut self.finder {
-            Finder::Ids(ids) if ids.capacity() <= BATCH_ROWS => ids.clear(),
-            finder => *finder = Finder::Scan,
+            ElementFinder::Ids(ids) if ids.capacity() <= BATCH_ROWS => ids.clear(),
+            finder => *finder = ElementFinder::Scan,
         }
         self.user_ids = Vec::new();
         self.pending.is_empty() && self.search.is_none()
