@@ -37,7 +37,7 @@ enum ElementFinder {
 }
 
 /// The search for one row.
-enum Search {
+enum RowSearch {
     Scan(LabelFilter, ScanCursor),
     /// A scan of one key.
     ScanWhere(LabelFilter, KeyId, ScanCursor),
@@ -58,7 +58,7 @@ pub(crate) struct Source {
     remember: Remember,
     pending: VecDeque<(GroupId, Rows)>,
     row: u32,
-    search: Option<Search>,
+    search: Option<RowSearch>,
     /// The ids of a look-up, and the elements found.
     user_ids: Vec<UserId>,
 }
@@ -156,16 +156,16 @@ impl Source {
             None => self.start(context)?,
         };
         let (objects, over) = match &mut search {
-            Search::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
+            RowSearch::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
                 (std::mem::replace(objects, ObjectColumn::Values(Vec::new())), true)
             }
-            Search::Found(objects, at) => {
+            RowSearch::Found(objects, at) => {
                 let rows: Vec<u32> = (*at..objects.len().min(*at + BATCH_ROWS)).map(|r| r as u32).collect();
                 *at += rows.len();
                 (objects.gather(&rows), *at >= objects.len())
             }
-            Search::Scan(labels, cursor) => self.scan(labels, cursor, context)?,
-            Search::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, context)?,
+            RowSearch::Scan(labels, cursor) => self.scan(labels, cursor, context)?,
+            RowSearch::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, context)?,
         };
         if !over {
             self.search = Some(search);
@@ -221,24 +221,24 @@ impl Source {
 
     /// Begins a search for elements with a value under a key. If no key has the name, no element has a value, but the read set
     /// of the transaction cannot name the key. So the search scans the labels instead, which the read set can name.
-    fn start_where(&self, labels: LabelFilter, key: &Name, context: &ExecutionContext) -> Result<Search> {
+    fn start_where(&self, labels: LabelFilter, key: &Name, context: &ExecutionContext) -> Result<RowSearch> {
         let (view, share) = (&context.view, context.share);
         if let Some(key) = view.key_of(key) {
-            return Ok(Search::ScanWhere(labels, key, ScanCursor::default()));
+            return Ok(RowSearch::ScanWhere(labels, key, ScanCursor::default()));
         }
         Ok(match self.kind {
             ElementKind::Vertex => {
                 view.count_vertices(&labels, share)?;
-                Search::Found(ObjectColumn::Vertices(Vec::new()), 0)
+                RowSearch::Found(ObjectColumn::Vertices(Vec::new()), 0)
             }
             ElementKind::Edge => {
                 view.count_edges(&labels, share)?;
-                Search::Found(ObjectColumn::Edges(Vec::new()), 0)
+                RowSearch::Found(ObjectColumn::Edges(Vec::new()), 0)
             }
         })
     }
 
-    fn start(&mut self, context: &ExecutionContext) -> Result<Search> {
+    fn start(&mut self, context: &ExecutionContext) -> Result<RowSearch> {
         match self.search(context) {
             Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, ElementFinder::Index { .. }) => {
                 self.scan_instead(context)?;
@@ -259,17 +259,17 @@ impl Source {
         Ok(())
     }
 
-    fn search(&mut self, context: &ExecutionContext) -> Result<Search> {
+    fn search(&mut self, context: &ExecutionContext) -> Result<RowSearch> {
         let view = &*context.view;
         Ok(match (&self.finder, &self.access) {
-            (ElementFinder::Scan, _) => Search::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
+            (ElementFinder::Scan, _) => RowSearch::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
             (ElementFinder::Where(_), Access::Where { key, .. }) => {
                 let labels = self.labels.filter(view).clone();
                 self.start_where(labels, key, context)?
             }
             (ElementFinder::Ids(ids), access) => {
                 let distinct = matches!(access, Access::IdSet(_));
-                Search::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
+                RowSearch::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
             }
             (ElementFinder::Index { prefix, range }, Access::Index { indexes, .. }) => {
                 let mut ids = Vec::new();
@@ -280,7 +280,7 @@ impl Source {
                     // A vertex with several labels is in the index of each.
                     keep_first(&mut ids);
                 }
-                Search::Found(ObjectColumn::Vertices(ids), 0)
+                RowSearch::Found(ObjectColumn::Vertices(ids), 0)
             }
             (ElementFinder::Where(_) | ElementFinder::Index { .. }, _) => {
                 return Err(Error::bug("a source finds as it accesses"));
