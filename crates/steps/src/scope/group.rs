@@ -20,7 +20,7 @@ use crate::rows::{Remember, Rows, Tags};
 use crate::values::fold;
 
 /// The keys that the rows of one group outside have.
-struct Members {
+struct GroupMembers {
     scope_group: GroupId,
     table: KeyTable,
     /// For each key: the instance outside, the key, and the first result of its members.
@@ -39,7 +39,7 @@ pub(crate) struct GroupScope {
     /// The operator that joins two numbers under one key of a side effect.
     joining: Option<FoldOperator>,
     remember: Remember,
-    groups: FastMap<GroupId, Members>,
+    groups: FastMap<GroupId, GroupMembers>,
     outside: FastMap<GroupId, GroupId>,
     held: HeldRows,
     shared: SharedMap,
@@ -58,12 +58,12 @@ impl GroupScope {
         GroupScope { side_effect, readers: taken.readers(), joining, remember, groups, outside, held, shared }
     }
 
-    fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Members {
+    fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut GroupMembers {
         let outside = &mut self.outside;
         self.groups.entry(group).or_insert_with(|| {
             let scope_group = out.open_group(group);
             outside.insert(scope_group, group);
-            Members { scope_group, table: KeyTable::default(), entries: Vec::new(), charged: 0, instances: 0 }
+            GroupMembers { scope_group, table: KeyTable::default(), entries: Vec::new(), charged: 0, instances: 0 }
         })
     }
 
@@ -90,7 +90,7 @@ impl GroupScope {
             None => Keys::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
             Some(reader) => reader.read(&batch.objects, out.context())?,
         };
-        let Members { scope_group, table, entries, charged, .. } = self.keys(group, out);
+        let GroupMembers { scope_group, table, entries, charged, .. } = self.keys(group, out);
         let before = entries.len();
         let mut members = Vec::with_capacity(batch.len());
         let mut tags = Vec::with_capacity(batch.len());
