@@ -64,7 +64,7 @@ impl Taker {
 }
 
 /// The objects that one `by()` is applied to.
-struct Job {
+struct ByJob {
     by: usize,
     /// The row of each object, and its index among the objects of the row.
     items: Vec<(u32, u32)>,
@@ -74,14 +74,14 @@ struct Job {
 /// The jobs of a batch: one for each `by()`, with its objects.
 #[derive(Default)]
 struct Work {
-    jobs: Vec<Job>,
+    jobs: Vec<ByJob>,
     inputs: Vec<Vec<Value>>,
     lengths: Vec<Option<u32>>,
 }
 
 struct Batch {
     rows: Rows,
-    jobs: Vec<Job>,
+    jobs: Vec<ByJob>,
     /// The number of objects of each row, if they are gathered into a list.
     lengths: Vec<Option<u32>>,
     /// The jobs that need a pipeline, in order: job, pipeline, and rows.
@@ -116,7 +116,7 @@ impl Modulate {
     fn jobs(&self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Work> {
         let Work { mut jobs, mut inputs, mut lengths } = Work::default();
         let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
-            jobs.push(Job { by, results: vec![None; items.len()], items });
+            jobs.push(ByJob { by, results: vec![None; items.len()], items });
             inputs.push(values);
         };
         match &self.over {
@@ -301,7 +301,7 @@ fn make_productive(column: &mut ComputedColumn) {
 fn with_computed(batch: Batch, over: &Over) -> Rows {
     let Batch { mut rows, jobs, lengths, .. } = batch;
     let count = rows.len();
-    let one_place_each = |jobs: Vec<Job>| -> Vec<ComputedColumn> {
+    let one_place_each = |jobs: Vec<ByJob>| -> Vec<ComputedColumn> {
         let mut computed = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut column: ComputedColumn = vec![None; count];
