@@ -73,7 +73,7 @@ struct ByJob {
 
 /// The jobs of a batch: one for each `by()`, with its objects.
 #[derive(Default)]
-struct Work {
+struct BatchJobs {
     jobs: Vec<ByJob>,
     inputs: Vec<Vec<Value>>,
     lengths: Vec<Option<u32>>,
@@ -113,8 +113,8 @@ impl Modulate {
     }
 
     /// Returns the objects of every row, by the `by()` that is applied to them.
-    fn jobs(&self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Work> {
-        let Work { mut jobs, mut inputs, mut lengths } = Work::default();
+    fn jobs(&self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<BatchJobs> {
+        let BatchJobs { mut jobs, mut inputs, mut lengths } = BatchJobs::default();
         let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
             jobs.push(ByJob { by, results: vec![None; items.len()], items });
             inputs.push(values);
@@ -155,7 +155,7 @@ impl Modulate {
                 }
             }
         }
-        Ok(Work { jobs, inputs, lengths })
+        Ok(BatchJobs { jobs, inputs, lengths })
     }
 
     /// Returns the objects of a row that are gathered into a list; `None` if the row's object is no collection.
@@ -199,7 +199,7 @@ impl Modulate {
             return out.emit(self.pipelines, group, rows);
         }
         let mut meter = Meter::new(out.control());
-        let Work { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
+        let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
         let mut due: VecDeque<(usize, usize, Rows)> = VecDeque::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
