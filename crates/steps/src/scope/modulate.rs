@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output};
+use mangrove_flow::{GroupId, ModulatedBatch as _, OpId, Operator, Output};
 use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
@@ -79,7 +79,7 @@ struct BatchJobs {
     lengths: Vec<Option<u32>>,
 }
 
-struct Batch {
+struct ModulatedBatch {
     rows: Rows,
     jobs: Vec<ByJob>,
     /// The number of objects of each row, if they are gathered into a list.
@@ -99,7 +99,7 @@ pub(crate) struct Modulate {
     productive: Vec<bool>,
     pipelines: usize,
     inside: Range<OpId>,
-    queue: WaitQueue<Batch>,
+    queue: WaitQueue<ModulatedBatch>,
     /// The job that each group inside works for.
     jobs: FastMap<GroupId, usize>,
 }
@@ -221,7 +221,7 @@ impl Modulate {
         }
         let items: usize = jobs.iter().map(|job| job.items.len()).sum();
         let bytes = rows.bytes() + items * ITEM_BYTES;
-        let number = self.queue.push(group, Batch { rows, jobs, lengths, due });
+        let number = self.queue.push(group, ModulatedBatch { rows, jobs, lengths, due });
         drop(meter);
         self.queue.charge(number, bytes as u64, out)?;
         self.next_job(number, out)
@@ -298,8 +298,8 @@ fn make_productive(column: &mut ComputedColumn) {
 }
 
 /// Returns the rows with their computed columns.
-fn with_computed(batch: Batch, over: &Over) -> Rows {
-    let Batch { mut rows, jobs, lengths, .. } = batch;
+fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
+    let ModulatedBatch { mut rows, jobs, lengths, .. } = batch;
     let count = rows.len();
     let one_place_each = |jobs: Vec<ByJob>| -> Vec<ComputedColumn> {
         let mut computed = Vec::with_capacity(jobs.len());
