@@ -54,7 +54,7 @@ use crate::row::operator::{RowAdapter, RowOperator};
 use crate::row::source::{CountAll, Source};
 use crate::row::{filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
-use crate::scope::modulate::{Lookup, Modulate, Taker};
+use crate::scope::modulate::{ByTaker, Lookup, Modulate};
 use crate::values::predicate::CompiledTest;
 use crate::write;
 
@@ -567,14 +567,14 @@ impl Builder {
         let mut pipelines = 0;
         for computation in &plan.by {
             let taker = match computation {
-                Computation::Identity => Taker::Identity,
-                Computation::Column(column) => Taker::Column(*column),
-                Computation::Test(test) => Taker::Test(CompiledTest::new(test)),
-                Computation::Key(key) if in_place => Taker::Key(key.clone()),
-                Computation::Token(token) if in_place => Taker::Token(*token),
+                Computation::Identity => ByTaker::Identity,
+                Computation::Column(column) => ByTaker::Column(*column),
+                Computation::Test(test) => ByTaker::Test(CompiledTest::new(test)),
+                Computation::Key(key) if in_place => ByTaker::Key(key.clone()),
+                Computation::Token(token) if in_place => ByTaker::Token(*token),
                 _ => {
                     pipelines += 1;
-                    Taker::Pipeline { number: pipelines - 1, exists: matches!(computation, Computation::Exists(_)) }
+                    ByTaker::Pipeline { number: pipelines - 1, exists: matches!(computation, Computation::Exists(_)) }
                 }
             };
             match computation {
@@ -582,10 +582,10 @@ impl Builder {
                     self.inside(pipeline, next.from, pipelines)?
                 }
                 Computation::Key(key) if !in_place => {
-                    self.remote_lookup(Taker::Key(key.clone()), next.from, pipelines)?
+                    self.remote_lookup(ByTaker::Key(key.clone()), next.from, pipelines)?
                 }
                 Computation::Token(token) if !in_place => {
-                    self.remote_lookup(Taker::Token(*token), next.from, pipelines)?
+                    self.remote_lookup(ByTaker::Token(*token), next.from, pipelines)?
                 }
                 _ => {}
             }
@@ -596,7 +596,7 @@ impl Builder {
         Ok(next)
     }
 
-    fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
+    fn remote_lookup(&mut self, taker: ByTaker, scope: OpId, port: usize) -> Result<()> {
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let end = self.attach(&begin, RowLocation::Owner, OperatorDescription::Named("look up"))?;
         self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });

@@ -27,7 +27,7 @@ use crate::values::collection::elements;
 use crate::values::predicate::CompiledTest;
 
 /// What a `by()` takes.
-pub(crate) enum Taker {
+pub(crate) enum ByTaker {
     /// The object.
     Identity,
     /// The value of a key.
@@ -47,18 +47,18 @@ pub(crate) enum Taker {
     },
 }
 
-impl Taker {
+impl ByTaker {
     /// Returns what it takes of objects; `None` if a pipeline must run for that.
     fn take(&self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
-            Taker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
-            Taker::Key(key) => compute_key(objects, key, context)?,
-            Taker::Token(token) => compute_token(objects, *token, context)?,
-            Taker::Column(column) => compute_map_column(objects, *column)?,
-            Taker::Test(test) => {
+            ByTaker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
+            ByTaker::Key(key) => compute_key(objects, key, context)?,
+            ByTaker::Token(token) => compute_token(objects, *token, context)?,
+            ByTaker::Column(column) => compute_map_column(objects, *column)?,
+            ByTaker::Test(test) => {
                 (0..objects.len()).map(|row| Some(Value::Bool(test.holds(&objects.get(row))))).collect()
             }
-            Taker::Pipeline { .. } => return Ok(None),
+            ByTaker::Pipeline { .. } => return Ok(None),
         }))
     }
 }
@@ -94,7 +94,7 @@ const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 /// Works out computed columns.
 pub(crate) struct Modulate {
     over: Over,
-    by: Vec<Taker>,
+    by: Vec<ByTaker>,
     /// For each `by()`, true if an unproductive object gives null.
     productive: Vec<bool>,
     pipelines: usize,
@@ -107,8 +107,8 @@ pub(crate) struct Modulate {
 impl Modulate {
     /// Applies these `by()`s to the objects that `over` names. If `productive`, an unproductive object gives null. `inside` are
     /// the operators of the scope.
-    pub fn new(over: Over, by: Vec<Taker>, productive: Vec<bool>, inside: Range<OpId>) -> Self {
-        let pipelines = by.iter().filter(|t| matches!(t, Taker::Pipeline { .. })).count();
+    pub fn new(over: Over, by: Vec<ByTaker>, productive: Vec<bool>, inside: Range<OpId>) -> Self {
+        let pipelines = by.iter().filter(|t| matches!(t, ByTaker::Pipeline { .. })).count();
         Modulate { over, by, productive, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
     }
 
@@ -208,7 +208,7 @@ impl Modulate {
             let objects = ObjectColumn::from_values(values);
             job.results = match (self.by[job.by].take(&objects, context)?, &self.by[job.by]) {
                 (Some(column), _) => column,
-                (None, Taker::Pipeline { number, .. }) => {
+                (None, ByTaker::Pipeline { number, .. }) => {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
@@ -251,7 +251,7 @@ impl Modulate {
         let inside = self.inside.clone();
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
         let job = &mut batch.jobs[job];
-        let exists = matches!(self.by[job.by], Taker::Pipeline { exists: true, .. });
+        let exists = matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. });
         let (mut sizes, mut held) = (Sizes::default(), 0);
         for row in 0..rows.len() {
             let tag = rows.tag(row);
@@ -273,7 +273,7 @@ impl Modulate {
         };
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
         let job = &mut batch.jobs[job];
-        if matches!(self.by[job.by], Taker::Pipeline { exists: true, .. }) {
+        if matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. }) {
             job.results.iter_mut().for_each(|r| {
                 r.get_or_insert(Value::Bool(false));
             });
@@ -365,7 +365,7 @@ fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
 impl Operator<Rows> for Modulate {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.by.iter_mut().try_for_each(|taker| match taker {
-            Taker::Test(test) => test.begin(context),
+            ByTaker::Test(test) => test.begin(context),
             _ => Ok(()),
         })
     }
@@ -392,12 +392,12 @@ impl Operator<Rows> for Modulate {
 
 /// Replaces each object by what a taker takes of it, and drops unproductive rows. A look-up of a key becomes this operator if it
 /// must run on the node that owns the object.
-pub(crate) struct Lookup(pub Taker);
+pub(crate) struct Lookup(pub ByTaker);
 
 impl crate::row::operator::RowOperator for Lookup {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let column = match &self.0 {
-            Taker::Identity | Taker::Test(_) => return Ok(rows),
+            ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),
             taker => match taker.take(&rows.objects, context)? {
                 Some(column) => column,
                 None => return Ok(rows),
