@@ -54,7 +54,7 @@ use crate::row::operator::{RowAdapter, RowOperator};
 use crate::row::source::{CountAll, Source};
 use crate::row::{filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
-use crate::scope::modulate::{ByTaker, Lookup, Modulate};
+use crate::scope::modulate::{ByLookup, ByTaker, Modulate};
 use crate::values::predicate::CompiledTest;
 use crate::write;
 
@@ -599,7 +599,7 @@ impl Builder {
     fn remote_lookup(&mut self, taker: ByTaker, scope: OpId, port: usize) -> Result<()> {
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let end = self.attach(&begin, RowLocation::Owner, OperatorDescription::Named("look up"))?;
-        self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });
+        self.set(end.from, RowAdapter { operator: ByLookup(taker), remember: Remember::default() });
         self.connect(&end, scope, port as u8, Exchange::Home);
         Ok(())
     }

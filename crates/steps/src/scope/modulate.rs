@@ -392,9 +392,9 @@ impl Operator<Rows> for Modulate {
 
 /// Replaces each object by what a taker takes of it, and drops unproductive rows. A look-up of a key becomes this operator if it
 /// must run on the node that owns the object.
-pub(crate) struct Lookup(pub ByTaker);
+pub(crate) struct ByLookup(pub ByTaker);
 
-impl crate::row::operator::RowOperator for Lookup {
+impl crate::row::operator::RowOperator for ByLookup {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let column = match &self.0 {
             ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),
