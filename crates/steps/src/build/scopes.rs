@@ -17,7 +17,7 @@ use crate::scope::branch::{BranchKind, BranchScope, BranchShape};
 use crate::scope::group::GroupScope;
 use crate::scope::ordered::OrderedScope;
 use crate::scope::repeat::{LoopCondition, LoopScope, LoopShape};
-use crate::scope::split::{Merge, Split, Switch, When};
+use crate::scope::split::{Merge, OptionMatch, Split, Switch};
 use crate::values::predicate::CompiledTest;
 
 /// Returns the operator that joins two results for one key of a `group()`, if its members are reduced to a number.
@@ -204,15 +204,15 @@ impl Builder {
     }
 }
 
-fn when(option: &ChooseOption) -> When {
+fn when(option: &ChooseOption) -> OptionMatch {
     match option {
-        ChooseOption::True => When::Is(true),
-        ChooseOption::False => When::Is(false),
-        ChooseOption::Value(operand) => When::Equals(operand.clone(), Value::Null),
-        ChooseOption::Test(test) => When::Passes(CompiledTest::new(test)),
-        ChooseOption::None => When::Otherwise,
-        ChooseOption::Any => When::Always,
-        ChooseOption::Unproductive => When::Unproductive,
+        ChooseOption::True => OptionMatch::Is(true),
+        ChooseOption::False => OptionMatch::Is(false),
+        ChooseOption::Value(operand) => OptionMatch::Equals(operand.clone(), Value::Null),
+        ChooseOption::Test(test) => OptionMatch::Passes(CompiledTest::new(test)),
+        ChooseOption::None => OptionMatch::Otherwise,
+        ChooseOption::Any => OptionMatch::Always,
+        ChooseOption::Unproductive => OptionMatch::Unproductive,
     }
 }
 
