@@ -63,11 +63,11 @@ pub(crate) struct Split {
     /// True if all rows go through one branch, to its end, before any enters the next one.
     in_turn: bool,
     held: HeldRows,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<EndedGroup>,
 }
 
 /// The rows of a group that has ended, and the next branch that gets them.
-struct Ended {
+struct EndedGroup {
     group: GroupId,
     rows: Option<Rows>,
     charged: u64,
@@ -141,7 +141,7 @@ impl Operator<Rows> for Split {
         let rows = self.held.take(group, out);
         let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
         out.control().charge(charged)?;
-        self.ended.push_back(Ended { group, rows, charged, branch: 0, instances });
+        self.ended.push_back(EndedGroup { group, rows, charged, branch: 0, instances });
         self.next_branch(out)
     }
 }
