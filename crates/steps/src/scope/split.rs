@@ -267,11 +267,11 @@ impl Operator<Rows> for Switch {
 pub(crate) struct Merge {
     ports: u32,
     announced: bool,
-    groups: FastMap<GroupId, Merging>,
+    groups: FastMap<GroupId, MergingGroup>,
 }
 
 #[derive(Default)]
-struct Merging {
+struct MergingGroup {
     ended: u32,
     /// The announced instances, by branch + 1; index 0 is for all branches.
     arrived: Vec<TagSet>,
@@ -280,7 +280,7 @@ struct Merging {
     charged: u64,
 }
 
-impl Merging {
+impl MergingGroup {
     fn arrive(&mut self, branch: usize, tag: u32) {
         if self.arrived.len() <= branch {
             self.arrived.resize_with(branch + 1, TagSet::default);
