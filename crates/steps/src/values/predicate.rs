@@ -23,20 +23,20 @@ const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct CompiledTest {
     test: Test,
     /// `None` before the first run.
-    node: Option<Node>,
+    node: Option<TestNode>,
     /// True if the test has parameters, so that every run compiles it anew.
     varies: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Node {
+enum TestNode {
     Compare(Comparison, Value),
     Within(Members),
     Text(TextTest),
     TypeOf(ValueType),
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
+    And(Vec<TestNode>),
+    Or(Vec<TestNode>),
+    Not(Box<TestNode>),
 }
 
 #[derive(Clone, Debug)]
@@ -112,17 +112,17 @@ fn is_parameter(operand: &Operand) -> bool {
     }
 }
 
-fn compile(test: &Test, context: &ExecutionContext) -> Result<Node> {
-    let all = |tests: &[Test]| tests.iter().map(|t| compile(t, context)).collect::<Result<Vec<Node>>>();
+fn compile(test: &Test, context: &ExecutionContext) -> Result<TestNode> {
+    let all = |tests: &[Test]| tests.iter().map(|t| compile(t, context)).collect::<Result<Vec<TestNode>>>();
     Ok(match test {
-        Test::Compare(comparison, operand) => Node::Compare(*comparison, context.resolve(operand)?),
-        Test::Within(operands) => Node::Within(members(operands, context)?),
-        Test::Without(operands) => Node::Not(Box::new(Node::Within(members(operands, context)?))),
-        Test::Text(operation, operand) => Node::Text(text_test(*operation, &context.resolve(operand)?)?),
-        Test::TypeOf(of) => Node::TypeOf(*of),
-        Test::And(tests) => Node::And(all(tests)?),
-        Test::Or(tests) => Node::Or(all(tests)?),
-        Test::Not(test) => Node::Not(Box::new(compile(test, context)?)),
+        Test::Compare(comparison, operand) => TestNode::Compare(*comparison, context.resolve(operand)?),
+        Test::Within(operands) => TestNode::Within(members(operands, context)?),
+        Test::Without(operands) => TestNode::Not(Box::new(TestNode::Within(members(operands, context)?))),
+        Test::Text(operation, operand) => TestNode::Text(text_test(*operation, &context.resolve(operand)?)?),
+        Test::TypeOf(of) => TestNode::TypeOf(*of),
+        Test::And(tests) => TestNode::And(all(tests)?),
+        Test::Or(tests) => TestNode::Or(all(tests)?),
+        Test::Not(test) => TestNode::Not(Box::new(compile(test, context)?)),
     })
 }
 
@@ -170,16 +170,16 @@ fn regular_expression(pattern: &str) -> Result<Regex> {
     )
 }
 
-impl Node {
+impl TestNode {
     fn holds(&self, value: &Value) -> bool {
         match self {
-            Node::Compare(comparison, operand) => compares(*comparison, value, operand),
-            Node::Within(members) => members.contains(value),
-            Node::Text(test) => matches!(value, Value::String(text) if test.holds(text)),
-            Node::TypeOf(of) => is_of(value, *of),
-            Node::And(tests) => tests.iter().all(|t| t.holds(value)),
-            Node::Or(tests) => tests.iter().any(|t| t.holds(value)),
-            Node::Not(test) => !test.holds(value),
+            TestNode::Compare(comparison, operand) => compares(*comparison, value, operand),
+            TestNode::Within(members) => members.contains(value),
+            TestNode::Text(test) => matches!(value, Value::String(text) if test.holds(text)),
+            TestNode::TypeOf(of) => is_of(value, *of),
+            TestNode::And(tests) => tests.iter().all(|t| t.holds(value)),
+            TestNode::Or(tests) => tests.iter().any(|t| t.holds(value)),
+            TestNode::Not(test) => !test.holds(value),
         }
     }
 }
