@@ -31,7 +31,7 @@ pub(crate) struct CompiledTest {
 #[derive(Clone, Debug)]
 enum TestNode {
     Compare(Comparison, Value),
-    Within(Members),
+    Within(WithinMembers),
     Text(TextTest),
     TypeOf(ValueType),
     And(Vec<TestNode>),
@@ -126,8 +126,8 @@ fn compile(test: &Test, context: &ExecutionContext) -> Result<TestNode> {
     })
 }
 
-fn members(operands: &[Operand], context: &ExecutionContext) -> Result<Members> {
-    Ok(Members::new(within_values(operands, context)?))
+fn members(operands: &[Operand], context: &ExecutionContext) -> Result<WithinMembers> {
+    Ok(WithinMembers::new(within_values(operands, context)?))
 }
 
 /// Returns the members of a `within()`. A single collection stands for its members.
@@ -251,15 +251,15 @@ pub(crate) fn text_holds(operation: TextOperation, left: &Value, right: &Value) 
 /// The members of a `within()`. Membership is [`watched::equal`]. Whole numbers of up to 64 bits and strings, of which lists of
 /// ids and names consist, are found by hash.
 #[derive(Clone, Debug, Default)]
-struct Members {
+struct WithinMembers {
     integers: FastSet<i64>,
     strings: FastSet<Name>,
     others: FastSet<Equal>,
 }
 
-impl Members {
+impl WithinMembers {
     fn new(values: impl IntoIterator<Item = Value>) -> Self {
-        let mut members = Members::default();
+        let mut members = WithinMembers::default();
         for value in values {
             match (numeric::integer(&value), value) {
                 (Some(n), _) => {
@@ -375,7 +375,7 @@ mod tests {
         #[test]
         fn hashed_members_are_those_that_equal(values in proptest::collection::vec(any_value(), 0..6), value in any_value()) {
             let expected = values.iter().any(|member| watched::equal(member, &value));
-            prop_assert_eq!(Members::new(values).contains(&value), expected);
+            prop_assert_eq!(WithinMembers::new(values).contains(&value), expected);
         }
     }
 }
