@@ -37,8 +37,8 @@ impl AddEdge {
 impl Statement for InsertEdges {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
         let label = Source::new(&self.label, ctx.context)?;
-        let from = End::new(self.from.as_ref(), "from()", ctx)?;
-        let to = End::new(self.to.as_ref(), "to()", ctx)?;
+        let from = NewEdgeEnd::new(self.from.as_ref(), "from()", ctx)?;
+        let to = NewEdgeEnd::new(self.to.as_ref(), "to()", ctx)?;
         let id = self.id.as_ref().map(|id| Source::new(id, ctx.context)).transpose()?;
         let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, ctx)).collect::<Result<_>>()?;
         let mut edges = Vec::new();
@@ -56,7 +56,7 @@ impl Statement for InsertEdges {
 }
 
 /// Where an end of the new edges comes from.
-struct End {
+struct NewEdgeEnd {
     source: EndSource,
     /// The name of the step, for errors.
     step: &'static str,
@@ -70,7 +70,7 @@ enum EndSource {
     Computed(usize),
 }
 
-impl End {
+impl NewEdgeEnd {
     fn new(operand: Option<&ComputedOperand>, step: &'static str, ctx: &WriteContext<'_>) -> Result<Self> {
         let source = match operand {
             None => EndSource::Current,
@@ -80,7 +80,7 @@ impl End {
                 id => EndSource::Vertex(find(&id, step, ctx)?),
             },
         };
-        Ok(End { source, step })
+        Ok(NewEdgeEnd { source, step })
     }
 
     fn vertex(&self, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<VertexId> {
