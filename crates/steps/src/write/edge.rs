@@ -4,7 +4,7 @@ use mangrove_graph::{Error, ErrorKind, Result, UserId, Value, VertexId};
 use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
 use super::property::Write;
-use super::{Source, Statement, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
+use super::{Statement, ValueSource, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// Makes edges.
@@ -36,10 +36,10 @@ impl AddEdge {
 
 impl Statement for InsertEdges {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
-        let label = Source::new(&self.label, ctx.context)?;
+        let label = ValueSource::new(&self.label, ctx.context)?;
         let from = NewEdgeEnd::new(self.from.as_ref(), "from()", ctx)?;
         let to = NewEdgeEnd::new(self.to.as_ref(), "to()", ctx)?;
-        let id = self.id.as_ref().map(|id| Source::new(id, ctx.context)).transpose()?;
+        let id = self.id.as_ref().map(|id| ValueSource::new(id, ctx.context)).transpose()?;
         let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, ctx)).collect::<Result<_>>()?;
         let mut edges = Vec::new();
         let rows_of = for_each_traverser(&rows, ctx, |row| {

@@ -126,24 +126,24 @@ fn results(rows: &Rows, from: &[u32], objects: crate::rows::ObjectColumn) -> Row
 }
 
 /// Where a written value comes from.
-enum Source {
+enum ValueSource {
     Constant(Value),
     Computed(usize),
 }
 
-impl Source {
+impl ValueSource {
     fn new(operand: &ComputedOperand, context: &ExecutionContext) -> Result<Self> {
         Ok(match operand {
-            ComputedOperand::Operand(operand) => Source::Constant(context.resolve(operand)?),
-            ComputedOperand::Computed(column) => Source::Computed(*column),
+            ComputedOperand::Operand(operand) => ValueSource::Constant(context.resolve(operand)?),
+            ComputedOperand::Computed(column) => ValueSource::Computed(*column),
         })
     }
 
     /// Returns the value for a row. `what` names it in errors.
     fn value<'a>(&'a self, rows: &'a Rows, row: usize, what: impl fmt::Display) -> Result<&'a Value> {
         match self {
-            Source::Constant(value) => Ok(value),
-            Source::Computed(column) => rows
+            ValueSource::Constant(value) => Ok(value),
+            ValueSource::Computed(column) => rows
                 .computed_value(*column, row)
                 .ok_or_else(|| Error::evaluation(format!("the traversal that is to give {what} has no result"))),
         }

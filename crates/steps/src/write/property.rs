@@ -12,7 +12,7 @@ use mangrove_plan::logical::Name;
 use mangrove_plan::physical::PropertyWrite;
 use mangrove_txn::WriteCardinality;
 
-use super::{CHECK_EVERY, Source, Statement, WriteBarrier, WriteContext};
+use super::{CHECK_EVERY, Statement, ValueSource, WriteBarrier, WriteContext};
 use crate::rows::current::current;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
@@ -45,22 +45,24 @@ impl Key<'_> {
 pub(crate) struct Write<'a> {
     key: Key<'a>,
     cardinality: Option<Cardinality>,
-    value: Source,
-    meta: Vec<(&'a Name, KeyId, Source)>,
+    value: ValueSource,
+    meta: Vec<(&'a Name, KeyId, ValueSource)>,
 }
 
 impl<'a> Write<'a> {
     /// Looks up keys and values that are the same for all rows.
     pub fn new(property: &'a PropertyWrite, ctx: &WriteContext<'_>) -> Result<Self> {
-        let meta =
-            property.meta.iter().map(|(name, value)| Ok((name, key(name, ctx)?, Source::new(value, ctx.context)?)));
+        let meta = property
+            .meta
+            .iter()
+            .map(|(name, value)| Ok((name, key(name, ctx)?, ValueSource::new(value, ctx.context)?)));
         Ok(Write {
             key: match property.computed_key {
                 None => Key::Known(&property.key, key(&property.key, ctx)?),
                 Some(column) => Key::Computed(column),
             },
             cardinality: property.cardinality,
-            value: Source::new(&property.value, ctx.context)?,
+            value: ValueSource::new(&property.value, ctx.context)?,
             meta: meta.collect::<Result<_>>()?,
         })
     }

@@ -4,7 +4,7 @@ use mangrove_graph::Result;
 use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
 use super::property::Write;
-use super::{Source, Statement, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
+use super::{Statement, ValueSource, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// Makes vertices.
@@ -31,8 +31,8 @@ impl AddVertex {
 
 impl Statement for InsertVertices {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
-        let label = Source::new(&self.label, ctx.context)?;
-        let id = self.id.as_ref().map(|id| Source::new(id, ctx.context)).transpose()?;
+        let label = ValueSource::new(&self.label, ctx.context)?;
+        let id = self.id.as_ref().map(|id| ValueSource::new(id, ctx.context)).transpose()?;
         let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, ctx)).collect::<Result<_>>()?;
         let mut vertices = Vec::new();
         let from = for_each_traverser(&rows, ctx, |row| {
