@@ -17,19 +17,19 @@ use crate::rows::current::current;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// The key that a value is written under.
-enum Key<'a> {
+enum WrittenKey<'a> {
     /// The same for all rows.
     Known(&'a Name, KeyId),
     /// The result of a traversal for each row.
     Computed(usize),
 }
 
-impl Key<'_> {
+impl WrittenKey<'_> {
     /// Returns the name and number of the key for a row.
     fn of(&self, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<(Name, KeyId)> {
         match self {
-            Key::Known(name, key) => Ok(((*name).clone(), *key)),
-            Key::Computed(column) => match rows.computed_value(*column, row) {
+            WrittenKey::Known(name, key) => Ok(((*name).clone(), *key)),
+            WrittenKey::Computed(column) => match rows.computed_value(*column, row) {
                 Some(Value::String(name)) => Ok((name.clone(), key(name, ctx)?)),
                 Some(other) => Err(Error::evaluation(format!(
                     "the traversal that is to give a property key gives a {}; a key is a string",
@@ -43,7 +43,7 @@ impl Key<'_> {
 
 /// A property to write, with its key and constant values looked up.
 pub(crate) struct Write<'a> {
-    key: Key<'a>,
+    key: WrittenKey<'a>,
     cardinality: Option<Cardinality>,
     value: ValueSource,
     meta: Vec<(&'a Name, KeyId, ValueSource)>,
@@ -58,8 +58,8 @@ impl<'a> Write<'a> {
             .map(|(name, value)| Ok((name, key(name, ctx)?, ValueSource::new(value, ctx.context)?)));
         Ok(Write {
             key: match property.computed_key {
-                None => Key::Known(&property.key, key(&property.key, ctx)?),
-                Some(column) => Key::Computed(column),
+                None => WrittenKey::Known(&property.key, key(&property.key, ctx)?),
+                Some(column) => WrittenKey::Computed(column),
             },
             cardinality: property.cardinality,
             value: ValueSource::new(&property.value, ctx.context)?,
