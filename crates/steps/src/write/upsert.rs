@@ -39,7 +39,7 @@ const VERTEX_LABEL: &str = "vertex";
 const EDGE_LABEL: &str = "edge";
 
 /// The maps of an upsert, with operands looked up.
-struct Maps<'a> {
+struct UpsertMaps<'a> {
     kind: ElementKind,
     always: Option<MapSource<'a>>,
     search: MapSource<'a>,
@@ -54,7 +54,7 @@ impl Statement for FindOrMake {
         let (on_create, from, to) = (source(&plan.on_create), source(&plan.source), source(&plan.target));
         let always = (!plan.always.is_empty())
             .then(|| MergeMap { from: MergeFrom::Entries(plan.always.clone()), cardinality: None });
-        let maps = Maps {
+        let maps = UpsertMaps {
             kind: plan.kind,
             always: always.as_ref().map(|m| MapSource::new(Some(m), "the strategy", ctx)).transpose()?,
             search: MapSource::new(plan.search.as_ref(), "the argument", ctx)?,
@@ -98,7 +98,7 @@ impl Results {
     }
 }
 
-impl Maps<'_> {
+impl UpsertMaps<'_> {
     fn of_edges(&self) -> bool {
         self.kind == ElementKind::Edge
     }
