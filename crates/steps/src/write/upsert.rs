@@ -64,7 +64,7 @@ impl Statement for FindOrMake {
                 to.as_ref().map(|m| MapSource::new(Some(m), "option(inV)", ctx)).transpose()?,
             ],
         };
-        let mut results = Results::default();
+        let mut results = UpsertResults::default();
         let mut search = Search::new(ctx);
         for row in 0..rows.len() {
             ctx.control.check()?;
@@ -81,7 +81,7 @@ impl Statement for FindOrMake {
 
 /// The elements found or made: the row, the element, and whether it existed.
 #[derive(Default)]
-struct Results {
+struct UpsertResults {
     rows: Vec<u32>,
     objects: Vec<Value>,
     found: Vec<bool>,
@@ -89,7 +89,7 @@ struct Results {
     bulks: Vec<u64>,
 }
 
-impl Results {
+impl UpsertResults {
     fn push(&mut self, row: usize, object: Value, found: bool, bulk: u64) {
         self.bulks.push(bulk);
         self.rows.push(row as u32);
@@ -108,7 +108,7 @@ impl UpsertMaps<'_> {
         rows: &Rows,
         row: usize,
         search: &mut Search<'_>,
-        results: &mut Results,
+        results: &mut UpsertResults,
         ctx: &WriteContext<'_>,
     ) -> Result<()> {
         let mut wanted = self.search.entries(rows, row, self.of_edges())?;
