@@ -214,9 +214,9 @@ fn make_edge(made: &Entries, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>
 }
 
 /// A property to write.
-type Property = (Name, Value, Option<Cardinality>);
+type UpsertProperty = (Name, Value, Option<Cardinality>);
 
-fn set_vertex_properties(vertex: VertexId, properties: &[Property], ctx: &WriteContext<'_>) -> Result<()> {
+fn set_vertex_properties(vertex: VertexId, properties: &[UpsertProperty], ctx: &WriteContext<'_>) -> Result<()> {
     for (name, value, cardinality) in properties {
         let key = ctx.context.view.catalog().intern_key(name);
         let cardinality = match cardinality {
