@@ -237,20 +237,20 @@ fn set_vertex_properties(vertex: VertexId, properties: &[UpsertProperty], ctx: &
 }
 
 /// Writes the properties of a map to the element of each row.
-pub(crate) type SetFromMap = WriteBarrier<SetAll>;
+pub(crate) type SetFromMap = WriteBarrier<SetMapProperties>;
 
 /// The statement of [`SetFromMap`].
-pub(crate) struct SetAll {
+pub(crate) struct SetMapProperties {
     map: MergeMap<ComputedOperand>,
 }
 
 impl SetFromMap {
     pub fn of_map(map: MergeMap<ComputedOperand>) -> Self {
-        WriteBarrier::of(SetAll { map }, Remember::default())
+        WriteBarrier::of(SetMapProperties { map }, Remember::default())
     }
 }
 
-impl Statement for SetAll {
+impl Statement for SetMapProperties {
     fn write(&mut self, mut rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
         let source = MapSource::new(Some(&self.map), "option(onMatch)", ctx)?;
         for row in 0..rows.len() {
