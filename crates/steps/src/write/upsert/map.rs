@@ -23,13 +23,13 @@ pub(super) struct Entries {
 
 /// Where a map comes from.
 pub(super) struct MapSource<'a> {
-    from: From,
+    from: MapOrigin,
     cardinality: Option<Cardinality>,
     /// The step and option that the map belongs to, for errors.
     what: &'a str,
 }
 
-enum From {
+enum MapOrigin {
     /// The object of the row.
     Current,
     /// The same map for all rows, with its values looked up.
@@ -43,13 +43,13 @@ impl<'a> MapSource<'a> {
     pub fn new(map: Option<&MergeMap<ComputedOperand>>, what: &'a str, ctx: &WriteContext<'_>) -> Result<Self> {
         let context = ctx.context;
         let from = match map.map(|map| &map.from) {
-            None => From::Current,
+            None => MapOrigin::Current,
             Some(MergeFrom::Entries(entries)) => {
                 let entry = entries.iter().map(|e| Ok((e.key.clone(), context.resolve(&e.value)?, e.cardinality)));
-                From::Fixed(entry.collect::<Result<_>>()?)
+                MapOrigin::Fixed(entry.collect::<Result<_>>()?)
             }
-            Some(MergeFrom::Whole(ComputedOperand::Operand(operand))) => From::Whole(context.resolve(operand)?),
-            Some(MergeFrom::Whole(ComputedOperand::Computed(column))) => From::Computed(*column),
+            Some(MergeFrom::Whole(ComputedOperand::Operand(operand))) => MapOrigin::Whole(context.resolve(operand)?),
+            Some(MergeFrom::Whole(ComputedOperand::Computed(column))) => MapOrigin::Computed(*column),
         };
         Ok(MapSource { from, cardinality: map.and_then(|map| map.cardinality), what })
     }
@@ -58,14 +58,14 @@ impl<'a> MapSource<'a> {
     pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<Entries> {
         let mut found = Entries::default();
         match &self.from {
-            From::Fixed(entries) => {
+            MapOrigin::Fixed(entries) => {
                 for (key, value, cardinality) in entries {
                     self.put(&mut found, key, value, *cardinality, with_ends)?;
                 }
             }
-            From::Whole(value) => self.put_all(&mut found, value, with_ends)?,
-            From::Computed(column) => self.put_all(&mut found, self.given(*column, rows, row)?, with_ends)?,
-            From::Current => self.put_all(&mut found, &rows.object(row), with_ends)?,
+            MapOrigin::Whole(value) => self.put_all(&mut found, value, with_ends)?,
+            MapOrigin::Computed(column) => self.put_all(&mut found, self.given(*column, rows, row)?, with_ends)?,
+            MapOrigin::Current => self.put_all(&mut found, &rows.object(row), with_ends)?,
         }
         Ok(found)
     }
@@ -144,9 +144,9 @@ impl<'a> MapSource<'a> {
     /// Returns the vertex that an option names for an end of an edge: by itself, by its id, or by a map to search for.
     pub fn vertex(&self, rows: &Rows, row: usize, search: &mut Search<'_>) -> Result<Option<VertexId>> {
         let named = match &self.from {
-            From::Whole(value) => Some(value),
-            From::Computed(column) => Some(self.given(*column, rows, row)?),
-            From::Fixed(_) | From::Current => None,
+            MapOrigin::Whole(value) => Some(value),
+            MapOrigin::Computed(column) => Some(self.given(*column, rows, row)?),
+            MapOrigin::Fixed(_) | MapOrigin::Current => None,
         };
         match named {
             None | Some(Value::Map(_)) => Ok(search.vertices(&self.entries(rows, row, false)?)?.first().copied()),
