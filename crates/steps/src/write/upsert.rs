@@ -18,7 +18,7 @@ use super::property::check_storable;
 use super::{Statement, WriteBarrier, WriteContext, label_set, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use map::{Entries, MapSource};
-use search::Search;
+use search::ElementSearch;
 
 /// Finds or makes the element that each row describes.
 pub(crate) type Upsert = WriteBarrier<FindOrMake>;
@@ -65,7 +65,7 @@ impl Statement for FindOrMake {
             ],
         };
         let mut results = UpsertResults::default();
-        let mut search = Search::new(ctx);
+        let mut search = ElementSearch::new(ctx);
         for row in 0..rows.len() {
             ctx.control.check()?;
             maps.apply(&rows, row, &mut search, &mut results, ctx)?;
@@ -107,7 +107,7 @@ impl UpsertMaps<'_> {
         &self,
         rows: &Rows,
         row: usize,
-        search: &mut Search<'_>,
+        search: &mut ElementSearch<'_>,
         results: &mut UpsertResults,
         ctx: &WriteContext<'_>,
     ) -> Result<()> {
@@ -162,7 +162,7 @@ impl UpsertMaps<'_> {
         entries: &mut Entries,
         rows: &Rows,
         row: usize,
-        search: &mut Search<'_>,
+        search: &mut ElementSearch<'_>,
     ) -> Result<[Option<VertexId>; 2]> {
         let mut ends = [None, None];
         for (at, end) in ends.iter_mut().enumerate() {

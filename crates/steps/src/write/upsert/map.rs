@@ -7,7 +7,7 @@ use mangrove_plan::physical::ComputedOperand;
 use mangrove_plan::upsert::{MergeFrom, MergeMap};
 
 use super::Property;
-use super::search::Search;
+use super::search::ElementSearch;
 use crate::rows::Rows;
 use crate::write::WriteContext;
 
@@ -142,7 +142,7 @@ impl<'a> MapSource<'a> {
     }
 
     /// Returns the vertex that an option names for an end of an edge: by itself, by its id, or by a map to search for.
-    pub fn vertex(&self, rows: &Rows, row: usize, search: &mut Search<'_>) -> Result<Option<VertexId>> {
+    pub fn vertex(&self, rows: &Rows, row: usize, search: &mut ElementSearch<'_>) -> Result<Option<VertexId>> {
         let named = match &self.from {
             MapOrigin::Whole(value) => Some(value),
             MapOrigin::Computed(column) => Some(self.given(*column, rows, row)?),

@@ -17,14 +17,14 @@ use crate::write::{CHECK_EVERY, WriteContext};
 const CANDIDATES: usize = 1024;
 
 /// A search in the snapshot of the running transaction.
-pub(super) struct Search<'a> {
+pub(super) struct ElementSearch<'a> {
     ctx: &'a WriteContext<'a>,
     indexes: Vec<IndexInfo>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ElementSearch<'a> {
     pub fn new(ctx: &'a WriteContext<'a>) -> Self {
-        Search { ctx, indexes: ctx.context.view.vertex_indexes() }
+        ElementSearch { ctx, indexes: ctx.context.view.vertex_indexes() }
     }
 
     fn view(&self) -> &dyn GraphView {
