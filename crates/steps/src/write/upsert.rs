@@ -17,7 +17,7 @@ use mangrove_txn::WriteCardinality;
 use super::property::check_storable;
 use super::{Statement, WriteBarrier, WriteContext, label_set, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
-use map::{Entries, MapSource};
+use map::{MapSource, UpsertMap};
 use search::ElementSearch;
 
 /// Finds or makes the element that each row describes.
@@ -159,7 +159,7 @@ impl UpsertMaps<'_> {
     /// Returns the vertices at the ends of an edge that are named and exist.
     fn resolve_ends(
         &self,
-        entries: &mut Entries,
+        entries: &mut UpsertMap,
         rows: &Rows,
         row: usize,
         search: &mut ElementSearch<'_>,
@@ -182,7 +182,7 @@ impl UpsertMaps<'_> {
     }
 }
 
-fn make_vertex(made: &Entries, ctx: &WriteContext<'_>) -> Result<Value> {
+fn make_vertex(made: &UpsertMap, ctx: &WriteContext<'_>) -> Result<Value> {
     let label = made.label.clone().unwrap_or_else(|| VERTEX_LABEL.into());
     let id = made.id.as_ref().map(|id| user_id(id, ctx)).transpose()?;
     let vertex = ctx.writer.insert_vertex(label_set(&Value::String(label), ctx)?, id)?;
@@ -190,7 +190,7 @@ fn make_vertex(made: &Entries, ctx: &WriteContext<'_>) -> Result<Value> {
     Ok(Value::Vertex(vertex))
 }
 
-fn make_edge(made: &Entries, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>) -> Result<Value> {
+fn make_edge(made: &UpsertMap, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>) -> Result<Value> {
     let mut vertices = Vec::with_capacity(2);
     for (at, (name, key)) in [("Out", "OUT"), ("In", "IN")].into_iter().enumerate() {
         vertices.push(ends[at].ok_or_else(|| match &made.ends[at] {

@@ -13,7 +13,7 @@ use crate::write::WriteContext;
 
 /// The meaning of a map: label, id, ends and properties of an element.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Entries {
+pub(super) struct UpsertMap {
     pub id: Option<Value>,
     pub label: Option<Name>,
     /// The source and the target of an edge.
@@ -55,8 +55,8 @@ impl<'a> MapSource<'a> {
     }
 
     /// Returns the meaning of the map for a row. `with_ends`: directions may be keys; their values are the ends of an edge.
-    pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<Entries> {
-        let mut found = Entries::default();
+    pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<UpsertMap> {
+        let mut found = UpsertMap::default();
         match &self.from {
             MapOrigin::Fixed(entries) => {
                 for (key, value, cardinality) in entries {
@@ -79,7 +79,7 @@ impl<'a> MapSource<'a> {
     }
 
     /// Reads a map; null is the empty map.
-    fn put_all(&self, found: &mut Entries, map: &Value, with_ends: bool) -> Result<()> {
+    fn put_all(&self, found: &mut UpsertMap, map: &Value, with_ends: bool) -> Result<()> {
         match map {
             Value::Null => Ok(()),
             Value::Map(entries) => {
@@ -95,7 +95,7 @@ impl<'a> MapSource<'a> {
 
     fn put(
         &self,
-        found: &mut Entries,
+        found: &mut UpsertMap,
         key: &Value,
         value: &Value,
         cardinality: Option<Cardinality>,
@@ -158,9 +158,9 @@ impl<'a> MapSource<'a> {
 /// The prefix of TinkerPop's own keys.
 const HIDDEN: char = '~';
 
-impl Entries {
+impl UpsertMap {
     /// Adds the entries of the map to make. They must not contradict the map that was searched for.
-    pub fn complete(&mut self, more: Entries) -> Result<()> {
+    pub fn complete(&mut self, more: UpsertMap) -> Result<()> {
         let same = |known: &Option<Value>, new: &Option<Value>| match (known, new) {
             (Some(Value::Direction(_)), _) | (None, _) | (_, None) => true,
             (Some(known), Some(new)) => mangrove_graph::compare::equal(known, new),
