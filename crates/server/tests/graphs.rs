@@ -12,7 +12,7 @@ use mangrove_failpoint::Scenario;
 use mangrove_failpoint::{Point, set};
 use mangrove_graph::{Error, Result};
 use mangrove_server::Caller;
-use mangrove_server::{GraphOptions, Opener, Registry};
+use mangrove_server::{GraphOpener, GraphOptions, Registry};
 
 /// An empty directory that goes when this does. One test at a time has one, because others may set points.
 struct Home(PathBuf, #[allow(dead_code, reason = "held")] Scenario);
@@ -30,7 +30,7 @@ impl Home {
         self.start_with(Box::new(open))
     }
 
-    fn start_with(&self, opener: Opener) -> Registry {
+    fn start_with(&self, opener: GraphOpener) -> Registry {
         let mut registry = Registry::new(8, opener);
         registry.keep_in(self.0.clone()).unwrap();
         registry
@@ -85,7 +85,7 @@ fn trouble() -> io::Result<()> {
 fn a_graph_that_could_not_be_created_is_not_there_at_the_next_start() {
     let home = Home::new("refused");
     // What goes wrong is found when the files are there.
-    let failing: Opener = Box::new(|path, limit| {
+    let failing: GraphOpener = Box::new(|path, limit| {
         drop(open(path, limit)?);
         Err(Error::invalid("no more threads"))
     });

@@ -5,7 +5,7 @@ use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
-use crate::computed::keys::{KeyReader, KeySource, KeyTable, Keys};
+use crate::computed::keys::{KeyReader, KeySource, KeyTable, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
@@ -100,14 +100,14 @@ impl Operator<Rows> for GroupCount {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let keys = match self.readers.first_mut() {
-            None => std::mem::take(&mut batch.computed).into_iter().next().map(Keys::Values),
+            None => std::mem::take(&mut batch.computed).into_iter().next().map(KeyValues::Values),
             Some(reader) => Some(reader.read(&batch.objects, out.context())?),
         };
         let keys = keys.ok_or_else(|| Error::bug("groupCount() has a computed column or a key"))?;
         let states = self.counts.group(group);
         let (mut new, mut sizes) = (0, Sizes::default());
         match (&keys, &batch.tags) {
-            (Keys::Numbers(numbers), Tags::One) => {
+            (KeyValues::Numbers(numbers), Tags::One) => {
                 let counts = ByInstance::entry(states, 0, KeyCounts::default);
                 let before = counts.entries.len();
                 counts.add_numbers(numbers, |row| batch.bulk(row))?;

@@ -19,7 +19,7 @@ use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
 use crate::barrier::range::position;
-use crate::computed::keys::{KeyReader, KeySource, Keys};
+use crate::computed::keys::{KeyReader, KeySource, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
 use crate::rows::held::HeldRows;
@@ -58,11 +58,11 @@ impl Order {
         }
         let objects = &batch.objects;
         let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context));
-        let keys = keys.collect::<Result<Vec<Keys<'_>>>>()?;
+        let keys = keys.collect::<Result<Vec<KeyValues<'_>>>>()?;
         let bar = self.bars.get(&group).filter(|_| batch.tags == Tags::One);
         let passing = match (bar, keys.first()) {
-            (Some(bar), Some(Keys::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
-            (Some(bar), Some(Keys::Values(column))) => {
+            (Some(bar), Some(KeyValues::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
+            (Some(bar), Some(KeyValues::Values(column))) => {
                 let passes = |row: &u32| column[*row as usize].as_ref().is_some_and(|key| self.sorter.passes(key, bar));
                 Some((0..column.len() as u32).filter(passes).collect())
             }
@@ -74,7 +74,7 @@ impl Order {
                 Rows { computed, ..batch.take(&rows) }
             }
             None => {
-                let computed = keys.into_iter().map(Keys::into_computed).collect();
+                let computed = keys.into_iter().map(KeyValues::into_computed).collect();
                 Rows { computed, ..batch }
             }
         })

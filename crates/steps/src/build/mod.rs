@@ -371,7 +371,7 @@ impl Builder {
             }
             Op::Members(quantifier, test) => {
                 let test = CompiledTest::new(test);
-                self.row(&tail, RowLocation::Anywhere, stage, false, members::Members::new(*quantifier, test))?
+                self.row(&tail, RowLocation::Anywhere, stage, false, members::TestMembers::new(*quantifier, test))?
             }
             Op::Math(expression) => {
                 self.row(&tail, RowLocation::Anywhere, stage, true, formula::Math::new(expression.clone()))?

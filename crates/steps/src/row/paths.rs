@@ -6,7 +6,7 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::compare::watched::{equal, is_among};
 use mangrove_graph::{EdgeId, Error, FastSet, PathValue, Result, Value, VertexId};
 use mangrove_gremlin::{Comparison, TextOperation};
-use mangrove_plan::logical::{ByLookup, LabelTest, Name, Segment};
+use mangrove_plan::logical::{LabelTest, Lookup, Name, Segment};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
@@ -140,12 +140,12 @@ pub(crate) struct CompareName {
     /// The name.
     pub name: Name,
     /// Where the name is looked up.
-    pub lookup: ByLookup,
+    pub lookup: Lookup,
 }
 
 impl RowOperator for CompareName {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
-        let everywhere = self.lookup != ByLookup::Path;
+        let everywhere = self.lookup != Lookup::Path;
         let side_effect = context.side_effects.get(&self.name).filter(|_| everywhere);
         let keep = self.equal;
         Ok(rows.filter(|rows, row| {

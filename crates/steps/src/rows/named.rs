@@ -3,7 +3,7 @@
 
 use mangrove_graph::Value;
 use mangrove_gremlin::Pop;
-use mangrove_plan::logical::{ByLookup, Name};
+use mangrove_plan::logical::{Lookup, Name};
 
 use crate::context::execution::ExecutionContext;
 use crate::rows::batch::Rows;
@@ -26,19 +26,19 @@ pub(crate) fn named_value(
 pub(crate) fn named_values(
     rows: &Rows,
     name: Option<&Name>,
-    lookup: ByLookup,
+    lookup: Lookup,
     context: &ExecutionContext,
 ) -> (Vec<u32>, Vec<Value>) {
     let Some(name) = name else { return ((0..rows.len() as u32).collect(), rows.objects.clone().into_values()) };
     let shared = match lookup {
-        ByLookup::Scope(_) => context.side_effects.get(name),
-        ByLookup::Path => None,
+        Lookup::Scope(_) => context.side_effects.get(name),
+        Lookup::Path => None,
     };
     let value = |row: usize| match lookup {
-        ByLookup::Scope(pop) => {
+        Lookup::Scope(pop) => {
             own_entry(rows, row, name).or_else(|| shared.clone()).or_else(|| labeled(rows, row, name, pop))
         }
-        ByLookup::Path => labeled(rows, row, name, None),
+        Lookup::Path => labeled(rows, row, name, None),
     };
     (0..rows.len()).filter_map(|row| Some((row as u32, value(row)?))).unzip()
 }

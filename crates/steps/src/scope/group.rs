@@ -10,7 +10,7 @@ use mangrove_gremlin::Operator::AddAll;
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
-use crate::computed::keys::{KeyReader, KeySource, KeyTable, Keys};
+use crate::computed::keys::{KeyReader, KeySource, KeyTable, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
@@ -87,7 +87,7 @@ impl GroupScope {
         out: &mut Output<'_, Rows>,
     ) -> Result<(GroupId, Vec<u32>, Vec<u32>)> {
         let found = match reader {
-            None => Keys::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
+            None => KeyValues::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
             Some(reader) => reader.read(&batch.objects, out.context())?,
         };
         let GroupMembers { scope_group, table, entries, charged, .. } = self.keys(group, out);
@@ -100,7 +100,7 @@ impl GroupScope {
             entries.len() as u32 - 1
         };
         match &found {
-            Keys::Numbers(numbers) => {
+            KeyValues::Numbers(numbers) => {
                 table.number_all(
                     numbers,
                     |row| batch.tag(row),
@@ -111,7 +111,7 @@ impl GroupScope {
                     },
                 );
             }
-            Keys::Values(column) => {
+            KeyValues::Values(column) => {
                 for (row, key) in column.iter().enumerate() {
                     // An unproductive by() drops the row.
                     let Some(key) = key else { continue };

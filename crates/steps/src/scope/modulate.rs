@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, ModulatedBatch as _, OpId, Operator, Output};
+use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output};
 use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
