@@ -3,7 +3,7 @@
 use mangrove_graph::{Error, ErrorKind, Result, UserId, Value, VertexId};
 use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
-use super::property::Write;
+use super::property::WrittenProperty;
 use super::{Statement, ValueSource, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
 
@@ -40,7 +40,8 @@ impl Statement for InsertEdges {
         let from = NewEdgeEnd::new(self.from.as_ref(), "from()", ctx)?;
         let to = NewEdgeEnd::new(self.to.as_ref(), "to()", ctx)?;
         let id = self.id.as_ref().map(|id| ValueSource::new(id, ctx.context)).transpose()?;
-        let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, ctx)).collect::<Result<_>>()?;
+        let properties: Vec<WrittenProperty<'_>> =
+            self.properties.iter().map(|p| WrittenProperty::new(p, ctx)).collect::<Result<_>>()?;
         let mut edges = Vec::new();
         let rows_of = for_each_traverser(&rows, ctx, |row| {
             let labels = label_set(label.value(&rows, row, "the label of addE()")?, ctx)?;

@@ -42,21 +42,21 @@ impl WrittenKey<'_> {
 }
 
 /// A property to write, with its key and constant values looked up.
-pub(crate) struct Write<'a> {
+pub(crate) struct WrittenProperty<'a> {
     key: WrittenKey<'a>,
     cardinality: Option<Cardinality>,
     value: ValueSource,
     meta: Vec<(&'a Name, KeyId, ValueSource)>,
 }
 
-impl<'a> Write<'a> {
+impl<'a> WrittenProperty<'a> {
     /// Looks up keys and values that are the same for all rows.
     pub fn new(property: &'a PropertyWrite, ctx: &WriteContext<'_>) -> Result<Self> {
         let meta = property
             .meta
             .iter()
             .map(|(name, value)| Ok((name, key(name, ctx)?, ValueSource::new(value, ctx.context)?)));
-        Ok(Write {
+        Ok(WrittenProperty {
             key: match property.computed_key {
                 None => WrittenKey::Known(&property.key, key(&property.key, ctx)?),
                 Some(column) => WrittenKey::Computed(column),
@@ -185,7 +185,7 @@ impl SetProperty {
 
 impl Statement for SetProperties {
     fn write(&mut self, mut rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
-        let write = Write::new(&self.property, ctx)?;
+        let write = WrittenProperty::new(&self.property, ctx)?;
         if let Cow::Owned(objects) = current(&rows.objects, ctx.context)? {
             rows.objects = objects;
         }
