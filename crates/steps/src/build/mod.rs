@@ -396,7 +396,7 @@ impl Builder {
                 self.row(&tail, RowLocation::Anywhere, stage, true, local::Constant::new(value.clone()))?
             }
             Op::Identity => {
-                self.row(&tail, RowLocation::Anywhere, stage, false, paths::Identity { labels: stage.labels.clone() })?
+                self.row(&tail, RowLocation::Anywhere, stage, false, paths::AddLabels { labels: stage.labels.clone() })?
             }
             Op::Unfold => {
                 let next = self.attach(&tail, RowLocation::Anywhere, what)?;

@@ -339,12 +339,12 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut H
 }
 
 /// `as()`: adds labels to the current objects of the paths.
-pub(crate) struct Identity {
+pub(crate) struct AddLabels {
     /// The labels.
     pub labels: Vec<Name>,
 }
 
-impl RowOperator for Identity {
+impl RowOperator for AddLabels {
     fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         rows.computed.clear();
         rows.label(&self.labels, context.whole_paths());
