@@ -390,7 +390,7 @@ impl Builder {
                 false,
                 paths::PathShape { simple: *simple, computed: *computed, segment: segment.clone() },
             )?,
-            Op::Discard => self.row(&tail, RowLocation::Anywhere, stage, false, paths::Discard)?,
+            Op::Discard => self.row(&tail, RowLocation::Anywhere, stage, false, paths::DropRows)?,
             Op::ReplaceMapValues => self.row(&tail, RowLocation::Anywhere, stage, false, property::ReplaceMapValues)?,
             Op::Constant(value) => {
                 self.row(&tail, RowLocation::Anywhere, stage, true, local::Constant::new(value.clone()))?

@@ -69,7 +69,7 @@ impl Builder {
         let what = OperatorDescription::Operator(&stage.operator);
         if branches.is_empty() {
             let next = self.attach(tail, RowLocation::Anywhere, what)?;
-            self.set(next.from, RowAdapter { operator: paths::Discard, remember: Remember::default() });
+            self.set(next.from, RowAdapter { operator: paths::DropRows, remember: Remember::default() });
             return Ok(next);
         }
         let split = self.attach(tail, RowLocation::Anywhere, what)?;

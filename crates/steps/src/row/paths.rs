@@ -353,9 +353,9 @@ impl RowOperator for AddLabels {
 }
 
 /// Drops all rows: an empty branch of `union()`.
-pub(crate) struct Discard;
+pub(crate) struct DropRows;
 
-impl RowOperator for Discard {
+impl RowOperator for DropRows {
     fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|_, _| false))
     }
