@@ -29,7 +29,7 @@ use crate::values::predicate::CompiledTest;
 /// What a `by()` takes.
 pub(crate) enum ByTaker {
     /// The object.
-    AddLabels,
+    Identity,
     /// The value of a key.
     Key(Name),
     /// A token.
