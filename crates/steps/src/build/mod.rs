@@ -51,7 +51,7 @@ use crate::row::intersect::Intersect;
 use crate::row::map::{MapAdapter, MapOperator};
 use crate::row::one_by_one::OneByOne;
 use crate::row::operator::{RowAdapter, RowOperator};
-use crate::row::source::{CountAll, Source};
+use crate::row::source::{CountAll, ElementSource};
 use crate::row::{filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
 use crate::scope::modulate::{ByLookup, ByTaker, Modulate};
@@ -289,12 +289,12 @@ impl Builder {
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
                 let next = self.attach(&tail, RowLocation::Everywhere, what)?;
-                self.set(next.from, Source::new(ElementKind::Vertex, access, conditions, remember)?);
+                self.set(next.from, ElementSource::new(ElementKind::Vertex, access, conditions, remember)?);
                 next
             }
             Op::Edges { access, conditions } => {
                 let next = self.attach(&tail, RowLocation::Everywhere, what)?;
-                self.set(next.from, Source::new(ElementKind::Edge, access, conditions, remember)?);
+                self.set(next.from, ElementSource::new(ElementKind::Edge, access, conditions, remember)?);
                 next
             }
             Op::CountAll { kind, labels } => {

@@ -45,7 +45,7 @@ enum RowSearch {
 }
 
 /// The operator of `V()` or `E()`.
-pub(crate) struct Source {
+pub(crate) struct ElementSource {
     kind: ElementKind,
     access: Access,
     /// All conditions, also those that the access answers.
@@ -63,13 +63,13 @@ pub(crate) struct Source {
     user_ids: Vec<UserId>,
 }
 
-impl Source {
+impl ElementSource {
     /// A source of vertices or edges, found by `access`, that meet these conditions.
     pub fn new(kind: ElementKind, access: &Access, conditions: &[Condition], remember: Remember) -> Result<Self> {
         if kind == ElementKind::Edge && matches!(access, Access::Index { .. }) {
             return Err(Error::bug("the planner looks up only vertices in an index"));
         }
-        Ok(Source {
+        Ok(ElementSource {
             kind,
             access: access.clone(),
             conditions: conditions.to_vec(),
@@ -358,7 +358,7 @@ fn find(
     })
 }
 
-impl Operator<Rows> for Source {
+impl Operator<Rows> for ElementSource {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         if std::mem::take(&mut self.scans_instead) {
             self.labels = labels_of(&self.access, &[]);
