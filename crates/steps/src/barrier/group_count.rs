@@ -72,7 +72,7 @@ const ENTRY_BYTES: u64 = 112;
 pub(crate) struct GroupCount {
     side_effect: Option<Name>,
     remember: Remember,
-    /// The key; none where it is in the computed column.
+    /// The reader of the key; `None` if the key is in computed column 0.
     readers: Vec<KeyReader>,
     counts: ByInstance<KeyCounts>,
     held: HeldRows,

@@ -11,7 +11,7 @@ use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, rows_by_instance};
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 
-/// What is reduced, and how.
+/// A reduction: the values that it takes and how it joins them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReduceKind {
     /// A reduction of Gremlin.

@@ -19,7 +19,7 @@ use crate::rows::held::HeldRows;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::collection::{elements, size};
 
-/// The bytes of a key, and more bytes of keys than any limit allows.
+/// The bytes of a key, and a number of bytes above any memory limit.
 const KEY_BYTES: u64 = size_of::<(u32, f64, u32)>() as u64;
 const KEYS_BYTES_MAX: u64 = 1 << 50;
 
@@ -55,7 +55,7 @@ impl Sample {
         for (row, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
             let mut logarithm = 0.0;
             let draws = rows.bulk(row).min(self.count as u64);
-            // Charged before it is drawn, so that a sample larger than memory is refused.
+            // Charged before the keys are drawn, so that a sample larger than memory is refused.
             out.control().charge(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX))?;
             charged = charged.saturating_add(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX));
             for drawn in 0..draws {

@@ -85,7 +85,7 @@ impl SeenRows {
     }
 }
 
-/// What is compared of a row; `None` where a `by()` was unproductive.
+/// The compared values of a row; `None` if a `by()` was unproductive.
 fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<SeenKey> {
     let values = (0..computed).map(|column| rows.computed_value(column, row).cloned().map(Equivalent));
     Some(SeenKey::Values(values.collect::<Option<_>>()?))

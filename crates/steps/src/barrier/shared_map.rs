@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::limits::meter::limited_control;
 
-    /// Adds one entry as an instance of a nested traversal does; how many keys the operator had to look at.
+    /// Adds one entry as an instance of a nested traversal does. Returns the number of keys that the operator had to look at.
     fn add(map: &mut SharedMap, old: Option<Value>, key: i32) -> Value {
         let control = limited_control(1 << 20, None);
         let mut entries = map.of(old, "group", &"x".into(), &mut Meter::new(&control)).unwrap();

@@ -96,10 +96,10 @@ impl GrowingTree {
     }
 }
 
-/// Makes a tree of each instance's ways. With a side effect the tree goes there and the rows go on.
+/// Makes a tree of each instance's paths. With a side effect the tree goes there and the rows go on.
 pub(crate) struct Tree {
     side_effect: Option<Name>,
-    /// Whether computed column 0 holds the objects of a row's way.
+    /// True if computed column 0 holds the objects of a row's path.
     computed: bool,
     remember: Remember,
     trees: ByInstance<GrowingTree>,

@@ -157,7 +157,7 @@ struct Builder {
     depth: usize,
     /// The shared memory of the `dedup()`s in the loop whose body is being built.
     visited: Option<Arc<Visited>>,
-    /// Where the next operator that sorts or groups takes its keys from.
+    /// The source of the keys for the next operator that sorts or groups.
     taken: KeySource,
 }
 

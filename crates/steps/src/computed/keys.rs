@@ -16,7 +16,7 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{ComputedColumn, ObjectColumn};
 
-/// Where an operator's `by()` values come from.
+/// The source of an operator's `by()` values.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum KeySource {
     /// From computed columns, which an earlier operator has filled.
@@ -44,7 +44,7 @@ pub(crate) struct KeyReader {
     holds_numbers: bool,
 }
 
-/// The value of each object.
+/// The values that a [`KeyReader`] read, one for each object.
 pub(crate) enum KeyValues<'a> {
     /// A number for each object.
     Numbers(&'a Numbers),
@@ -181,17 +181,17 @@ impl KeyTable {
         mut each: impl FnMut(usize, u32),
     ) {
         let Some(kind) = numbers.kind else { return };
-        let mut place = |row: usize, bits: u64, value: &dyn Fn() -> Value| {
+        let mut number = |row: usize, bits: u64, value: &dyn Fn() -> Value| {
             let tag = tag(row);
-            let (place, _) = self.words.get_or_insert_with((tag, number_word(kind, bits)), || new(tag, value()));
-            each(row, *place);
+            let (found, _) = self.words.get_or_insert_with((tag, number_word(kind, bits)), || new(tag, value()));
+            each(row, *found);
         };
         if kind.is_float() {
             let numbers = numbers.floats.iter().enumerate();
-            numbers.for_each(|(row, n)| place(row, float_bits(*n), &|| kind.float(*n)));
+            numbers.for_each(|(row, n)| number(row, float_bits(*n), &|| kind.float(*n)));
         } else {
             let numbers = numbers.integers.iter().enumerate();
-            numbers.for_each(|(row, n)| place(row, *n as u64, &|| kind.integer(*n)));
+            numbers.for_each(|(row, n)| number(row, *n as u64, &|| kind.integer(*n)));
         }
     }
 }
@@ -223,7 +223,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
         #[test]
-        fn keys_have_one_place_if_they_are_equivalent(keys in prop::collection::vec((0..2_u32, any_key()), 0..12)) {
+        fn keys_have_one_number_if_they_are_equivalent(keys in prop::collection::vec((0..2_u32, any_key()), 0..12)) {
             let mut table = KeyTable::default();
             let mut count = 0;
             let mut next = || {
@@ -240,7 +240,7 @@ mod tests {
                 let mut numbers = Numbers::default();
                 if numbers.push(0, key) {
                     let mut found = Vec::new();
-                    table.number_all(&numbers, |_| *tag, |_, _| u32::MAX, |row, place| found.push((row, place)));
+                    table.number_all(&numbers, |_| *tag, |_, _| u32::MAX, |row, number| found.push((row, number)));
                     prop_assert_eq!(found, vec![(0, by_value[at])]);
                 }
             }

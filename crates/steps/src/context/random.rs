@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_seed_draws_what_java_draws() {
-        // What `new java.util.Random(42).nextDouble()` is known to give first.
+        // The first result of `new java.util.Random(42).nextDouble()`.
         let mut random = Random(Some(RandomGenerator::Congruential((42 ^ FACTOR) & MASK)));
         assert_eq!(random.unit(), 0.727_563_680_032_868_1);
         assert_eq!(random.unit(), 0.683_223_471_759_845_4);

@@ -72,8 +72,8 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Values that a call makes one by one. If the call fails, the query takes them over and drops them after the client knows of
-/// the failure ([`QueryControl::leave`]).
+/// Values that a call makes one by one. If the call fails, the query takes the values over and drops them after the client
+/// has been told of the failure ([`QueryControl::leave`]).
 pub(crate) struct MadeSoFar<'a> {
     values: Vec<Value>,
     control: &'a QueryControl,

@@ -24,7 +24,7 @@ pub(crate) const NESTING_MAX: u32 = 256;
 /// The most values that a reader of a collection meets again (STEPS-3).
 pub(crate) const REPEATED_MAX: u64 = 1 << 24;
 
-/// The same for one result: detaching and writing it touch every part each time it is met.
+/// The same limit for one result: detaching and writing it touch every part each time it is met.
 const RETURNED_REPEATED_MAX: u64 = 1 << 22;
 
 /// Values walked between two checks of the limits of the query.
@@ -160,7 +160,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// What a reader meets that goes through a value.
+/// The values and levels that a reader meets on its way through a value.
 #[derive(Clone, Copy)]
 struct Extent {
     /// The number of values, each as often as it is met; the value itself counts as one.
@@ -308,7 +308,7 @@ mod tests {
             assert!(check(&doubled(24, Value::Null)).unwrap_err().message().contains("repeated"));
             assert!(check(&doubled(200, Value::Null)).is_err());
         }
-        // What is there once takes its memory, and has no other bound.
+        // A value that is held once is bounded by its memory alone.
         assert!(check(&Value::list(vec![Value::list(vec![]); 2])).is_ok());
         let once = (0..3_000_000).map(|n| Value::list(vec![n.into()])).collect();
         assert!(check(&Value::list(once)).is_ok());
@@ -373,11 +373,11 @@ mod tests {
         let control = control();
         let large = Value::list((0..1_000_000).map(|n| Value::list(vec![n.into()])).collect());
         let mut watcher = NestingWatcher::default();
-        // Gone through each time, this would be 10^11 values.
+        // A walk that entered each reference would meet 10^11 values.
         for n in 0..50_000 {
             watcher.check(&Value::map(vec![("n".into(), n.into()), ("all".into(), large.clone())]), &control).unwrap();
         }
-        // What takes its place in memory is another one.
+        // The value that gets its address next is another one.
         drop(large);
         let other = doubled(60, Value::Null);
         assert!(watcher.check(&Value::list(vec![other]), &control).is_err());

@@ -24,7 +24,7 @@ use crate::values::predicate::within_values;
 /// Batches that one call of a scan may read without a result before other operators run.
 const FRUITLESS_BATCHES: usize = 16;
 
-/// What a source searches for in this run.
+/// The way in which a source finds elements in this run, with the values of its operands.
 enum ElementFinder {
     /// All elements, or those with the labels.
     Scan,

@@ -34,7 +34,7 @@ struct GroupMembers {
 /// Groups rows by computed column 0, or by a key of their objects.
 pub(crate) struct GroupScope {
     side_effect: Option<Name>,
-    /// The key; none where it is in the computed column.
+    /// The reader of the key; `None` if the key is in computed column 0.
     readers: Vec<KeyReader>,
     /// The operator that joins two numbers under one key of a side effect.
     joining: Option<FoldOperator>,

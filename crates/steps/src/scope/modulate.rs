@@ -26,7 +26,7 @@ use crate::scope::queue::WaitQueue;
 use crate::values::collection::elements;
 use crate::values::predicate::CompiledTest;
 
-/// What a `by()` takes.
+/// The part of an object that a `by()` takes.
 pub(crate) enum ByTaker {
     /// The object.
     Identity,
@@ -48,7 +48,7 @@ pub(crate) enum ByTaker {
 }
 
 impl ByTaker {
-    /// Returns what it takes of objects; `None` if a pipeline must run for that.
+    /// Returns the values that it takes of objects; `None` if a pipeline must run for them.
     fn take(&self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
             ByTaker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
@@ -127,10 +127,10 @@ impl Modulate {
                 }
             }
             Over::Names(names) => {
-                for (place, (name, lookup)) in names.iter().enumerate() {
+                for (item, (name, lookup)) in names.iter().enumerate() {
                     let (named, values) = named_values(rows, name.as_ref(), *lookup, context);
-                    let items = named.into_iter().map(|row| (row, place as u32)).collect();
-                    add(place % self.by.len(), (items, values));
+                    let items = named.into_iter().map(|row| (row, item as u32)).collect();
+                    add(item % self.by.len(), (items, values));
                 }
             }
             Over::PathObjects(_) | Over::TreeObjects | Over::Elements | Over::MapValues => {
@@ -141,11 +141,10 @@ impl Modulate {
                     let count = objects.as_ref().map(Vec::len);
                     meter.charge(count.unwrap_or(0).saturating_mul(self.by.len() * ITEM_BYTES))?;
                     lengths.push(count.map(|count| count as u32));
-                    for (place, object) in objects.into_iter().flatten().enumerate() {
-                        let takers =
-                            if rotates { place % split.len()..place % split.len() + 1 } else { 0..split.len() };
+                    for (item, object) in objects.into_iter().flatten().enumerate() {
+                        let takers = if rotates { item % split.len()..item % split.len() + 1 } else { 0..split.len() };
                         for by in takers {
-                            split[by].0.push((row as u32, place as u32));
+                            split[by].0.push((row as u32, item as u32));
                             split[by].1.push(object.clone());
                         }
                     }
@@ -170,7 +169,7 @@ impl Modulate {
 
     /// Returns the computed columns of rows whose `by()`s take the objects themselves and need no pipeline.
     fn of_objects(&self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
-        let places = match &self.over {
+        let columns = match &self.over {
             Over::Current => self.by.len(),
             Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
             _ => return Ok(None),
@@ -178,8 +177,8 @@ impl Modulate {
         if self.pipelines > 0 {
             return Ok(None);
         }
-        let mut computed = Vec::with_capacity(places);
-        for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(places) {
+        let mut computed = Vec::with_capacity(columns);
+        for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(columns) {
             let Some(mut column) = taker.take(&rows.objects, context)? else { return Ok(None) };
             if *productive {
                 make_productive(&mut column);
@@ -318,9 +317,9 @@ fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
             let mut lists: Vec<Option<Vec<Option<Value>>>> =
                 lengths.iter().map(|l| l.map(|l| vec![None; l as usize])).collect();
             for job in jobs {
-                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                for ((row, item), result) in job.items.into_iter().zip(job.results) {
                     if let Some(list) = &mut lists[row as usize] {
-                        list[place as usize] = result;
+                        list[item as usize] = result;
                     }
                 }
             }
@@ -338,9 +337,9 @@ fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
                 let nothing = Value::list(Vec::new());
                 let mut lists: Vec<Option<Vec<Value>>> =
                     lengths.iter().map(|l| l.map(|l| vec![nothing.clone(); l as usize])).collect();
-                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                for ((row, item), result) in job.items.into_iter().zip(job.results) {
                     if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
-                        list[place as usize] = Value::list(vec![result]);
+                        list[item as usize] = Value::list(vec![result]);
                     }
                 }
                 lists.into_iter().map(|l| l.map(Value::list)).collect()
@@ -350,9 +349,9 @@ fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
             // Pairs of index and value, without the entries whose by() was unproductive.
             let mut lists: Vec<Option<Vec<Value>>> = lengths.iter().map(|l| l.map(|_| Vec::new())).collect();
             for job in jobs {
-                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                for ((row, item), result) in job.items.into_iter().zip(job.results) {
                     if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
-                        list.push(Value::List(Arc::new(vec![Value::I64(i64::from(place)), result])));
+                        list.push(Value::List(Arc::new(vec![Value::I64(i64::from(item)), result])));
                     }
                 }
             }

@@ -146,7 +146,7 @@ impl Operator<Rows> for Split {
     }
 }
 
-/// When a row takes an option.
+/// The condition under which a row takes an option.
 pub(crate) enum OptionMatch {
     /// The deciding computed column is this boolean.
     Is(bool),

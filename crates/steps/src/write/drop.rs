@@ -8,7 +8,7 @@ use super::{CHECK_EVERY, Statement, WriteBarrier, WriteContext};
 use crate::rows::kinds::Kinds;
 use crate::rows::{Remember, Rows};
 
-/// Deletes the object of each traverser; a vertex is deleted with its edges. There are no results.
+/// Deletes the object of each traverser; a vertex with its edges. The step has no results.
 pub(crate) type Drop = WriteBarrier<Deletions>;
 
 /// The statement of [`Drop`].

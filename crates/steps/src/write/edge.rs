@@ -20,8 +20,8 @@ pub(crate) struct InsertEdges {
 }
 
 impl AddEdge {
-    /// An edge for each traverser. An end that is not given is the traverser's vertex; one given as an
-    /// operand is the vertex of that id; one given as a computed column is the vertex in it.
+    /// An edge for each traverser. An end that is not given is the traverser's vertex; an operand is the id of a vertex; a
+    /// computed column holds the vertex.
     pub fn new(
         label: ComputedOperand,
         ends: [Option<ComputedOperand>; 2],
@@ -56,7 +56,7 @@ impl Statement for InsertEdges {
     }
 }
 
-/// Where an end of the new edges comes from.
+/// An end of the new edges: the source of its vertices, and the name of its step.
 struct NewEdgeEnd {
     source: EndSource,
     /// The name of the step, for errors.

@@ -7,7 +7,7 @@ use mangrove_plan::files::{FileFormat, FileStep};
 use super::{Statement, WriteBarrier, WriteContext};
 use crate::rows::{Remember, Rows};
 
-/// Reads or writes a file. There are no results.
+/// Reads or writes a file. The step has no results.
 pub(crate) type File = WriteBarrier<FileTransfer>;
 
 /// The statement of [`File`].

@@ -153,7 +153,7 @@ pub(crate) struct ValueMap {
 }
 
 impl ValueMap {
-    /// A map of these keys (none given: all), with the tokens first that are asked for. With `shown`, computed column 0 lists the
+    /// A map of these keys (no keys mean all), after the requested tokens. With `shown`, computed column 0 lists the
     /// vertex properties to show.
     pub fn new(keys: Vec<Name>, tokens: MapTokens, shown: bool) -> Self {
         ValueMap { keys, tokens, shown, maker: MapMaker::default() }
@@ -209,7 +209,7 @@ pub(crate) struct PropertyMap {
 }
 
 impl PropertyMap {
-    /// A map of these keys; none given: all. With `shown`, computed column 0 lists the vertex properties to show.
+    /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
         PropertyMap { keys, shown, names: NameCache::default() }
     }
@@ -272,7 +272,7 @@ pub(crate) struct ElementMap {
 }
 
 impl ElementMap {
-    /// A map of these keys; none given: all. With `shown`, computed column 0 lists the vertex properties to show.
+    /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
         ElementMap { keys, shown, maker: MapMaker::default() }
     }

@@ -1,4 +1,4 @@
-//! The maps of an upsert: where they come from, and what their entries mean.
+//! The maps of an upsert: their sources, and the meaning of their entries.
 
 use mangrove_graph::{Direction, Error, Result, Token, Value, VertexId};
 use mangrove_gremlin::Cardinality;
@@ -21,7 +21,7 @@ pub(super) struct UpsertMap {
     pub properties: Vec<Property>,
 }
 
-/// Where a map comes from.
+/// The source of a map.
 pub(super) struct MapSource<'a> {
     from: MapOrigin,
     cardinality: Option<Cardinality>,
