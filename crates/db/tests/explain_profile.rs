@@ -1,4 +1,4 @@
-//! `explain()` and `profile()`: what a plan is, and what its operators did.
+//! `explain()` and `profile()`: the plan of a query, and the figures of its operators.
 
 use mangrove::{Database, Value};
 

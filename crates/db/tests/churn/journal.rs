@@ -1,4 +1,4 @@
-//! The journal of a process that is killed: the entries of its book as lines, which outlive it.
+//! The journal of a process that is killed: the entries of its book as lines, which outlive the process.
 //!
 //! `T writer number begin op;op;…` asks for a commit, `A writer number ts` has it acknowledged, `X writer number` refused.
 
@@ -11,21 +11,21 @@ pub fn asked(attempt: &Attempt) -> String {
     format!("T {} {} {} {}\n", attempt.writer, attempt.number, attempt.begin_ts, ops.join(";"))
 }
 
-/// The line for one that was acknowledged.
+/// The line for an acknowledged transaction.
 pub fn acknowledged(attempt: &Attempt, ts: u64) -> String {
     format!("A {} {} {ts}\n", attempt.writer, attempt.number)
 }
 
-/// The line for one that was refused.
+/// The line for a refused transaction.
 pub fn refused(attempt: &Attempt) -> String {
     format!("X {} {}\n", attempt.writer, attempt.number)
 }
 
-/// What the journal of a process says that began with a graph.
+/// Reads the journal of a process that began with a graph.
 pub fn read(text: &str, base: State) -> Closed {
     let mut closed = Closed { base: base.into(), ..Closed::default() };
     let mut asking: Vec<Attempt> = Vec::new();
-    // A line without its end was never more than begun.
+    // The process was killed while it wrote a line without an end.
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let words: Vec<&str> = line.splitn(5, ' ').collect();
         let number = |at: usize| -> u64 { words[at].parse().unwrap() };
