@@ -5,7 +5,7 @@
 //!   their commits, and those of unknown outcome.
 //! - [`writer`] runs transactions of random reads and writes at both isolation levels; [`reader`] reads snapshots
 //!   through cursors, lazily. The reads of either ([`observed`]) are compared with the model as of the moment that the
-//! isolation level promises.
+//!   isolation level promises.
 //! - [`life`] is one opening of a database; [`whole`] compares everything that the next opening finds.
 //!
 //! Sizes are the smallest ones, so that every boundary is crossed in seconds. There are three kinds of rounds:
