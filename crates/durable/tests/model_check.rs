@@ -1,6 +1,6 @@
 //! The log under a model checker, which chooses at every operation on its locks, flags and parked threads which thread
-//! goes on. Group commit: no commit is acknowledged early, no thread waits for ever, and one flush is in flight.
-//! Checkpoints: what a checkpoint lets go of the log is in its snapshot.
+//! runs next. Group commit: no commit is acknowledged early, no thread waits for ever, and one flush is in flight.
+//! Checkpoints: the snapshot of a checkpoint has all commits of the segments that it releases.
 //!
 //! `cargo test -p mangrove-durable --features model --test model_check`
 #![cfg(feature = "model")]

@@ -1,4 +1,4 @@
-//! What comes between a request's commit and its answer: kills, time limits and panics at named moments.
+//! Events between a request's commit and its answer: kills, time limits and panics at named points.
 #![cfg(debug_assertions)]
 
 mod common;
@@ -23,10 +23,10 @@ async fn start() -> (Client, SocketAddr) {
     (Client::connect(address).await, address)
 }
 
-/// Requests that commit: one query, several statements, a session's that ends its own transaction.
+/// Requests that commit: one query, several statements, and one of a session that commits its own transaction.
 const WRITING: [&str; 2] = ["g.addV('n').constant(7)", "a = g.addV('n').next(); g.inject(7)"];
 
-/// How long the answer of a request whose client leaves is held.
+/// The delay of the answer to a request whose client leaves.
 const PAUSE: Duration = Duration::from_millis(300);
 
 fn pause_at(point: Point) -> Armed {
@@ -51,8 +51,8 @@ async fn a_time_limit_that_passes_around_the_commit_fails_no_committed_request()
     }
 }
 
-/// The answer to a request whose time limit passes at this moment. Where the machine is so slow that it passes before, the
-/// request has written nothing and is sent again with twice the limit.
+/// The answer to a request whose time limit passes at this point. If the machine is so slow that the limit passes
+/// before, the request has written nothing, and is sent again with twice the limit.
 async fn passing_at(client: &mut Client, point: Point, script: &str) -> Answer {
     for limit_ms in (0..10).map(|turn| 100 << turn) {
         let reached = Arc::new(AtomicBool::new(false));
@@ -109,7 +109,7 @@ async fn a_right_that_is_taken_away_before_the_commit_counts_there() {
         let users = Arc::clone(&place);
         let demoting = set(Point::RequestSealed, move || {
             users.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
-            // Longer than the server takes to read the file again.
+            // Longer than the interval at which the server reads the file.
             std::thread::sleep(Duration::from_millis(2_500));
             Ok(())
         });

@@ -26,7 +26,7 @@ async fn a_session_of_a_user_who_may_not_write_anymore_commits_nothing() {
     refused.assert_fails(403, "needs the role write on the graph `books`");
     refused.assert_fails(403, "the transaction was rolled back");
     wim.session_eval("script", "g.tx().commit()").await.assert_fails(403, "needs the role write");
-    // What is refused is over; and a transaction that only read may end as it likes.
+    // The refused transaction is over. A transaction that only read may end as it likes.
     wim.session_end("bytecode", "commit").await.assert_code(204);
     wim.session_end("reading", "commit").await.assert_code(204);
     assert_eq!(wim.eval("g.V().count()").await.values(), [0]);

@@ -1,4 +1,4 @@
-//! Who comes in, and what they may do: from outside, by the wire.
+//! Logins and rights, tested from outside, over the wire.
 
 mod common;
 
@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 async fn a_stranger_is_asked_and_what_it_asked_is_run_once_it_is_known() {
     let place = Place::start("ask", |_| {}).await;
     let mut client = Client::connect(place.address).await;
-    // Drivers pipeline: what comes while the server waits for the proof waits, too, and one challenge is enough.
+    // Drivers pipeline: requests that come while the server waits for the login wait, too, and one challenge is enough.
     let ids = [client.send_eval("", "g.inject(1)", &[]).await, client.send_eval("", "g.inject(2)", &[]).await];
     let challenge = client.response().await.unwrap();
     assert_eq!((challenge.request, challenge.code), (Some(ids[0]), 407));
@@ -54,7 +54,7 @@ async fn who_does_not_say_who_it_is_has_to_go() {
     stubborn.send_eval("", "g.inject(1)", &[]).await;
     assert_eq!(stubborn.response().await.unwrap().code, 407);
     assert!(silent.response().await.is_none() && stubborn.response().await.is_none());
-    // Somebody who is known stays.
+    // A user who is still in the file stays connected.
     let mut known = place.connect("rita").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(known.eval("g.inject(1)").await.code(), 200);
@@ -98,7 +98,8 @@ async fn a_graph_without_a_right_is_not_there() {
     nemo.eval("g.inject(1)").await.assert_fails(499, "no traversal source `g`");
 }
 
-/// Whatever a user without the role `admin` asks, no answer says where the server keeps its files. An administrator sees it.
+/// Whatever a user without the role `admin` sends, no answer names the directories of the server. An administrator sees
+/// them.
 #[tokio::test(flavor = "multi_thread")]
 async fn directories_are_for_administrators() {
     let place = Place::start("directories", |_| {}).await;
@@ -158,7 +159,7 @@ async fn a_user_who_is_removed_or_demoted_notices_at_once() {
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     wim.eval("g.addV('x')").await.assert_fails(403, "role write");
     assert!(rita.farewell().await.unwrap().contains("log in again"));
-    // A file that is wrong changes nothing, nor one that is just being written in place: it is empty for a moment.
+    // A malformed file changes nothing. Neither does one that is being written in place: it is empty for a moment.
     for text in ["[users", ""] {
         std::fs::write(place.file(), text).unwrap();
         tokio::time::sleep(Duration::from_millis(2_500)).await;
@@ -229,7 +230,7 @@ async fn after_so_many_wrong_passwords_the_right_one_is_refused_for_a_while() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_user_takes_as_long_as_a_wrong_password() {
     const TRIES: usize = 7;
-    // Where nobody is held back, times show what a password takes.
+    // Without delays and lockouts, times show the cost of a password.
     let place = Place::configured("timing", |config| config.lockout.lasts = Duration::ZERO).await;
     let mut medians = Vec::new();
     for user in ["ada", "nobody"] {
@@ -247,7 +248,7 @@ async fn an_unknown_user_takes_as_long_as_a_wrong_password() {
         medians.push(times[TRIES / 2].as_secs_f64());
     }
     let ratio = medians[0] / medians[1];
-    // Without the hash for nobody the one would be some hundred times the other.
+    // Without the hash for an unknown user, one would take some hundred times as long as the other.
     assert!((0.2..5.0).contains(&ratio), "{medians:?}");
 }
 
@@ -298,7 +299,7 @@ async fn over_tls_and_not_without() {
     let plain = http(address, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert!(plain.starts_with("HTTP/1.1 400") && plain.contains("this port speaks TLS"), "{plain}");
     assert!(!plain.contains("status"), "{plain}");
-    // Who says nothing is dropped before any HTTP.
+    // A client that sends nothing is dropped before any HTTP.
     let mut silent = TcpStream::connect(address).await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(5), silent.read(&mut [0; 16])).await;
     assert_eq!(ended.expect("the server ends it").unwrap_or(0), 0);

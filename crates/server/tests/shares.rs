@@ -1,4 +1,4 @@
-//! What one client leaves to others: places, sessions, memory and threads.
+//! The permits, sessions, memory and threads that one client leaves to others.
 
 mod common;
 
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 const UPGRADE: &str = "GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/// Asks for a WebSocket from a loopback address: the connection, and the beginning of the answer.
+/// Requests a WebSocket from a loopback address. Returns the connection, and the beginning of the answer.
 async fn knock(server: SocketAddr, from: Ipv4Addr) -> (tokio::net::TcpStream, String) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::new(IpAddr::V4(from), 0)).unwrap();
@@ -94,11 +94,11 @@ async fn a_stranger_may_send_no_more_than_a_login_needs() {
         let farewell = tokio::time::timeout(Duration::from_secs(5), stranger.farewell()).await.expect("it is closed");
         assert!(farewell.is_none_or(|reason| reason.contains("login_bytes_max")));
     }
-    // After the login a request may be as long as requests may.
+    // After the login a request may be as long as the limit on requests allows.
     let mut rita = place.connect("rita").await;
     let script = format!("g.inject('{}').count()", "x".repeat(1 << 20));
     assert_eq!(rita.eval(&script).await.values(), [1]);
-    // What fits is held, and run after the login.
+    // Requests that fit are held, and run after the login.
     let mut slow = Client::connect(place.address).await;
     let first = slow.send_eval("", &format!("g.inject('{}').count()", "x".repeat(32 << 10)), &[]).await;
     assert_eq!(slow.response().await.unwrap().code, 407);
@@ -106,7 +106,7 @@ async fn a_stranger_may_send_no_more_than_a_login_needs() {
     assert_eq!(slow.answer(first).await.values(), [1]);
 }
 
-/// The longest time between two turns of a task, while another one does something.
+/// The longest time between two turns of a background task while `task` runs.
 async fn longest_gap<T>(task: impl Future<Output = T>) -> (Duration, T) {
     let longest_ms = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&longest_ms);

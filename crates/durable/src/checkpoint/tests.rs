@@ -38,7 +38,7 @@ impl Kept {
         Kept { disk, manager, checkpoints }
     }
 
-    /// What is found on a disk.
+    /// The content of a disk after a crash.
     fn open(disk: SimDisk) -> Result<Kept> {
         let manifest = Manifest::newest(&disk)?.ok_or_else(|| Error::invalid("no manifest"))?;
         let options = StoreOptions { tablet_count: manifest.tablet_count, ..StoreOptions::default() };
@@ -52,7 +52,7 @@ impl Kept {
         Ok(Kept { disk, manager, checkpoints: loaded.checkpoints })
     }
 
-    /// Takes a checkpoint with transactions in between; what it should have.
+    /// Takes a checkpoint with transactions in between. Returns the state that it should have.
     fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
         let held = self.manager.begin_protected_read().unwrap();
         let expected = dump(&held);
@@ -118,7 +118,7 @@ fn the_newest_checkpoint_is_found_again_and_others_go() {
         let found = Kept::open(kept.disk.power_cut(round as u64)).unwrap();
         assert_eq!(dump_now(&found.manager), expected);
         assert_eq!(found.manager.store().indexes(), kept.manager.store().indexes());
-        // Now and then the one that was found goes on.
+        // Now and then history goes on in the graph that was found.
         if round % 5 == 0 {
             kept = found;
             clean_up(&kept.disk, kept.checkpoints.manifest()).unwrap();
@@ -142,8 +142,8 @@ fn nothing_new_writes_nothing() {
     assert_eq!(kept.disk.operations(), before);
 }
 
-/// The power goes off at every operation of a checkpoint in turn: what is found is the old state or the new one, the
-/// new one if that was acknowledged, and goes on.
+/// The power goes off at every operation of a checkpoint in turn. The graph that is found has the old state or the new
+/// one (the new one if that was acknowledged), and history goes on in it.
 #[test]
 fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
     let seeds: u64 = mangrove_testdata::case_count(4);
@@ -165,7 +165,7 @@ fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
             let mut found = Kept::open(disk).unwrap();
             let state = dump_now(&found.manager);
             assert!(state == new || (state == old && !is_put), "operation {operation} of seed {seed}");
-            // What was cut off is taken again over its remains.
+            // The interrupted checkpoint is taken again over its remains.
             found.run(&mut actor, 3);
             let (expected, again) = found.take(&mut actor);
             assert!(again.unwrap().is_some());
@@ -202,7 +202,7 @@ fn a_flipped_bit_in_any_file_is_found_and_named() {
             let disk = kept.disk.power_cut(0);
             disk.flip_bit(&path, at, (at % 8) as u8).unwrap();
             match Kept::open(disk) {
-                // The bytes of an image that does not count any more.
+                // The bytes of a page image that no manifest names.
                 Ok(found) => {
                     assert_eq!(dump_now(&found.manager), expected);
                     harmless += 1;

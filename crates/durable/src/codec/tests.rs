@@ -1,4 +1,4 @@
-//! What is written is read again, and nothing else is taken.
+//! Encoded data decodes to the same data, and other bytes are refused.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn user_ids() -> impl Strategy<Value = UserId> {
     ]
 }
 
-/// What `put` writes, `read` reads, to its last byte and whatever follows; a part of it is refused.
+/// `read` decodes what `put` encoded, to its last byte and whatever bytes follow. A beginning of it is refused.
 fn check<T: PartialEq + std::fmt::Debug>(
     value: &T,
     put: impl Fn(&T, &mut Vec<u8>),
@@ -84,7 +84,7 @@ proptest! {
 
     #[test]
     fn ids_come_back(id in user_ids()) {
-        // Equality leaves the width out; what is shown does not.
+        // Equality ignores the width of a number, so the printed form is compared as well.
         check(&(id.clone(), id.to_value()), |(id, _), out| put_user_id(id, out), |reader| {
             let id = read_user_id(reader)?;
             Ok((id.clone(), id.to_value()))

@@ -1,10 +1,10 @@
-//! One contract for every disk, and what the simulated one adds to it.
+//! One contract for every disk, and the faults that the simulated one adds.
 
 use std::io::ErrorKind;
 
 use super::*;
 
-/// What every disk does when nothing goes wrong.
+/// The behavior of every disk when nothing fails.
 fn check_contract(disk: &dyn Disk) {
     disk.create_dir("wal/old").unwrap();
     disk.create_dir("wal/old").unwrap();

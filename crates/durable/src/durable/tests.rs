@@ -1,4 +1,4 @@
-//! A whole durable graph on a disk that loses its power: what is found is what was acknowledged.
+//! A whole durable graph on a disk that loses its power: exactly the acknowledged commits are found.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::disk::SimDisk;
 use crate::log::LogState;
 use crate::testing::{Actor, Dump, dump, dump_now, quiet};
 
-/// Everything on the thread that asks for it, and small, so that much happens.
+/// No background threads, and small sizes, so that much happens.
 fn options() -> DurableOptions {
     DurableOptions {
         tablet_count: 3,
@@ -32,13 +32,13 @@ fn open(disk: &SimDisk) -> Result<Durable> {
     Ok(durable)
 }
 
-/// What the graph in memory shows of everything that was decided, durable or not.
+/// All decided commits, durable or not, as the graph in memory shows them.
 fn dump_decided(durable: &Durable) -> Dump {
     dump(&durable.manager().begin(Default::default()).unwrap())
 }
 
-/// One life of a database: it is opened and used until the power goes. What may be found afterwards, the last state that
-/// was acknowledged first.
+/// One life of a database: it is opened and used until the power goes off. Returns the states that may be found
+/// afterwards, the last acknowledged one first.
 fn live(disk: &SimDisk, actor: &mut Actor, expected: &[Dump]) -> Vec<Dump> {
     use rand::Rng;
     let Ok(durable) = open(disk) else { return expected.to_vec() };
@@ -186,7 +186,7 @@ fn a_bulk_load_is_there_wholly_or_not_at_all() {
             load(&found).unwrap();
         }
         assert_eq!(dump_now(found.manager()).len(), 199);
-        // It is an ordinary graph then.
+        // It is an ordinary graph after that.
         let txn = found.manager().begin(Default::default()).unwrap();
         txn.insert_vertex(txn.store().catalog().intern_label_text("person"), None).unwrap();
         txn.commit().unwrap();
@@ -212,12 +212,12 @@ fn who_opens_a_database_stops_the_one_before() {
     assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
 }
 
-/// Threads that each count in a vertex of their own, checkpoints beside them, and the power goes off.
-/// The transactions of a graph may be held longer than the graph, and with it the directory's lock.
+/// Threads that each count in a vertex of their own, with checkpoints beside them, until the power goes off.
+/// Transactions of a graph may be held longer than the graph, and with them the directory's lock.
 #[test]
 fn what_outlives_a_closed_graph_changes_nothing_on_its_disk() {
     let disk = SimDisk::new();
-    // With a thread that makes segments, as graphs have.
+    // With a thread that makes segments, as graphs have by default.
     let log = LogOptions { prepare_ahead: true, ..options().log };
     let durable = Durable::open(Arc::new(disk.clone()), &DurableOptions { log, ..options() }, &|_| ()).unwrap();
     let manager = durable.manager().clone();
@@ -321,7 +321,7 @@ fn lost_manifests_are_no_new_database() {
     assert!(error.message().contains("no manifest"), "{error}");
 }
 
-/// A missing file is named, whether there was a checkpoint or not; and nothing is changed by looking.
+/// An error names a missing file, with or without a checkpoint, and opening changes nothing.
 #[test]
 fn whatever_is_missing_is_named() {
     for is_checkpointed in [false, true] {
@@ -337,7 +337,7 @@ fn whatever_is_missing_is_named() {
         drop(durable);
         let manifest = Manifest::newest(&disk).unwrap().unwrap();
         let logs = disk.list(crate::log::DIRECTORY).unwrap();
-        // The last segment that was written to is the end of the log, which nothing is known of behind.
+        // The last segment is the end of the log. Nothing after it is known.
         let logs = logs.into_iter().map(|name| format!("wal/{name}")).filter(|path| {
             let seq = u64::from_str_radix(&path["wal/".len()..], 16).unwrap();
             seq >= manifest.first_log_segment
@@ -362,8 +362,8 @@ fn whatever_is_missing_is_named() {
     }
 }
 
-/// The disk fills up before the log has a segment of its own, and has space again when a checkpoint is taken: what the
-/// checkpoint's manifest names is there.
+/// The disk fills up before the log has a segment of its own, and has space again when a checkpoint is taken. The files
+/// that the checkpoint's manifest names are there.
 #[test]
 fn a_checkpoint_names_no_segment_that_is_not_there() {
     let disk = SimDisk::new();
@@ -372,9 +372,9 @@ fn a_checkpoint_names_no_segment_that_is_not_there() {
     (0..30).for_each(|_| drop(actor.transaction(durable.manager())));
     let expected = dump_now(durable.manager());
     drop(durable);
-    // What can be cut of the log is cut.
+    // All segments that can be released are released.
     drop(open(&disk).unwrap());
-    // Enough for the manifest of an opening, and for no segment.
+    // Enough space for the manifest of an opening, and not for a segment.
     disk.set_capacity(Some(disk.used() + 2_000));
     let durable = open(&disk).unwrap();
     assert_ne!(durable.log_status().state, LogState::Running);
@@ -385,7 +385,7 @@ fn a_checkpoint_names_no_segment_that_is_not_there() {
     assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
 }
 
-/// A founding that is cut off anywhere is begun again, and never taken for a database that lost its manifests.
+/// A creation that was cut off anywhere is begun again, and never taken for a database that lost its manifests.
 #[test]
 fn a_new_database_is_made_in_spite_of_power_cuts() {
     for operation in 1.. {
@@ -432,7 +432,7 @@ fn checkpoints_come_by_themselves_and_go_on_under_writers() {
     assert_eq!(dump_now(open(&disk.power_cut(1)).unwrap().manager()), expected);
 }
 
-/// What a log cannot say of a graph that kept its promises: two vertices have what an index keeps unique.
+/// A log that contradicts a unique index: two vertices have one value.
 #[test]
 fn unique_indexes_are_checked_again() {
     let disk = SimDisk::new();
@@ -458,7 +458,7 @@ fn unique_indexes_are_checked_again() {
     }
 }
 
-/// Watermarks of a graph whose commits up to this timestamp are handed over.
+/// The watermarks of a graph whose commits up to this timestamp are handed over.
 struct Standing(u64);
 
 impl mangrove_txn::Watermarks for Standing {
@@ -468,7 +468,7 @@ impl mangrove_txn::Watermarks for Standing {
     fn set_durable(&self, _: u64) {}
 }
 
-/// A worker of the recovery finds the damage, long before the log is read to its end.
+/// A worker of the recovery finds the damage long before the end of the log is read.
 #[test]
 fn what_a_worker_finds_is_named_with_file_and_offset() {
     let disk = SimDisk::new();
@@ -477,7 +477,7 @@ fn what_a_worker_finds_is_named_with_file_and_offset() {
     (0..20).for_each(|_| drop(actor.transaction(durable.manager())));
     let (log, first) = (&durable.inner.log, durable.manager().watermark() + 1);
     let (segment, bytes) = (log.status().segment.unwrap(), log.status().bytes);
-    // Each deletes a vertex of the first tablet that is not there: a byte, then the id with the tablet last.
+    // Each commit deletes a missing vertex of the first tablet: a byte, then the id with the tablet last.
     for ts in first..first + 300 {
         let mut body = vec![5];
         crate::codec::put_varint(9_999 << 16 | 1, &mut body);
@@ -493,9 +493,9 @@ fn what_a_worker_finds_is_named_with_file_and_offset() {
     }
 }
 
-/// The kinds of files that a database has on its disk, and whether every flipped bit in one is found. In a manifest the
-/// case of a hexadecimal digit says nothing; in the log nothing is said by what pads blocks and by what was never written
-/// to, and the last batch may be taken for one that was torn.
+/// Checks each kind of file of a database for every flipped bit. In a manifest the case of a hexadecimal digit has no
+/// meaning. In the log neither padding nor unwritten space has a meaning, and a damaged last batch may be taken for a
+/// torn one.
 const KINDS: [(&str, bool); 5] =
     [("newest manifest", false), ("older manifest", false), ("names", true), ("pages", true), ("log", false)];
 
@@ -531,7 +531,7 @@ fn a_flipped_bit_in_any_kind_of_file_is_found_and_its_file_named() {
     let mut tally: std::collections::BTreeMap<&str, (u64, u64)> = Default::default();
     for (path, length) in disk.files() {
         let kind = kind_of(&path, &newest);
-        // All over it, closer together where most is written.
+        // Bits all over the file, closer together where most bytes are written.
         let places = (0..length.min(256)).step_by(7).chain((256..length).step_by((length / 40).max(11) as usize));
         for at in places {
             let disk = disk.power_cut(0);

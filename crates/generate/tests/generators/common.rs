@@ -1,4 +1,4 @@
-//! What all generators are asked.
+//! The checks and queries that all generators share.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use mangrove_generate::{CountingSink, GenerateProgress, GraphCounts, GraphSink, 
 /// A generator with its spec.
 pub type Generate<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
 
-/// What a graph counts.
+/// The numbers of elements in a graph.
 pub fn counts(generate: Generate<'_>) -> GraphCounts {
     let (mut nowhere, mut silent) = (NullSink, |_: GenerateProgress, _: &GraphCounts| ());
     let mut counted = CountingSink::new(&mut nowhere, &mut silent);
@@ -48,7 +48,7 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// What a script answers.
+/// The answer of a script.
 pub fn ask(database: &Database, script: &str) -> Vec<Value> {
     database
         .query(script)
@@ -57,7 +57,7 @@ pub fn ask(database: &Database, script: &str) -> Vec<Value> {
         .unwrap_or_else(|e| panic!("{script}: {e}"))
 }
 
-/// A number that a script answers.
+/// The answer of a script, a number.
 pub fn number(database: &Database, script: &str) -> i64 {
     match ask(database, script).as_slice() {
         [Value::I64(number)] => *number,
@@ -65,7 +65,7 @@ pub fn number(database: &Database, script: &str) -> i64 {
     }
 }
 
-/// All of a graph as sorted texts, with vertices named by what `name` reads of them.
+/// The whole graph as sorted texts. `name` reads the name of a vertex.
 pub fn dump(database: &Database, name: &str) -> Vec<String> {
     let vertices = format!("g.V().project('v', 'l', 'p').by({name}).by(label).by(valueMap())");
     let edges =

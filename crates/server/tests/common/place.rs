@@ -1,4 +1,4 @@
-//! A server with users, two graphs, and what clients do to log in.
+//! A server with users and two graphs, and the logins of its clients.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::client::{Client, request_bytes};
 
-/// What the users of [`Place`] have as passwords.
+/// The password of all users of [`Place`].
 pub const PASSWORD: &str = "correct horse";
 
-/// `ada` administers all, `wim` writes the graph `books`, `rita` reads it, `nemo` may do nothing.
+/// `ada` administers everything, `wim` writes the graph `books`, `rita` reads it, `nemo` has no right.
 pub fn users() -> Users {
     let mut users = Users::default();
     for (name, roles) in [
@@ -79,7 +79,7 @@ impl Place {
         self.folder.join("users.toml")
     }
 
-    /// Where all its files are.
+    /// The directory of all files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -107,7 +107,7 @@ impl Place {
         let first = client.send_eval("", "g.inject(1)", &[]).await;
         assert_eq!(client.response().await.unwrap().code, 407);
         client.authenticate(first, user, PASSWORD).await;
-        // What was held is run now, as the user.
+        // The held requests run now, as the user.
         let answered = client.response().await.unwrap();
         assert_eq!(answered.request, Some(first));
         client
