@@ -269,7 +269,8 @@ impl Services for Database {
 mod tests {
     use super::*;
 
-    /// The planner lets a read-only source call the services that read in the caller's transaction, by name.
+    /// The planner knows the names of the services that a read-only source may call: those that read in the caller's
+    /// transaction.
     #[test]
     fn the_planner_knows_the_services_that_only_read() {
         let is_read = |service: &&Service| matches!(service.function, InTransaction { .. });

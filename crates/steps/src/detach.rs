@@ -551,7 +551,7 @@ mod tests {
     fn what_is_made_has_a_limit() {
         let g = modern();
         let many = |value: Value| vec![Value::list(vec![value; 100_000])];
-        // 100,000 that are one, and as many that each become one of their own.
+        // The references to one vertex share one copy; each vertex property gets a copy of its own.
         detach_with(many(g.josh.into()), &g, Detail::Properties, 8 << 20).unwrap();
         assert!(detach_with(many(g.nick(1)), &g, Detail::Properties, 8 << 20).is_err());
     }

@@ -149,7 +149,7 @@ mod tests {
             read.label_set_name(read.intern_label_text("a::b")),
             catalog.label_set_name(mangrove_graph::LabelSetId(0))
         );
-        // No rules are two bytes; without them it is a file from before there were any.
+        // No rules take two bytes; a file from before there were rules lacks them.
         let older = bytes.len() - 2;
         for at in 0..bytes.len() {
             assert_eq!(read_names(&bytes[..at], &Catalog::new()).is_ok(), at == older, "{at} bytes");

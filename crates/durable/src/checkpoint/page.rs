@@ -317,7 +317,7 @@ mod tests {
                 for flip in [1, 0x10, 0x80, 0xff] {
                     let mut other = bytes.clone();
                     other[at] ^= flip;
-                    // Whatever comes of it, nothing panics.
+                    // Whatever the result is, nothing panics.
                     let _ = read_image(&mut Reader::new(&other));
                 }
             }

@@ -281,7 +281,7 @@ mod tests {
         }
         guesses.check("ada", THERE, now).unwrap_err();
         guesses.check("ada", "192.0.2.1:7777", now).unwrap();
-        // Not even a right password lets an address guess on that was wrong too often.
+        // Not even a right password clears the lockout of an address.
         for _ in 0..8 {
             guesses.wrong("eve", HERE, now);
         }

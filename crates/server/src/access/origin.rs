@@ -215,7 +215,7 @@ mod tests {
         let none = Browsers::default();
         let foreign = none.page(&headers("localhost:8182", Some("https://evil.example")), true).unwrap_err();
         assert!(foreign.contains("https://evil.example"), "{foreign}");
-        // A name that was pointed at this machine makes the foreign page's origin equal the host.
+        // If a foreign name points at this machine, the origin of the foreign page equals the host.
         for origin in [None, Some("http://evil.example:8182")] {
             let rebound = none.page(&headers("evil.example:8182", origin), true).unwrap_err();
             assert!(rebound.contains("evil.example"), "{rebound}");

@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(source.graph.database().query("g.V()").unwrap().count(), 1);
         registry.drop_graph("books").unwrap();
         assert!(registry.find("books", &anybody()).is_err());
-        // What runs on it goes on, and the name is taken until it has ended.
+        // Running requests go on, and the name is taken until they have ended.
         assert_eq!(source.graph.database().query("g.V()").unwrap().count(), 1);
         assert!(create(&registry, "books", false).unwrap_err().message().contains("still there"));
         drop(source);

@@ -262,7 +262,7 @@ fn query_row(query: &RunningQuery) -> Value {
 mod tests {
     use super::*;
 
-    /// `docs/services.md`, as the registry says it.
+    /// The text of `docs/services.md`, made from the registry.
     fn page() -> String {
         let mut page = String::from(
             "# Services\n\n\

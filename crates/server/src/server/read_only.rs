@@ -95,7 +95,7 @@ mod tests {
             [ReadOnlyChange::Stopped("g".into(), "the disk is full, 7 bytes are free".into())]
         );
         assert_eq!(read_only.look(full(1234)), [], "the same cause");
-        // One good look is no end of it.
+        // One good check does not end the report.
         assert_eq!(read_only.look(Vec::new()), []);
         assert_eq!(read_only.look(full(7)), []);
         let failed = || ("g".into(), "the disk failed".to_owned());

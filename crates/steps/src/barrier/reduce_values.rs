@@ -194,7 +194,7 @@ mod tests {
         ]
     }
 
-    /// The same, with the sign of zero and NaN told apart.
+    /// Equality that tells the sign of zero and NaN apart.
     fn text(result: Result<Value>) -> String {
         format!("{result:?}")
     }

@@ -351,7 +351,7 @@ mod tests {
         let mut watcher = NestingWatcher::default();
         let mut value = large.clone();
         let mut times = 0;
-        // Each of these shares all that it holds with what is kept, and is known when the next one is looked at.
+        // Each of these shares all its members with a kept one, which is known when the next one is checked.
         let mut kept = Vec::new();
         let refused = loop {
             let [a, b] =
