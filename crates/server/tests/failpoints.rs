@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::client::{Answer, Client};
-use common::place::Place;
+use common::users_server::UsersServer;
 use mangrove::Database;
 use mangrove_failpoint::{Armed, Point, Scenario, set};
 use mangrove_graph::Value;
@@ -103,10 +103,10 @@ async fn a_client_that_leaves_before_its_answer_has_committed_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_right_that_is_taken_away_before_the_commit_counts_there() {
     let _scenario = Scenario::new();
-    let place = Arc::new(Place::start("sealed", |_| {}).await);
+    let served = Arc::new(UsersServer::start("sealed", |_| {}).await);
     for script in WRITING {
-        let mut wim = place.connect("wim").await;
-        let users = Arc::clone(&place);
+        let mut wim = served.connect("wim").await;
+        let users = Arc::clone(&served);
         let demoting = set(Point::RequestSealed, move || {
             users.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
             // Longer than the interval at which the server reads the file.
@@ -116,7 +116,7 @@ async fn a_right_that_is_taken_away_before_the_commit_counts_there() {
         wim.eval(script).await.assert_fails(403, "needs the role write");
         drop(demoting);
         assert_eq!(wim.eval("g.V().count()").await.values(), [0], "{script}");
-        place.change_users(|users| users.grant("wim", "books", Some(Access::Write)).unwrap());
+        served.change_users(|users| users.grant("wim", "books", Some(Access::Write)).unwrap());
         tokio::time::sleep(Duration::from_millis(2_500)).await;
     }
 }

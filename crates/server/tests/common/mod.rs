@@ -4,7 +4,7 @@
 
 pub mod client;
 pub mod engine;
-pub mod place;
+pub mod users_server;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::client::{Client, request_bytes};
 
-/// The password of all users of [`Place`].
+/// The password of all users of [`UsersServer`].
 pub const PASSWORD: &str = "correct horse";
 
 /// `ada` administers everything, `wim` writes the graph `books`, `rita` reads it, `nemo` has no right.
@@ -47,17 +47,17 @@ fn kept_in(directory: &Path) -> Database {
 }
 
 /// A server with the graphs `books` (source `g`) and `other` (source `o`), and a users file.
-pub struct Place {
+pub struct UsersServer {
     pub address: SocketAddr,
     folder: PathBuf,
 }
 
-impl Place {
-    pub async fn start(name: &str, change: impl FnOnce(&mut Limits)) -> Place {
-        Place::configured(name, |config| change(&mut config.limits)).await
+impl UsersServer {
+    pub async fn start(name: &str, change: impl FnOnce(&mut Limits)) -> UsersServer {
+        UsersServer::configured(name, |config| change(&mut config.limits)).await
     }
 
-    pub async fn configured(name: &str, change: impl FnOnce(&mut Config)) -> Place {
+    pub async fn configured(name: &str, change: impl FnOnce(&mut Config)) -> UsersServer {
         let folder = std::env::temp_dir().join(format!("mangrove-security-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
@@ -72,7 +72,7 @@ impl Place {
         let server = Server::bind(config, Arc::new(engine)).await.unwrap();
         let address = server.local_address().unwrap();
         tokio::spawn(server.serve(std::future::pending()));
-        Place { address, folder }
+        UsersServer { address, folder }
     }
 
     pub fn file(&self) -> PathBuf {
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for UsersServer {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
