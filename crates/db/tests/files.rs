@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use mangrove::{Database, ErrorKind, Parameters, QueryLimits, QueryOptions, TransactionOptions, Value};
 
 /// A directory for one test, removed at its end.
-struct Place(PathBuf);
+struct TestDirectory(PathBuf);
 
-impl Place {
+impl TestDirectory {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("mangrove-io-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(path.join("inside/folder")).unwrap();
-        Place(path)
+        TestDirectory(path)
     }
 
     fn inside(&self) -> PathBuf {
@@ -31,7 +31,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -54,8 +54,8 @@ const PEOPLE: &str = "g.addV('person').property(id, 1L).property('name', 'ada').
 
 #[test]
 fn what_is_written_is_read() {
-    let place = Place::new("round");
-    let graph = place.graph();
+    let home = TestDirectory::new("round");
+    let graph = home.graph();
     values(&graph, PEOPLE);
     let shown = "g.V().order().by(id).union(id(), label(), properties().order().by(key).by(value).value(), \
                  outE().union(id(), label(), values('since', 'weight')), out().id())";
@@ -68,20 +68,20 @@ fn what_is_written_is_read() {
         ("people.json", ".with(IO.reader, IO.graphml)"),
     ] {
         assert_eq!(values(&graph, &format!("g.io('{file}'){option}.write()")), []);
-        let other = place.graph();
+        let other = home.graph();
         let option = option.replace("writer", "reader");
         let option = if file == "people.json" { "" } else { &option };
         assert_eq!(values(&other, &format!("g.io('{file}'){option}.read()")), []);
         assert_eq!(values(&graph, shown), values(&other, shown), "{file}");
     }
-    let left = std::fs::read_dir(place.inside()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let left = std::fs::read_dir(home.inside()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
     assert_eq!(left.len(), 3, "{left:?}: nothing but what was asked for");
 }
 
 #[test]
 fn paths_may_be_parameters_and_traversals_go_on() {
-    let place = Place::new("parameters");
-    let graph = place.graph();
+    let home = TestDirectory::new("parameters");
+    let graph = home.graph();
     values(&graph, PEOPLE);
     let parameters = Parameters::from([("file".into(), Value::from("people.xml"))]);
     for script in
@@ -98,14 +98,14 @@ fn paths_may_be_parameters_and_traversals_go_on() {
 /// rollback undoes them.
 #[test]
 fn files_belong_to_their_transaction() {
-    let place = Place::new("transaction");
-    let graph = place.graph();
+    let home = TestDirectory::new("transaction");
+    let graph = home.graph();
     values(&graph, PEOPLE);
     let transaction = graph.begin().unwrap();
     transaction.query("g.addV('person').property(id, 3)").unwrap();
     transaction.query("g.io('three.json').write()").unwrap();
     transaction.rollback();
-    let other = place.graph();
+    let other = home.graph();
     let transaction = other.begin_with(TransactionOptions::default()).unwrap();
     transaction.query("g.io('three.json').read()").unwrap();
     assert_eq!(transaction.query("g.V().count()").unwrap().collect().unwrap(), [Value::I64(3)]);
@@ -122,10 +122,10 @@ fn files_belong_to_their_transaction() {
 
 #[test]
 fn nothing_leads_out_of_the_directory() {
-    let place = Place::new("escape");
-    std::fs::write(place.0.join("secret.json"), "{\"id\":1,\"label\":\"secret\"}\n").unwrap();
-    let graph = place.graph();
-    let absolute = place.0.join("secret.json").display().to_string();
+    let home = TestDirectory::new("escape");
+    std::fs::write(home.0.join("secret.json"), "{\"id\":1,\"label\":\"secret\"}\n").unwrap();
+    let graph = home.graph();
+    let absolute = home.0.join("secret.json").display().to_string();
     for path in ["../secret.json", "folder/../../secret.json", "folder/..", absolute.as_str(), "/", "", ".", "./"] {
         for mode in ["with(IO.reader, IO.graphson).read()", "with(IO.writer, IO.graphson).write()"] {
             refused(&graph, &format!("g.io('{path}').{mode}"), ErrorKind::InvalidArgument, "io('");
@@ -139,8 +139,8 @@ fn nothing_leads_out_of_the_directory() {
 
 #[test]
 fn names_that_no_file_system_takes_are_the_clients_mistake() {
-    let place = Place::new("names");
-    let graph = place.graph();
+    let home = TestDirectory::new("names");
+    let graph = home.graph();
     let long = "n".repeat(300);
     for (path, part) in [
         ("a\\u0000b.json".to_owned(), "no character NUL"),
@@ -157,20 +157,20 @@ fn names_that_no_file_system_takes_are_the_clients_mistake() {
     let longest = format!("{}.json", "n".repeat(195));
     values(&graph, PEOPLE);
     assert_eq!(values(&graph, &format!("g.io('{longest}').write()")), []);
-    assert_eq!(values(&place.graph(), &format!("g.io('{longest}').read()")), []);
+    assert_eq!(values(&home.graph(), &format!("g.io('{longest}').read()")), []);
 }
 
 #[cfg(unix)]
 #[test]
 fn links_and_pipes_are_refused() {
     use std::os::unix::fs::symlink;
-    let place = Place::new("links");
-    let secret = place.0.join("secret.json");
+    let home = TestDirectory::new("links");
+    let secret = home.0.join("secret.json");
     std::fs::write(&secret, "{\"id\":1,\"label\":\"secret\"}\n").unwrap();
-    symlink(&secret, place.file("link.json")).unwrap();
-    symlink(&place.0, place.file("up")).unwrap();
-    symlink(place.0.join("new.json"), place.file("dangling.json")).unwrap();
-    let graph = place.graph();
+    symlink(&secret, home.file("link.json")).unwrap();
+    symlink(&home.0, home.file("up")).unwrap();
+    symlink(home.0.join("new.json"), home.file("dangling.json")).unwrap();
+    let graph = home.graph();
     for file in ["link.json", "up/secret.json", "dangling.json"] {
         for mode in ["read()", "write()"] {
             refused(
@@ -181,11 +181,11 @@ fn links_and_pipes_are_refused() {
             );
         }
     }
-    assert!(!place.0.join("new.json").exists());
+    assert!(!home.0.join("new.json").exists());
     assert!(std::fs::read_to_string(&secret).unwrap().contains("secret"));
     // The directory itself may be a symbolic link: the operator chose it.
-    symlink(place.inside(), place.0.join("way")).unwrap();
-    graph.set_io_directory(Some(&place.0.join("way"))).unwrap();
+    symlink(home.inside(), home.0.join("way")).unwrap();
+    graph.set_io_directory(Some(&home.0.join("way"))).unwrap();
     values(&graph, "g.io('a.json').write()");
 }
 
@@ -194,17 +194,17 @@ fn without_a_directory_io_is_refused() {
     let graph = Database::in_memory();
     refused(&graph, "g.io('a.json').read()", ErrorKind::Unsupported, "--io-directory");
     assert!(graph.set_io_directory(Some(Path::new("/nowhere/at/all"))).is_err());
-    let place = Place::new("taken");
-    std::fs::write(place.file("a.json"), "").unwrap();
-    assert!(graph.set_io_directory(Some(&place.file("a.json"))).is_err(), "a file is no directory");
+    let home = TestDirectory::new("taken");
+    std::fs::write(home.file("a.json"), "").unwrap();
+    assert!(graph.set_io_directory(Some(&home.file("a.json"))).is_err(), "a file is no directory");
 }
 
 #[test]
 fn errors_say_what_is_wrong_and_not_where_it_is() {
-    let place = Place::new("errors");
-    std::fs::write(place.file("bad.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":").unwrap();
-    std::fs::write(place.file("twice.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":1,\"label\":\"a\"}\n").unwrap();
-    let graph = place.graph();
+    let home = TestDirectory::new("errors");
+    std::fs::write(home.file("bad.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":").unwrap();
+    std::fs::write(home.file("twice.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":1,\"label\":\"a\"}\n").unwrap();
+    let graph = home.graph();
     for (script, kind, part) in [
         ("g.io('bad.json').read()", ErrorKind::Syntax, "io('bad.json')"),
         ("g.io('twice.json').read()", ErrorKind::InvalidArgument, "line 2"),
@@ -225,7 +225,7 @@ fn errors_say_what_is_wrong_and_not_where_it_is() {
     ] {
         refused(&graph, script, kind, part);
         let error = graph.query(script).map(|_| ()).unwrap_err();
-        assert!(!error.message().contains(&place.0.display().to_string()), "{error}");
+        assert!(!error.message().contains(&home.0.display().to_string()), "{error}");
     }
     assert_eq!(values(&graph, "g.V().count()"), [Value::I64(0)]);
 }
@@ -233,10 +233,10 @@ fn errors_say_what_is_wrong_and_not_where_it_is() {
 /// The ids that a reader keeps count as the query's memory, and the time that a file takes as the query's time.
 #[test]
 fn the_limits_of_the_query_hold() {
-    let place = Place::new("limits");
-    let graph = place.graph();
+    let home = TestDirectory::new("limits");
+    let graph = home.graph();
     let lines: String = (0..40_000).map(|n| format!("{{\"id\":\"v{n}\",\"label\":\"a\"}}\n")).collect();
-    std::fs::write(place.file("many.json"), lines).unwrap();
+    std::fs::write(home.file("many.json"), lines).unwrap();
     let prepared = graph.prepare("g.io('many.json').read()").unwrap();
     let limits = QueryLimits { memory_bytes: 64 * 1024, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };

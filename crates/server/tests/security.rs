@@ -48,7 +48,8 @@ async fn wrong_passwords_are_refused_and_soon_the_connection_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_say_who_it_is_has_to_go() {
-    let served = UsersServer::start("silent", |limits| limits.authentication_timeout = Duration::from_millis(300)).await;
+    let served =
+        UsersServer::start("silent", |limits| limits.authentication_timeout = Duration::from_millis(300)).await;
     let mut silent = Client::connect(served.address).await;
     let mut stubborn = Client::connect(served.address).await;
     stubborn.send_eval("", "g.inject(1)", &[]).await;
@@ -173,7 +174,8 @@ async fn a_user_who_is_removed_or_demoted_notices_at_once() {
 async fn http_asks_too() {
     let served = UsersServer::start("http", |_| {}).await;
     let get = async |path: &str, more: &str| {
-        http(served.address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n")).await
+        http(served.address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n"))
+            .await
     };
     let stranger = get("/metrics", "").await;
     assert!(
