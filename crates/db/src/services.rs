@@ -269,8 +269,7 @@ impl Services for Database {
 mod tests {
     use super::*;
 
-    /// The planner knows the names of the services that a read-only source may call: those that read in the caller's
-    /// transaction.
+    /// The planner lets a read-only source call the services that read in the caller's transaction, by name.
     #[test]
     fn the_planner_knows_the_services_that_only_read() {
         let is_read = |service: &&Service| matches!(service.function, InTransaction { .. });

@@ -1,4 +1,4 @@
-//! The memory budget of a program that embeds the database: everything that draws on it, and that all draws come back.
+//! The memory budget of a process, of a program that embeds the database: who draws on it, and that all comes back.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn database(budget: &MemoryBudget) -> Database {
     Database::with_options(&DatabaseOptions { memory_budget, executor_count: 1, ..DatabaseOptions::default() })
 }
 
-/// Waits until the budget has no draws: a collector may hold the last reference to a dropped graph.
+/// Waits until nothing is in use: a collector may have the last hand on a graph that was dropped.
 fn check_all_is_given_back(budget: &MemoryBudget) {
     for _ in 0..1_000 {
         if budget.used_bytes() > 0 {
@@ -26,7 +26,7 @@ fn check_all_is_given_back(budget: &MemoryBudget) {
     assert_eq!(budget.used_bytes(), 0);
 }
 
-/// A file of this many people.
+/// A file of so many people.
 fn people(name: &str, count: usize) -> PathBuf {
     let path = std::env::temp_dir().join(format!("mangrove-budget-{}-{name}.csv", std::process::id()));
     let rows: String = (0..count).map(|n| format!("{n},{},person\n", "text".repeat(40))).collect();
@@ -50,7 +50,7 @@ fn loads_are_refused_at_the_budget() {
     let refused = refused.unwrap_err();
     assert!(refused.kind() == ErrorKind::MemoryLimit && refused.message().contains("memory_budget"), "{refused}");
     assert_eq!(budget.used_for(Purpose::Loads), 0);
-    // Existing data can be read.
+    // What is there can be read.
     assert!(database_of_upsert.query("g.V().hasLabel('person').limit(1)").unwrap().count() == 1);
     drop(database_of_upsert);
     check_all_is_given_back(&budget);
@@ -59,7 +59,7 @@ fn loads_are_refused_at_the_budget() {
 
 #[test]
 fn what_a_load_keeps_beside_the_graph_counts() {
-    // Another draw takes nearly the whole budget.
+    // Others have nearly all of it.
     let budget = MemoryBudget::of(64 * MIB);
     let file = people("ids", 100_000);
     let graph = database(&budget);
@@ -96,8 +96,7 @@ fn a_graph_counts_what_it_uses() {
     check_all_is_given_back(&budget);
 }
 
-/// A query that stops early, fails, is dropped or ends gives its draws back; also one that reuses the operators of
-/// another.
+/// A query that stops early, fails, is given up or ends gives back; also one that runs in the instance of another.
 #[test]
 fn queries_give_back_however_they_end() {
     let budget = MemoryBudget::of(64 * MIB);
@@ -129,7 +128,7 @@ fn queries_give_back_however_they_end() {
             graph.run_with(&heavy, &Parameters::new(), &options(2 * MIB)).and_then(|results| results.collect());
         assert_eq!((failed.unwrap_err().kind(), of_queries()), (ErrorKind::MemoryLimit, 0));
     }
-    // The budget refuses before the query's own limit does.
+    // The budget refuses before the limit of the query.
     let others = budget.draw(Purpose::Graphs, budget.left_bytes() - MIB / 2).unwrap();
     let refused = graph.run(&heavy, &Parameters::new()).and_then(|results| results.collect()).unwrap_err();
     assert!(refused.message().contains("the query needs") && refused.message().contains("memory_budget"), "{refused}");
@@ -138,8 +137,7 @@ fn queries_give_back_however_they_end() {
     assert_eq!(of_queries(), 0);
 }
 
-/// The query makes texts of 64 KiB. The results that wait for a slow reader are more than one message of the query, and
-/// bounded.
+/// Texts of 64 KiB, made by the query: what waits for a slow reader is more than one of its messages, and has a bound.
 #[test]
 fn results_that_wait_for_their_reader_count() {
     let budget = MemoryBudget::of(64 * MIB);
@@ -154,7 +152,7 @@ fn results_that_wait_for_their_reader_count() {
             let length = |value: &Value| if let Value::String(text) = value { text.len() } else { 0 };
             let bytes: usize = batch.iter().map(|(text, _)| length(text)).sum();
             if count == 0 {
-                // The query goes on until the bound on waiting results is reached.
+                // The query goes on until as much waits as may.
                 std::thread::sleep(Duration::from_millis(200));
             }
             most = most.max(budget.used_for(Purpose::Queries));
@@ -166,14 +164,14 @@ fn results_that_wait_for_their_reader_count() {
     assert_eq!(count, 1 << 12);
     assert!((3 * MIB..16 * MIB).contains(&most), "{most}");
     assert_eq!(budget.used_for(Purpose::Queries), 0);
-    // Dropping the reader frees the waiting results. A thread of the executors frees the memory of the operators.
+    // A reader that leaves takes all that waits with it; what the operators had is freed by a thread of the executors.
     let left = graph.run_shared(&prepared, &parameters, &options, &mut |_| Err(mangrove::Error::invalid("enough")));
     assert_eq!(left.unwrap_err().message(), "enough");
     drop((prepared, graph));
     check_all_is_given_back(&budget);
 }
 
-/// Write sets of recent commits are kept for serializable transactions, count, and give way to other draws.
+/// What recent commits wrote is kept for serializable transactions, counts, and gives way to others.
 #[test]
 fn the_history_of_commits_counts_and_gives_way() {
     let budget = MemoryBudget::of(64 * MIB);
@@ -204,7 +202,7 @@ fn the_history_of_commits_counts_and_gives_way() {
     check_all_is_given_back(&budget);
 }
 
-/// The read set and the write set of a transaction count until it ends, and are refused if there is no room.
+/// What a transaction has read, and what it has written, count until it ends, and are refused where there is no room.
 #[test]
 fn what_a_transaction_keeps_counts_until_its_end() {
     let budget = MemoryBudget::of(64 * MIB);
@@ -226,7 +224,7 @@ fn what_a_transaction_keeps_counts_until_its_end() {
         assert!(kept >= MIB / 2, "{kept} bytes are kept");
         tx.rollback();
         assert_eq!(of_transactions(), before);
-        // Another draw takes nearly the whole budget.
+        // Others have nearly all of it.
         let tx = graph.begin().unwrap();
         let others = budget.draw(Purpose::Loads, budget.left_bytes() - MIB / 4).unwrap();
         let refused = work(&tx).unwrap_err();
@@ -235,13 +233,13 @@ fn what_a_transaction_keeps_counts_until_its_end() {
         drop(tx);
         assert_eq!(of_transactions(), before);
     }
-    // A transaction that only reads keeps nothing.
+    // Who only reads keeps nothing.
     let reader = graph.begin_read().unwrap();
     look_up(&reader).unwrap();
     assert_eq!(of_transactions(), before);
 }
 
-/// Deletions make room, however little it is, and whichever limit refuses writes.
+/// What is deleted makes room, however little it is, and whichever limit refuses.
 #[test]
 fn what_is_deleted_makes_room() {
     for options in [

@@ -1,21 +1,21 @@
-//! Reads of properties by columns give the same as a walk over plain rows: with values of one type, of several, or
-//! none, with uncommitted writes of the reader, updates, and deleted elements.
+//! What reads properties by columns says the same as a walk over plain rows: with values of one type and of several,
+//! none at all, own writes that nobody else sees, updates, and elements that were deleted.
 
 use mangrove::{Database, Result, Transaction, UserId, Value};
 use mangrove_graph::compare;
 
-/// More rows than a few messages hold, and not a multiple of a message.
+/// More than a few messages hold, and not a round number of them.
 const COUNT: usize = 2_500;
 
-/// The values under the key `p`.
+/// What is under the key `p`.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Integers,
     Floats,
     Texts,
-    /// Integers first, then all types.
+    /// Integers first, then everything.
     Late,
-    /// Some vertices have no value.
+    /// Some have none.
     Sparse,
 }
 
@@ -52,14 +52,14 @@ fn q(n: usize) -> Option<Value> {
     (!n.is_multiple_of(5)).then_some(Value::I64((mixed(n) % 3) as i64))
 }
 
-/// The graph as a reader should see it; `None` was deleted.
+/// The graph as it should be seen: `None` was deleted.
 #[derive(Clone)]
 struct People {
     kind: Kind,
     rows: Vec<Option<[Option<Value>; 2]>>,
 }
 
-/// Ids are the numbers plus this offset, so that they are no automatic ids.
+/// Ids are the numbers and this much, so that they are no automatic ones.
 fn id(n: usize) -> Value {
     Value::I64(n as i64)
 }
@@ -83,7 +83,7 @@ impl People {
         Ok((database, people))
     }
 
-    /// Random writes: new values also of other types, removed values, deleted and added vertices.
+    /// Writes all over: new values of other types too, values taken away, vertices deleted and added.
     fn change(&mut self, transaction: &Transaction) -> Result<()> {
         let ids: Vec<UserId> = (0..self.rows.len()).map(|n| UserId::int(n as i64)).collect();
         let mut found = Vec::new();
@@ -128,7 +128,7 @@ impl People {
     }
 }
 
-/// The same test for NaN, and one for numbers of another type.
+/// The same for NaN, and another for numbers of another type.
 fn text(values: &[Value]) -> String {
     format!("{values:?}")
 }
@@ -242,7 +242,7 @@ fn several_values_of_one_key_stay_together() {
     check("g.V().order().by('n').values('n', 'k').limit(4)", vec!["x".into(), 3.into(), 1.into(), "y".into()]);
     check("g.V().has('n', 'x').elementMap('k').select('k')", vec![1.into()]);
     check("g.V().group().by('n').by('k').select('x').unfold()", vec![3.into(), 1.into()]);
-    // `values()` of one key fails for an element with several values.
+    // There is no such thing as the value of a key with several.
     for script in ["g.V().order().by('k')", "g.V().groupCount().by('k')", "g.V().project('a').by('k')"] {
         let error = database.query(script).unwrap().collect().unwrap_err();
         assert!(error.message().contains("several values under the key"), "{script}: {error}");

@@ -1,4 +1,4 @@
-//! A graph in a directory: its content after it is opened again.
+//! A graph in a directory: what is there when it is opened again.
 
 use std::path::{Path, PathBuf};
 use std::process;
@@ -8,7 +8,7 @@ use mangrove::{
     Result, UserId, Value, verify,
 };
 
-/// A directory for one test, removed at its end.
+/// A directory of a test's own, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -51,7 +51,7 @@ fn refused<T>(outcome: Result<T>) -> (ErrorKind, String) {
     (error.kind(), error.message().to_owned())
 }
 
-/// The whole graph, in a fixed order.
+/// All there is, in an order of its own.
 fn dump(db: &Database) -> Vec<Value> {
     let mut all = ask(db, "g.V().order().by(id).valueMap(true)");
     all.extend(ask(
@@ -130,7 +130,7 @@ fn ids_are_not_given_twice() {
         seen.sort_by_key(|id| format!("{id:?}"));
         seen.dedup();
         assert_eq!(seen.len(), before, "round {round}: an id was given again");
-        // Their slots are free again; their ids are not.
+        // Their places are free again; their ids are not.
         ask(&db, "g.V().limit(15).drop()");
         if round % 2 == 0 {
             db.checkpoint().unwrap();
@@ -260,7 +260,7 @@ fn a_flipped_bit_is_found_and_its_file_named() {
     let mut found = 0;
     for path in files_in(&folder.0).into_iter().filter(|path| !path.ends_with("LOCK")) {
         let whole = std::fs::read(&path).unwrap();
-        // A fault in the log is damage only before intact batches; the end of the log may be torn.
+        // In the log only what is before others is damage; its end may be torn.
         let at = if path.parent().unwrap().ends_with("wal") { 4096 + 30 } else { whole.len() / 2 };
         if whole.get(at).is_none_or(|byte| path.parent().unwrap().ends_with("wal") && *byte == 0) {
             continue;
@@ -321,7 +321,7 @@ fn a_directory_that_is_opened_to_be_read_stays_as_it_is() {
     database.query("g.addV('c')").unwrap().collect().unwrap();
 }
 
-/// A page that only the log knows begins small, and a larger one replaces it while the log is read.
+/// A page that only the log knows begins small, and a larger one takes its place while the log is read.
 #[test]
 fn memory_is_counted_where_pages_are_enlarged() {
     let folder = Folder::new("enlarged");

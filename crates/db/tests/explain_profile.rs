@@ -1,4 +1,4 @@
-//! `explain()` and `profile()`: the plan of a query, and the figures of its operators.
+//! `explain()` and `profile()`: what a plan is, and what its operators did.
 
 use mangrove::{Database, Value};
 

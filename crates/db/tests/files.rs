@@ -1,18 +1,18 @@
-//! `io()`: traversals read and write files, only below the configured directory.
+//! `io()`: files read and written by traversals, and what keeps them below their directory.
 
 use std::path::{Path, PathBuf};
 
 use mangrove::{Database, ErrorKind, Parameters, QueryLimits, QueryOptions, TransactionOptions, Value};
 
-/// A directory for one test, removed at its end.
-struct TestDirectory(PathBuf);
+/// A directory of a test's own, which goes with it.
+struct Place(PathBuf);
 
-impl TestDirectory {
+impl Place {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("mangrove-io-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(path.join("inside/folder")).unwrap();
-        TestDirectory(path)
+        Place(path)
     }
 
     fn inside(&self) -> PathBuf {
@@ -23,7 +23,7 @@ impl TestDirectory {
         self.inside().join(name)
     }
 
-    /// A graph whose directory of files is inside.
+    /// A graph whose files are inside.
     fn graph(&self) -> Database {
         let database = Database::in_memory();
         database.set_io_directory(Some(&self.inside())).unwrap();
@@ -31,7 +31,7 @@ impl TestDirectory {
     }
 }
 
-impl Drop for TestDirectory {
+impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -54,8 +54,8 @@ const PEOPLE: &str = "g.addV('person').property(id, 1L).property('name', 'ada').
 
 #[test]
 fn what_is_written_is_read() {
-    let home = TestDirectory::new("round");
-    let graph = home.graph();
+    let place = Place::new("round");
+    let graph = place.graph();
     values(&graph, PEOPLE);
     let shown = "g.V().order().by(id).union(id(), label(), properties().order().by(key).by(value).value(), \
                  outE().union(id(), label(), values('since', 'weight')), out().id())";
@@ -64,24 +64,24 @@ fn what_is_written_is_read() {
         ("folder/people.graphml", ""),
         ("./folder/./people", ".with(IO.writer, IO.graphml)"),
         ("people.bin", ".with(IO.writer, IO.graphson)"),
-        // A file that exists is replaced.
+        // What is there is replaced.
         ("people.json", ".with(IO.reader, IO.graphml)"),
     ] {
         assert_eq!(values(&graph, &format!("g.io('{file}'){option}.write()")), []);
-        let other = home.graph();
+        let other = place.graph();
         let option = option.replace("writer", "reader");
         let option = if file == "people.json" { "" } else { &option };
         assert_eq!(values(&other, &format!("g.io('{file}'){option}.read()")), []);
         assert_eq!(values(&graph, shown), values(&other, shown), "{file}");
     }
-    let left = std::fs::read_dir(home.inside()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let left = std::fs::read_dir(place.inside()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
     assert_eq!(left.len(), 3, "{left:?}: nothing but what was asked for");
 }
 
 #[test]
 fn paths_may_be_parameters_and_traversals_go_on() {
-    let home = TestDirectory::new("parameters");
-    let graph = home.graph();
+    let place = Place::new("parameters");
+    let graph = place.graph();
     values(&graph, PEOPLE);
     let parameters = Parameters::from([("file".into(), Value::from("people.xml"))]);
     for script in
@@ -94,24 +94,23 @@ fn paths_may_be_parameters_and_traversals_go_on() {
     assert_eq!(values(&graph, "g.V().count()"), [Value::I64(2)]);
 }
 
-/// A file is read or written in the transaction of its traversal: its writes are part of the transaction, and a
-/// rollback undoes them.
+/// A file is read and written in the transaction that says so: its writes are in, and a rollback takes them back.
 #[test]
 fn files_belong_to_their_transaction() {
-    let home = TestDirectory::new("transaction");
-    let graph = home.graph();
+    let place = Place::new("transaction");
+    let graph = place.graph();
     values(&graph, PEOPLE);
     let transaction = graph.begin().unwrap();
     transaction.query("g.addV('person').property(id, 3)").unwrap();
     transaction.query("g.io('three.json').write()").unwrap();
     transaction.rollback();
-    let other = home.graph();
+    let other = place.graph();
     let transaction = other.begin_with(TransactionOptions::default()).unwrap();
     transaction.query("g.io('three.json').read()").unwrap();
     assert_eq!(transaction.query("g.V().count()").unwrap().collect().unwrap(), [Value::I64(3)]);
     transaction.rollback();
     assert_eq!(values(&other, "g.V().count()"), [Value::I64(0)]);
-    // An id that exists ends the read, and undoes all of it.
+    // An id that is there ends the read, and takes all of it back.
     values(&other, "g.addV('person').property(id, 2)");
     refused(&other, "g.io('three.json').read()", ErrorKind::DuplicateId, "2");
     assert_eq!(values(&other, "g.V().count()"), [Value::I64(1)]);
@@ -122,10 +121,10 @@ fn files_belong_to_their_transaction() {
 
 #[test]
 fn nothing_leads_out_of_the_directory() {
-    let home = TestDirectory::new("escape");
-    std::fs::write(home.0.join("secret.json"), "{\"id\":1,\"label\":\"secret\"}\n").unwrap();
-    let graph = home.graph();
-    let absolute = home.0.join("secret.json").display().to_string();
+    let place = Place::new("escape");
+    std::fs::write(place.0.join("secret.json"), "{\"id\":1,\"label\":\"secret\"}\n").unwrap();
+    let graph = place.graph();
+    let absolute = place.0.join("secret.json").display().to_string();
     for path in ["../secret.json", "folder/../../secret.json", "folder/..", absolute.as_str(), "/", "", ".", "./"] {
         for mode in ["with(IO.reader, IO.graphson).read()", "with(IO.writer, IO.graphson).write()"] {
             refused(&graph, &format!("g.io('{path}').{mode}"), ErrorKind::InvalidArgument, "io('");
@@ -139,8 +138,8 @@ fn nothing_leads_out_of_the_directory() {
 
 #[test]
 fn names_that_no_file_system_takes_are_the_clients_mistake() {
-    let home = TestDirectory::new("names");
-    let graph = home.graph();
+    let place = Place::new("names");
+    let graph = place.graph();
     let long = "n".repeat(300);
     for (path, part) in [
         ("a\\u0000b.json".to_owned(), "no character NUL"),
@@ -153,24 +152,24 @@ fn names_that_no_file_system_takes_are_the_clients_mistake() {
             refused(&graph, &format!("g.io('{path}').{mode}"), ErrorKind::InvalidArgument, part);
         }
     }
-    // A file with the longest possible name can be written and read.
+    // As long as a name may be, a file can be written and read.
     let longest = format!("{}.json", "n".repeat(195));
     values(&graph, PEOPLE);
     assert_eq!(values(&graph, &format!("g.io('{longest}').write()")), []);
-    assert_eq!(values(&home.graph(), &format!("g.io('{longest}').read()")), []);
+    assert_eq!(values(&place.graph(), &format!("g.io('{longest}').read()")), []);
 }
 
 #[cfg(unix)]
 #[test]
 fn links_and_pipes_are_refused() {
     use std::os::unix::fs::symlink;
-    let home = TestDirectory::new("links");
-    let secret = home.0.join("secret.json");
+    let place = Place::new("links");
+    let secret = place.0.join("secret.json");
     std::fs::write(&secret, "{\"id\":1,\"label\":\"secret\"}\n").unwrap();
-    symlink(&secret, home.file("link.json")).unwrap();
-    symlink(&home.0, home.file("up")).unwrap();
-    symlink(home.0.join("new.json"), home.file("dangling.json")).unwrap();
-    let graph = home.graph();
+    symlink(&secret, place.file("link.json")).unwrap();
+    symlink(&place.0, place.file("up")).unwrap();
+    symlink(place.0.join("new.json"), place.file("dangling.json")).unwrap();
+    let graph = place.graph();
     for file in ["link.json", "up/secret.json", "dangling.json"] {
         for mode in ["read()", "write()"] {
             refused(
@@ -181,11 +180,11 @@ fn links_and_pipes_are_refused() {
             );
         }
     }
-    assert!(!home.0.join("new.json").exists());
+    assert!(!place.0.join("new.json").exists());
     assert!(std::fs::read_to_string(&secret).unwrap().contains("secret"));
-    // The directory itself may be a symbolic link: the operator chose it.
-    symlink(home.inside(), home.0.join("way")).unwrap();
-    graph.set_io_directory(Some(&home.0.join("way"))).unwrap();
+    // The directory itself may be one: whoever runs the database chose it.
+    symlink(place.inside(), place.0.join("way")).unwrap();
+    graph.set_io_directory(Some(&place.0.join("way"))).unwrap();
     values(&graph, "g.io('a.json').write()");
 }
 
@@ -194,17 +193,17 @@ fn without_a_directory_io_is_refused() {
     let graph = Database::in_memory();
     refused(&graph, "g.io('a.json').read()", ErrorKind::Unsupported, "--io-directory");
     assert!(graph.set_io_directory(Some(Path::new("/nowhere/at/all"))).is_err());
-    let home = TestDirectory::new("taken");
-    std::fs::write(home.file("a.json"), "").unwrap();
-    assert!(graph.set_io_directory(Some(&home.file("a.json"))).is_err(), "a file is no directory");
+    let place = Place::new("taken");
+    std::fs::write(place.file("a.json"), "").unwrap();
+    assert!(graph.set_io_directory(Some(&place.file("a.json"))).is_err(), "a file is no directory");
 }
 
 #[test]
 fn errors_say_what_is_wrong_and_not_where_it_is() {
-    let home = TestDirectory::new("errors");
-    std::fs::write(home.file("bad.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":").unwrap();
-    std::fs::write(home.file("twice.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":1,\"label\":\"a\"}\n").unwrap();
-    let graph = home.graph();
+    let place = Place::new("errors");
+    std::fs::write(place.file("bad.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":").unwrap();
+    std::fs::write(place.file("twice.json"), "{\"id\":1,\"label\":\"a\"}\n{\"id\":1,\"label\":\"a\"}\n").unwrap();
+    let graph = place.graph();
     for (script, kind, part) in [
         ("g.io('bad.json').read()", ErrorKind::Syntax, "io('bad.json')"),
         ("g.io('twice.json').read()", ErrorKind::InvalidArgument, "line 2"),
@@ -225,18 +224,18 @@ fn errors_say_what_is_wrong_and_not_where_it_is() {
     ] {
         refused(&graph, script, kind, part);
         let error = graph.query(script).map(|_| ()).unwrap_err();
-        assert!(!error.message().contains(&home.0.display().to_string()), "{error}");
+        assert!(!error.message().contains(&place.0.display().to_string()), "{error}");
     }
     assert_eq!(values(&graph, "g.V().count()"), [Value::I64(0)]);
 }
 
-/// The ids that a reader keeps count as the query's memory, and the time that a file takes as the query's time.
+/// The ids that a reader keeps are the query's memory, and a file that takes long is its time.
 #[test]
 fn the_limits_of_the_query_hold() {
-    let home = TestDirectory::new("limits");
-    let graph = home.graph();
+    let place = Place::new("limits");
+    let graph = place.graph();
     let lines: String = (0..40_000).map(|n| format!("{{\"id\":\"v{n}\",\"label\":\"a\"}}\n")).collect();
-    std::fs::write(home.file("many.json"), lines).unwrap();
+    std::fs::write(place.file("many.json"), lines).unwrap();
     let prepared = graph.prepare("g.io('many.json').read()").unwrap();
     let limits = QueryLimits { memory_bytes: 64 * 1024, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };

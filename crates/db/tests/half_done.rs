@@ -1,6 +1,6 @@
-//! A request that fails half-way leaves nothing. In a transaction, it ends the transaction if it has begun to write.
+//! A request that fails half-way leaves nothing: in a transaction it takes the transaction along, if it has begun to write.
 //!
-//! The random test knows for every request what it would change and where it fails. It compares the graph with a map.
+//! The random test knows of every request what it would change and where it fails. It holds the graph against a map.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,7 @@ fn accounts() -> Database {
 
 const ALL: &str = "g.V().hasLabel('acct').order().by(T.id).valueMap('no', 'bal')";
 
-/// The transaction refuses everything, and names the cause.
+/// The transaction refuses everything, and says why.
 #[track_caller]
 fn assert_failed(transaction: Transaction, words: &str) {
     let later = [ask(&transaction, "g.V().count()"), ask(&transaction, "g.addV('acct')")];
@@ -45,11 +45,11 @@ fn assert_failed(transaction: Transaction, words: &str) {
 #[test]
 fn a_statement_that_fails_after_a_write_takes_its_transaction_along() {
     for script in [
-        // The vertex exists before its number is refused.
+        // The vertex is there before its number is refused.
         "g.addV('acct').property('bal', 7).property('no', '1')",
-        // Another vertex has been changed before.
+        // Another vertex has changed before.
         "g.V(1).property('bal', 0).addV('acct').property('no', '1')",
-        // The mergeV() of one traverser has written when the next one is refused.
+        // The mergeV() of one traverser has written, the next one is refused.
         "g.inject(2, 1).as('i').mergeV([(T.label): 'acct', (T.id): 5]).select('i').addV('acct').property(T.id, select('i'))",
         "g.addV('acct').property('no', '1').profile()",
     ] {
@@ -98,7 +98,7 @@ fn the_statements_of_a_script_are_one_request() {
     let transaction = database.begin().unwrap();
     let script = database
         .prepare_script("a = g.addV('acct').next()\n g.V(a).values('none').fold().sum().math('_/0')\n g.fail()");
-    // A traversal that cannot be planned is refused before anything runs.
+    // What cannot be planned is refused before anything runs.
     assert!(script.is_err());
     let script = database.prepare_script("a = g.addV('acct').next()\n g.V().values('no').sum()").unwrap();
     let error = transaction.run_script(&script, &Parameters::new(), &QueryOptions::default()).map(drop).unwrap_err();
@@ -149,13 +149,13 @@ fn results_that_are_not_taken_end_the_query_before_the_error_is_returned() {
         let refused =
             transaction.run_shared(&prepared, &Parameters::new(), &options, &mut |_| Err(Error::invalid("enough")));
         assert_eq!(refused.unwrap_err().message(), "enough");
-        // Nothing holds a claim any more, though the transaction is still open.
+        // Nothing of it holds a claim any more, though the transaction is still open.
         let other = database.begin().unwrap();
         ask(&other, "g.V(1).property('bal', 8)").unwrap();
         other.commit().unwrap();
         assert_failed(transaction, "enough");
 
-        // After a reading query that was dropped early, the transaction commits.
+        // After a reading query that was given up, the transaction commits.
         let prepared = database.prepare("g.inject(1).repeat(union(identity(), identity())).times(13)").unwrap();
         let transaction = database.begin().unwrap();
         ask(&transaction, "g.V(1).property('bal', 9)").unwrap();
@@ -207,7 +207,7 @@ fn a_load_in_a_transaction_is_whole_or_ends_it() {
     let folder = std::env::temp_dir().join(format!("mangrove-half-done-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("people.csv");
-    // The second row has an id that exists: that is one reject more than allowed.
+    // The second row has an id that is there: more rejects than are allowed.
     std::fs::write(&file, "~id:int,~label,name\n7,person,ada\n1,person,bob\n").unwrap();
     let database = accounts();
     let transaction = database.begin().unwrap();
@@ -218,7 +218,7 @@ fn a_load_in_a_transaction_is_whole_or_ends_it() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The change that a request makes to the balances, whether it fails, and whether it has written before.
+/// What a request does to the balances, and whether it fails and has written before.
 struct Request {
     script: String,
     sets: Vec<(i64, i32)>,

@@ -1,4 +1,4 @@
-//! Runs of a prepared query one after another: nothing of one run reaches the next.
+//! One run of a prepared query after another: what belongs to a run goes with it.
 //!
 //! (`differential.rs` does the same with random queries.)
 
@@ -118,7 +118,7 @@ fn limits_and_cancellation_end_with_their_run() {
 #[test]
 fn a_prepared_query_serves_several_databases() {
     let (one, two) = (people(), Database::in_memory());
-    // The same names have other numbers in this graph.
+    // The same names get other numbers here.
     two.query("g.addV('thing').property('weight', 1).property('name', 'rock')").unwrap().collect().unwrap();
     let prepared = one.prepare("g.V().hasLabel('person', 'thing').order().by('name').values('name')").unwrap();
     for _ in 0..3 {

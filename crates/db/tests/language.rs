@@ -1,8 +1,8 @@
-//! Steps whose meaning shows only in a whole database: concurrent merges, patterns, sacks, strategies, limits.
+//! Steps whose meaning shows only in a whole database: merges under concurrency, patterns, sacks, strategies, limits.
 
 use mangrove::{Database, ErrorKind, Value};
 
-/// Four people in a row who know each other, and one apart.
+/// Four people in a row who know each other, and one who stands apart.
 fn people() -> Database {
     let database = Database::in_memory();
     let script = "g.addV('person').property('name', 'a').property('age', 1).as('a').\
@@ -47,7 +47,7 @@ fn of_those_who_merge_the_same_at_once_one_makes_it() {
                         "g.mergeV([(T.label): 'person', name: 'n{round}']).option(onCreate, [made: 1]).\
                          option(onMatch, [met: 1])"
                     );
-                    // A conflict may outlast the retries; then the client sends the request again.
+                    // A conflict that outlasts the retries may be met; whoever met it asks again.
                     let insist = |script: &str| {
                         while let Err(error) = ask(&database, script) {
                             assert_eq!(error.remedy(), mangrove::Remedy::RetryTransaction, "{error}");
@@ -71,7 +71,7 @@ fn of_those_who_merge_the_same_at_once_one_makes_it() {
 #[test]
 fn equal_traversers_merge_one_after_the_other() {
     let database = people();
-    // A barrier makes one row of the three. The first traverser makes the element, the others find it.
+    // A barrier makes one row of the three; the first makes, the others find.
     check(
         &database,
         "g.inject(1, 1, 1).barrier().mergeV([name: 'x']).option(onMatch, [met: 1]).count()",
@@ -114,7 +114,7 @@ fn strategies_show_a_part_of_the_graph() {
     check(&database, &format!("{persons}.V().has('name', 'c').out().count()"), &[0_i64.into()]);
     let light = "g.withStrategies(new SubgraphStrategy(edges: has('weight', lt(3))))";
     check(&database, &format!("{light}.V().out().path().count(local).dedup()"), &[2_i64.into()]);
-    // The dropped index is gone, and no other one.
+    // What is taken back is gone, and no other.
     let both = "g.withStrategies(new SubgraphStrategy(vertices: hasLabel('person')), \
                 new SubgraphStrategy(edges: has('weight', lt(2))), \
                 new PartitionStrategy(partitionKey: 'name', readPartitions: ['a', 'd']))";
@@ -212,7 +212,7 @@ fn small_things_are_as_in_the_reference() {
     let made = "g.addV('x').property('n', 1).property('n', 2).property(__.constant('k'), 3).with('option', 'value')";
     check(&database, &format!("{made}.properties().count()"), &[3_i64.into()]);
     fails(&database, "g.addV('x').property(__.constant(1), 3)", ErrorKind::Evaluation, "a key is a string");
-    // A side effect is seen growing in local(), and whole after a step of the stream.
+    // A side effect is seen growing in local(), and whole behind a step of the stream.
     check(
         &database,
         "g.V().hasLabel('person').local(groupCount('x').by(label).select('x').select('person'))",
@@ -248,7 +248,7 @@ fn property_maps_hold_the_properties_themselves() {
     fails(&database, "g.inject(1).propertyMap()", ErrorKind::Evaluation, "propertyMap()");
 }
 
-/// The result of a reduction may be on another node than the rows of its branch.
+/// What a reduction gives may lie on another node than what went into its branch.
 #[test]
 fn branches_that_reduce_meet_what_they_were_given_on_every_node() {
     let database = people();
@@ -271,7 +271,7 @@ fn a_time_limit_ends_walks_that_have_no_end() {
     for none in [0, -1] {
         check(&database, &format!("g.V().timeLimit({none}).count()"), &[0_i64.into()]);
     }
-    // Without it these queries would exceed the query's limit.
+    // Without it these would meet the limit of the query.
     for endless in [
         "g.V().repeat(identity()).emit().timeLimit(20).count().is(gt(0)).count()",
         "g.V().limit(1).local(repeat(identity()).emit().timeLimit(5).count()).is(gt(0)).count()",

@@ -1,8 +1,8 @@
-//! One node against several, on a graph whose streams are longer than a message.
+//! One node against several, on a graph whose streams do not fit into a message.
 //!
-//! The same traversals run inline and over two and four virtual nodes with shuffled frames. Some vertices have more
-//! neighbors than three messages hold, so expansions stop and go on. Every label has more vertices than one message
-//! holds, so scans, scopes and barriers see many messages.
+//! The same traversals run inline and over two and four virtual nodes with shuffled frames. The graph has
+//! vertices with more neighbors than three messages hold, so that expansions stop and go on, and more
+//! vertices of each label than one, so that scans, scopes and barriers see many messages.
 
 use mangrove::{Database, DatabaseOptions, Materialize, Parameters, QueryOptions, Value, VertexId};
 
@@ -55,7 +55,7 @@ fn graph() -> Database {
     database
 }
 
-/// Traversals whose results come in any order.
+/// Traversals whose results come in no particular order.
 const UNORDERED: &[&str] = &[
     "g.V()",
     "g.V().count()",
@@ -101,7 +101,7 @@ const UNORDERED: &[&str] = &[
     "g.V().hasLabel('place').valueMap('n', 'color')",
 ];
 
-/// Traversals whose results come in a fixed order.
+/// Traversals whose results come in one order.
 const ORDERED: &[&str] = &[
     "g.V().order().by('n').values('n')",
     "g.V().order().by('n', desc).limit(1500).values('n')",

@@ -30,7 +30,7 @@ fn run(database: &Database, script: &str, options: &QueryOptions) -> Result<Vec<
 
 fn run_shared(database: &Database, script: &str, options: &QueryOptions) -> Result<usize> {
     let mut count = 0;
-    // No message runs on this thread: `run` does that.
+    // Nothing of it on this thread: that is `run`.
     let options = &QueryOptions { inline_messages: 0, ..options.clone() };
     database.run_shared(&database.prepare(script)?, &Parameters::new(), options, &mut |batch| {
         count += batch.len();
@@ -39,7 +39,7 @@ fn run_shared(database: &Database, script: &str, options: &QueryOptions) -> Resu
     Ok(count)
 }
 
-/// Both ways fail with the same kind of error, and the database answers afterwards.
+/// Both ways fail with the same kind, and the database answers afterwards.
 #[track_caller]
 fn check_fails(database: &Database, script: &str, options: &QueryOptions, kind: ErrorKind) -> Error {
     let inline = run(database, script, options).map(|results| results.len()).expect_err(script);
@@ -62,7 +62,7 @@ fn a_query_over_its_time_limit_ends() {
     };
     let error = check_fails(&database, ENDLESS, &options(20_000_000), ErrorKind::Timeout);
     assert!(error.message().contains("20 ms"), "{error}");
-    // The limit that the traversal names counts as well; the shorter one holds.
+    // The limit that the traversal names counts too; the shorter one holds.
     let named = ENDLESS.replacen("g.", "g.with('evaluationTimeout', 10).", 1);
     let error = check_fails(&database, &named, &options(60_000_000_000), ErrorKind::Timeout);
     assert!(error.message().contains("10 ms"), "{error}");
@@ -105,7 +105,7 @@ fn what_streams_needs_little_memory() {
     // Most of it is for the elements of one message of 1,024 results, with their properties.
     let limits = QueryLimits { memory_bytes: 1_200_000, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
-    // State of an instance is released when the instance ends, and rows that no result needs are dropped on the way.
+    // What an instance held is given back when it ends, and what no result needs is dropped on the way.
     for (script, count) in [
         ("g.V().out().out().values('n')", 80_000),
         ("g.V().local(out().fold())", 20_000),
@@ -134,7 +134,7 @@ fn a_cancelled_query_ends() {
     let options = QueryOptions { cancel: cancel.clone(), ..QueryOptions::default() };
     check_fails(&database, ENDLESS, &options, ErrorKind::Cancelled);
     cancel.store(false, Ordering::Relaxed);
-    // The reader cancels between two results.
+    // Cancelled by the reader, between two results.
     let prepared = database.prepare("g.V().repeat(out()).emit()").unwrap();
     let mut results = database.run_with(&prepared, &Parameters::new(), &options).unwrap();
     results.next().unwrap().unwrap();
@@ -151,7 +151,7 @@ fn a_reader_that_leaves_ends_its_query() {
     let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
     let error = database.run_shared(&prepared, &Parameters::new(), &options, &mut |_| Err(Error::invalid("enough")));
     assert_eq!(error.unwrap_err().message(), "enough");
-    // There is one executor, so an answer shows that the endless query has released it.
+    // There is one executor: it answers only if the endless query has let go of it.
     assert_eq!(run_shared(&database, "g.V().limit(3)", &QueryOptions::default()).unwrap(), 3);
 }
 
@@ -195,8 +195,8 @@ fn the_longest_chain_may_wrap_an_object_at_every_step() {
     assert!(error.message().contains("more than 4096 operators"), "{error}");
 }
 
-/// Every step that makes nested or doubled values ends in an error that names the limit, because code that walks a
-/// value (drop, comparison, encoding) is recursive.
+/// Whatever makes values of values, deep or doubled, ends in an error that says so: everything that walks a value (drop,
+/// comparison, encoding) does it by recursion.
 #[test]
 fn values_nest_only_so_deep() {
     let database = cycle(3);
@@ -218,7 +218,7 @@ fn values_nest_only_so_deep() {
     }
 }
 
-/// The same by a session, which keeps a result and wraps it in every request.
+/// As a session may keep a result and wrap it in every request.
 #[test]
 fn parameters_nest_only_so_deep() {
     let database = cycle(3);
@@ -260,7 +260,7 @@ fn results_of_a_traversal_that_writes_are_held_to_the_memory_limit() {
     assert_eq!(run(&database, "g.V().hasLabel('a').count()", &options).unwrap(), [Value::I64(1)]);
 }
 
-/// Texts of 1,000 characters, a different one for each vertex.
+/// Texts of 1,000 characters, another one for each vertex.
 const LONG_TEXTS: &str = "g.V().map(id().asString().concat(__.constant(long)))";
 
 /// With a text of 1,000 characters under the name `long`.
@@ -302,7 +302,7 @@ fn what_aggregates_hold_of_long_texts_is_charged() {
         assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{script}: {error}");
         run_with_long(&database, &script, &limits(50_000_000)).expect(&script);
     }
-    // Values that only pass through are not held.
+    // What only passes by is not held.
     for pass in ["count()", "asString().length().sum()", "length().fold(0, sum)"] {
         run_with_long(&database, &format!("{LONG_TEXTS}.{pass}"), &limits(3_000_000)).expect(pass);
     }
@@ -333,7 +333,7 @@ fn a_batch_ends_early_where_its_values_are_large() {
     let database = cycle(1_000);
     let limits = QueryLimits { memory_bytes: 16 << 20, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
-    // All values together are much larger, but only a megabyte is held at a time.
+    // In all much more than that, of which a megabyte at a time is there.
     for script in [
         "limit(200).replace('a', long).length().sum()",
         "limit(200).constant(1).map(constant(long).replace('a', long)).length().sum()",
@@ -387,12 +387,11 @@ fn numbers_have_a_limit_of_digits() {
     }
 }
 
-/// Every kind of step that makes a collection, applied to its own result: each time, the collection holds the previous
-/// one twice.
+/// Every kind of step that makes a collection, put after itself: each time, the collection holds the one before twice.
 #[test]
 fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
     let database = Database::in_memory();
-    // A time limit, in case the other limit is found too late.
+    // What is found too late is ended by this.
     let options = QueryOptions {
         limits: QueryLimits { time_nanos: Some(30_000_000_000), ..QueryLimits::default() },
         ..QueryOptions::default()
@@ -426,7 +425,7 @@ fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
         let named = ["repeated", "deep"].iter().any(|word| error.message().contains(word));
         assert!(error.kind() == ErrorKind::Evaluation && named, "{error}: {script}");
     }
-    // A collection with many values, some of which repeat often, is within the limits.
+    // Much that is there once, and some that is there often, is no harm.
     let shared = "g.inject(1).repeat(union(identity(),identity())).times(14).fold().as('all').unfold().limit(500)\
                   .project('n','all').by().by(select('all')).fold().count(local)";
     assert_eq!(run(&database, shared, &options).unwrap(), [Value::I64(500)]);
@@ -445,8 +444,8 @@ fn a_path_counts_as_long_as_it_is() {
     run(&database, script, &options(64 << 20)).unwrap();
 }
 
-/// A set of sets of sets: each has fifteen of the sixteen sets of the level below. Two that were made separately are
-/// compared pair by pair, 120 times 120 times and so on.
+/// A set of sets of sets: each has fifteen of the sixteen sets of the level below. Two that are made apart are compared
+/// pair by pair, 120 times 120 times and so on.
 fn set_of_sets(levels: u32) -> Value {
     let first: Vec<Value> = (0..16).map(Value::I32).collect();
     let level = |below: Vec<Value>, _| {

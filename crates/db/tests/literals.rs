@@ -1,7 +1,7 @@
 //! Traversals that differ only in their literals share a plan. Each traversal still has its own answers and errors.
 //!
-//! [`Prepared::new`] plans a traversal with its literals; bytecode that the database prepares is planned without them.
-//! The two must agree.
+//! What is prepared by [`Prepared::new`] is planned with its literals; what the database prepares of bytecode is planned
+//! without them. The two are held against each other.
 
 use mangrove::{
     Bytecode, Database, ErrorKind, IndexDefinition, IndexKind, Parameters, PlanCacheReport, Prepared, QueryOptions,
@@ -44,7 +44,7 @@ fn alone(db: &Database, script: &str) -> Result<Vec<String>, String> {
     shown(prepared.and_then(|prepared| run(db, &prepared, &Parameters::new())))
 }
 
-/// The plan cache's counts since a report.
+/// What the plan cache has counted since a report.
 fn since(db: &Database, before: PlanCacheReport) -> (u64, u64) {
     let now = db.plan_cache();
     (now.hits - before.hits, now.misses - before.misses)
@@ -89,8 +89,7 @@ fn the_cache_holds_no_more_than_before() {
     assert_eq!(db.plan_cache().plans, 1024);
 }
 
-/// Values of every type that is lifted out of plans, equal to values of another type or to none, and some values that
-/// stay.
+/// Values of every type that is taken out, equal to others of another type or to none, and some that stay.
 const VALUES: &[&str] = &[
     "0",
     "1",
@@ -125,7 +124,7 @@ const VALUES: &[&str] = &[
     "[]",
 ];
 
-/// Traversals with two values: in each argument, in nested traversals, and in arguments where literals stay.
+/// Traversals with two values in them: in each place, in nested traversals, and in places where literals stay.
 const READS: &[&str] = &[
     "g.V().has('k', A).count()",
     "g.V().has('v', 'k', A).values('n')",
@@ -222,7 +221,7 @@ fn answers_are_those_of_a_plan_with_the_literals() {
         let (mut asked, before) = (0, db.plan_cache());
         for read in READS {
             for (at, a) in VALUES.iter().enumerate() {
-                // A value of another type, and a close one.
+                // Another type, and one that is near.
                 for b in [VALUES[(at + 7) % VALUES.len()], VALUES[(at + 1) % VALUES.len()]] {
                     let script = read.replace('A', a).replace('B', b);
                     assert_eq!(shared(&db, &script), alone(&db, &script), "{script} with {index:?}");
@@ -276,7 +275,7 @@ fn runs_with_different_literals_do_not_mix() {
     };
     let expected = |low: i32, high: i32| (low + 1..high).map(Value::I32).collect::<Vec<_>>();
     let (few, many) = (of(10, 20), of(100, 250));
-    // A result of one is read between two results of the other.
+    // One is read between two results of the other.
     let reading = db.run(&many, &Parameters::new()).unwrap();
     let mut read = Vec::new();
     for value in reading {
@@ -308,7 +307,7 @@ fn runs_with_different_literals_do_not_mix() {
 #[test]
 fn no_parameter_has_the_name_of_a_literal() {
     let db = accounts();
-    // The names of literals in the texts of plans and of cache keys.
+    // Names that literals have in the texts that keys of the cache and plans are.
     let has = |value: Argument| Bytecode {
         source: Vec::new(),
         steps: vec![
@@ -384,7 +383,7 @@ fn texts_show_the_literals() {
         assert!(format!("{:?}", run(&db, &question, &Parameters::new()).unwrap()).contains(&format!("n eq {n}")));
     }
     for script in [
-        // Errors of the compiler and of a run: one that names its step, and one that the step is added to.
+        // Of the compiler, and of a run: one that names its step, and one that the step is added to.
         "g.V().has('n', 41).has('no', 'x', 'y', 'z')",
         "g.V(41).property('a', 'b', 'c')",
         "g.V().values('n').property('tag', 'seen')",

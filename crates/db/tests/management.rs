@@ -53,7 +53,7 @@ fn indexes_are_made_listed_used_and_dropped_by_call() {
     let query = "g.V().has('person', 'age', gt(30)).values('name').order()";
     assert!(db.explain(query).unwrap().contains("by index person.age"));
     assert_eq!(all(&db, query), ["ada".into(), "eve".into()]);
-    // A map works as well as with(), and a list of keys makes a composite index.
+    // A map does as well as with(), and a list of keys makes a composite index.
     all(&db, "g.call('mangrove.index.create', ['key': ['city', 'age'], 'unique': true])");
     let error = failure(&db, "g.addV('robot').property('age', 36).property('city', 'london')");
     assert_eq!(error.kind(), ErrorKind::DuplicateId, "{error}");
@@ -61,7 +61,7 @@ fn indexes_are_made_listed_used_and_dropped_by_call() {
     assert!(db.explain(pair).unwrap().contains("by index (city, age)"));
     assert_eq!(all(&db, pair), ["eve".into()]);
     assert_eq!(all(&db, "g.call('mangrove.index.list').select('key').unfold()").len(), 3);
-    // In the middle of a traversal the service runs once for each row.
+    // In the middle of a traversal: once for each row.
     assert_eq!(all(&db, "g.inject(1, 2).call('mangrove.index.list').count()"), [Value::I64(4)]);
     all(&db, "g.call('mangrove.index.drop').with('label', 'person').with('key', 'age')");
     assert!(!db.explain(query).unwrap().contains("by index"));
@@ -83,7 +83,7 @@ fn a_query_prepared_and_begun_before_a_drop_goes_on_by_a_scan() {
     let tx = db.begin_read().unwrap();
     let twice: Vec<Value> = vec!["eve".into(), "eve".into()];
     assert_eq!(run(&tx).unwrap().collect().unwrap(), twice);
-    // Planned with the index and not run yet: results are read after the drop.
+    // Planned with the index, not yet run: results are read after the drop.
     let pending = run(&tx).unwrap();
     db.drop_index(index).unwrap();
     assert_eq!(pending.collect().unwrap(), twice);
@@ -172,6 +172,6 @@ fn a_limit_on_the_age_of_snapshots_holds_where_nothing_is_written() {
     let error = outcome.expect("a transaction far older than the limit is ended");
     assert_eq!(error.kind(), ErrorKind::Expired);
     assert!(error.message().contains("max_snapshot_age_ms") && error.message().contains("20"), "{error}");
-    // The next snapshot is young again.
+    // The next one is young again.
     assert_eq!(all(&db, "g.V().count()"), [3_i64.into()]);
 }

@@ -1,7 +1,7 @@
-//! Guarantees under concurrency: of clients that merge the same element at once one makes it, a unique index never has
-//! two elements with one value, and commits keep the rules of the schema, also rules made meanwhile.
+//! What must hold whoever comes first: of those who merge the same at once one makes it, a unique index never has two
+//! owners of a value, and what commits keeps to the schema's rules, also to those that are made meanwhile.
 //!
-//! The tests of `crates/server` check the same over the wire, those of `crates/cli` after kills.
+//! The same over the wire is in the tests of `crates/server`, after kills in those of `crates/cli`.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ fn count(database: &Database, script: &str) -> i64 {
     }
 }
 
-/// Runs the same function on several threads, each with a random generator.
+/// Runs the same on several threads, each with a generator of its own.
 fn on_threads(run: impl Fn(u64, &mut SmallRng) + Sync) {
     std::thread::scope(|scope| {
         let run = &run;
@@ -34,7 +34,7 @@ fn on_threads(run: impl Fn(u64, &mut SmallRng) + Sync) {
     });
 }
 
-/// Runs one transaction; an error rolls it back.
+/// One transaction; whatever fails rolls it back.
 fn attempt(database: &Database, isolation: Isolation, script: &str) -> Result<Vec<Value>> {
     let transaction = database.begin_with(TransactionOptions { isolation, ..TransactionOptions::default() })?;
     let results = transaction.query(script)?.collect()?;
@@ -42,7 +42,7 @@ fn attempt(database: &Database, isolation: Isolation, script: &str) -> Result<Ve
     Ok(results)
 }
 
-/// Runs a script again until it does not conflict.
+/// Runs a script until no other transaction comes between.
 fn insist(database: &Database, isolation: Isolation, script: &str) -> Vec<Value> {
     loop {
         match attempt(database, isolation, script) {
@@ -58,7 +58,7 @@ fn index(keys: &[&str], unique: bool) -> IndexDefinition {
     IndexDefinition { label: Some("person".into()), keys, unique, ..IndexDefinition::default() }
 }
 
-/// Merges of few elements from all threads at once, with this index. Each element exists once, and was made once.
+/// Merges of few things from all threads at once, with this index. Each is there once, and was made once.
 fn merge_at_once(definition: Option<IndexDefinition>, isolation: Isolation) {
     const THINGS: i64 = 12;
     let database = Database::in_memory();
@@ -104,13 +104,13 @@ fn what_all_merge_is_made_once_without_and_with_an_index() {
     merge_at_once(None, Isolation::Serializable);
 }
 
-/// Snapshot isolation does not see concurrent merges; a unique index prevents duplicates.
+/// Snapshot isolation sees no others; a unique index does.
 #[test]
 fn what_all_merge_is_made_once_at_snapshot_isolation_where_an_index_is_unique() {
     merge_at_once(Some(index(&["name"], true)), Isolation::Snapshot);
 }
 
-/// Vertices are added, change their value and are deleted. No reader ever sees a value twice.
+/// Vertices come, change their value and go; whoever looks, at whatever time, sees no value twice.
 #[test]
 fn a_value_has_one_owner_at_any_time() {
     const VALUES: u32 = 8;
@@ -169,7 +169,7 @@ fn a_value_has_one_owner_at_any_time() {
     }
 }
 
-/// Data that breaks a rule.
+/// What breaks a rule.
 fn breaking(rule: &RuleDefinition) -> String {
     match rule {
         RuleDefinition::Required { edges, label, key } => {
@@ -219,8 +219,8 @@ fn some_change(random: &mut SmallRng) -> String {
     }
 }
 
-/// Makes rules and drops them while other threads write data, until enough operations have succeeded. A rule that is
-/// there holds for all data.
+/// Makes rules and drops them while others write whatever comes, until enough has come of it. A rule that is there holds
+/// of everything there is.
 fn make_and_drop_rules(database: &Database, random: &mut SmallRng, is_enough: impl Fn() -> bool) -> (usize, usize) {
     const ROUNDS_MIN: usize = 60;
     const ROUNDS_MAX: usize = 50_000;
@@ -240,7 +240,7 @@ fn make_and_drop_rules(database: &Database, random: &mut SmallRng, is_enough: im
             database.drop_rule(id).unwrap();
             continue;
         }
-        // Mostly the data would break the rule already. It is as good if another rule prevents such data.
+        // Mostly it would be broken already. That another rule keeps what breaks it is as good.
         if !random.random_ratio(1, 4) {
             let _ = attempt(database, Isolation::Serializable, &format!("{}.drop()", breaking(definition)));
         }
@@ -286,7 +286,7 @@ fn rules_that_are_there_hold_whoever_writes() {
             let is_enough = || done.load(Ordering::SeqCst) >= 1_000 && refused.load(Ordering::SeqCst) >= 300;
             let made = || make_and_drop_rules(&database, &mut SmallRng::seed_from_u64(99), is_enough);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(made));
-            // The other threads must end in any case.
+            // The others must end, whatever happened.
             is_over.store(1, Ordering::SeqCst);
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });

@@ -1,12 +1,11 @@
-//! Walks and patterns have the same answers planned with all optimizations and with none. The graphs are small and
-//! dense, with parallel edges and loops, so that many paths lead to a vertex. The general test of the planner is
-//! `differential.rs`.
+//! Walks and patterns, planned with all optimizations and with none: the same answers. Small dense graphs with parallel
+//! edges and loops, in which a vertex is come to over many ways; the general test of the planner is `differential.rs`.
 
 use mangrove::{Database, Parameters, PlanOptions, Prepared, Value};
 use mangrove_gremlin::Terminal;
 use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
 
-/// Every form that the rules `close`, "walk to tests", "equal rows once" and "each vertex once" match, and near misses.
+/// Every form that `close`, "walk to tests", "equal rows once" and "each vertex once" look for, and near misses.
 const SCRIPTS: &[&str] = &[
     // Edges to a known vertex: followed, tested, negated, intersected, with loops and parallel edges counted.
     "g.V().as('a').out('x').where(eq('a')).count()",
@@ -29,7 +28,7 @@ const SCRIPTS: &[&str] = &[
        select('a', 'b', 'c').by('n')",
     "g.V().match(__.as('a').both('x').as('b'), __.as('a').out('y').as('b'), __.as('a').out().as('b')).
        select('a', 'b').by('n')",
-    // Walks that are only tested for arrival.
+    // Walks that are only asked whether they arrive.
     "g.V().where(repeat(out('x')).emit().times(3).has('n', 3)).values('n')",
     "g.V().where(repeat(out('x')).times(2).has('n', lt(4))).values('n')",
     "g.V().where(emit().repeat(out('x')).times(2).has('n', 3)).values('n')",
@@ -41,7 +40,7 @@ const SCRIPTS: &[&str] = &[
     "g.V().has('n', 0).sideEffect(out('y').aggregate('m')).both().where(repeat(both('x')).emit().times(3).where(within('m'))).
        values('n')",
     "g.V().where(__.not(repeat(out('y')).emit().times(2).has('n', 2))).values('n')",
-    // Walks to each vertex once, or not.
+    // Each vertex once, or not.
     "g.V().has('n', 0).repeat(both()).emit().times(4).dedup().values('n')",
     "g.V().has('n', lt(3)).repeat(out()).emit(has('n', gt(3))).times(3).where(out('x')).dedup().values('n')",
     "g.V().has('n', 0).repeat(out('x')).times(3).dedup().values('n')",
@@ -79,7 +78,7 @@ fn answer(db: &Database, script: &str, options: PlanOptions) -> Result<Vec<Strin
     Ok(shown)
 }
 
-/// A graph of up to eight vertices and 27 edges, a different one for every seed.
+/// A graph of up to eight vertices and 27 edges, another one for every seed.
 fn random_graph(seed: u64) -> Database {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut below = |bound: u64| {

@@ -1,5 +1,5 @@
-//! The optional schema: what rules refuse and allow, at a commit, in a bulk load, when a rule is made beside writers,
-//! and after a restart.
+//! The optional schema: what rules refuse and what they let pass, at a commit, in a bulk load, when one is made beside
+//! writers, and after a restart.
 
 use std::sync::{Arc, Barrier};
 
@@ -46,16 +46,16 @@ fn a_required_property_is_there_when_a_transaction_commits() {
     refused(&db, "g.addV('person').property(T.id, 7)", &["vertex 7 (person)", "no 'name'", "rule 0"]);
     ask(&db, "g.addV('person').property(T.id, 1).property('name', 'ada')");
     ask(&db, "g.addV('thing')");
-    // Not checked before the commit: the property may be missing in between.
+    // Not before the commit: in between it may be missing.
     let transaction = db.begin().unwrap();
     transaction.query("g.addV('person').property(T.id, 2)").unwrap().collect().unwrap();
     transaction.query("g.V(2).property('name', 'bob')").unwrap().collect().unwrap();
     transaction.commit().unwrap();
     refused(&db, "g.V(2).properties('name').drop()", &["vertex 2 (person)", "no 'name'"]);
-    // Changes of other keys, new values and deletions are allowed.
+    // Changes of other keys, new values and deletions are free.
     ask(&db, "g.V(2).property('age', 3).property('name', 'rob')");
     ask(&db, "g.V(2).drop()");
-    // One of several labels is enough.
+    // Of several labels one is enough.
     refused(&db, "g.addV('employee::person')", &["no 'name'"]);
     let error = db.query("g.mergeV([(T.label): 'person', (T.id): 9])").and_then(|r| r.collect()).unwrap_err();
     assert!(error.message().contains("every vertex 'person' has 'name'"), "{error}");
@@ -158,7 +158,7 @@ fn a_bulk_load_keeps_to_the_rules() {
         let options = LoadOptions { mapping: None::<Mapping>, ..LoadOptions::default() };
         let loaded = db.load(std::slice::from_ref(&file), &options, &mut |_| {}).map(drop);
         assert_eq!(count(&db, "g.V().count()"), if loaded.is_ok() { 2 } else { 0 });
-        // The graph takes transactions afterwards, and checks them by its rules.
+        // The graph takes transactions afterwards, by its rules.
         refused(&db, "g.addV('person')", &["no 'name'"]);
         loaded
     };
@@ -168,8 +168,8 @@ fn a_bulk_load_keeps_to_the_rules() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// In every interleaving of a commit and the making of a rule, one of three holds: the rule is made and the commit is
-/// refused; the commit succeeds and the rule is not made; or the two do not concern each other.
+/// However a commit and the making of a rule meet: either the rule is made and the commit is refused, or the commit is there
+/// and the rule is not made, or the two do not touch.
 #[test]
 fn a_rule_made_beside_writers_holds_of_everything() {
     const WRITERS: usize = 3;
@@ -222,7 +222,7 @@ fn rules_outlive_a_restart_from_the_log_and_from_a_checkpoint() {
     let second = db.define_rule(&typed("person", "name", "string")).unwrap();
     db.define_rule(&ends("knows", &[("person", "person")])).unwrap();
     let rules = db.rules();
-    // The directory as a killed process leaves it: nothing is written at the end.
+    // As it is left by a process that was killed: nothing is written at the end.
     drop(db);
     let db = open();
     assert_eq!(db.rules(), rules);
@@ -233,7 +233,7 @@ fn rules_outlive_a_restart_from_the_log_and_from_a_checkpoint() {
     let db = open();
     assert_eq!(db.rules().iter().map(|rule| rule.id).collect::<Vec<_>>(), [rules[0].id, rules[2].id]);
     ask(&db, "g.addV('person').property('name', 7)");
-    // A number of a rule is not given twice.
+    // A number is not given twice.
     assert!(db.define_rule(&typed("person", "age", "integer")).unwrap() > rules[2].id);
     drop(db);
     let db = open();
@@ -243,7 +243,7 @@ fn rules_outlive_a_restart_from_the_log_and_from_a_checkpoint() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A rule that was made is there after a power cut, and a dropped rule is not.
+/// A rule that was made is there after a power cut, and one that was dropped is not.
 #[test]
 fn rules_outlive_a_power_cut() {
     for seed in 0..20 {

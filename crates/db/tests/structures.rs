@@ -34,7 +34,7 @@ fn trees_hold_the_ways_of_all_traversers() {
     check(&database, "g.V(1).out('knows').out().tree().by('name').by(T.label)", "{marko={person={ripple={}, lop={}}}}");
     check(&database, "g.V(1).out('created').tree()", "{v[1]={v[3]={}}}");
     check(&database, "g.V(99).tree()", "{}");
-    // An element without such a property is left out.
+    // What has no such property is left out.
     check(&database, "g.V(1).out('created').tree().by('age')", "{29={}}");
     check(&database, "g.V(1).out('created').tree('x').values('name').cap('x')", "{v[1]={v[3]={}}}");
     check(&database, "g.V(1).out('created').tree('x').tree('x').values('name').cap('x')", "{v[1]={v[3]={}}}");
@@ -70,7 +70,7 @@ fn subgraphs_hold_edges_and_their_ends() {
     edges.sort();
     assert_eq!(vertices, ["v[1]", "v[2]", "v[3]", "v[4]", "v[5]"]);
     assert_eq!(edges, ["e[10][4-created->5]", "e[11][4-created->3]", "e[7][1-knows->2]", "e[8][1-knows->4]"]);
-    // The elements of the subgraph have their properties.
+    // Its elements bring their properties along.
     let Value::Detached(first) = &graph.vertices[0] else { panic!("{graph:?}") };
     assert!(matches!(&**first, mangrove::Detached::Vertex { properties, .. } if !properties.is_empty()));
     check(&database, "g.V().outE('none').subgraph('s').cap('s')", "graph[vertices:0 edges:0]");

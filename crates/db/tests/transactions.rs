@@ -27,7 +27,7 @@ fn check_count(database: &Database, script: &str, expected: i64) {
 #[test]
 fn a_writing_step_does_not_meet_what_it_writes() {
     let database = database("g.addV().addV().addV()");
-    // One vertex for each existing one, and the end of the traversal.
+    // One vertex for each that was there, and the end.
     check_count(&database, "g.V().addV().count()", 3);
     check_count(&database, "g.V().count()", 6);
     check_count(&database, "g.V().as('a').addE('self').to('a').count()", 6);
@@ -77,7 +77,7 @@ fn nothing_is_left_of_what_was_rolled_back() {
     tx.rollback();
     check_count(&database, "g.V().has('k', 1).count()", 1);
     check_count(&database, "g.V().count()", 1);
-    // Dropping a transaction rolls it back.
+    // Dropping is rolling back.
     let tx = database.begin().unwrap();
     run(&tx, "g.V().drop()").unwrap();
     drop(tx);
@@ -102,12 +102,12 @@ fn the_second_to_write_the_same_thing_conflicts() {
     first.commit().unwrap();
     drop(second);
     check_count(&database, "g.V().has('k', 2).count()", 1);
-    // A transaction that began before that commit cannot overwrite it either.
+    // What began before that commit cannot write over it either.
     let (late, other) = (database.begin().unwrap(), database.begin().unwrap());
     run(&other, "g.V().property('k', 4)").unwrap();
     other.commit().unwrap();
     assert_eq!(run(&late, "g.V().property('k', 5)").unwrap_err().kind(), ErrorKind::Conflict);
-    // Edges of one vertex, in contrast, are no conflict.
+    // Edges of one vertex, on the other hand, are no conflict.
     let (a, b) = (database.begin().unwrap(), database.begin().unwrap());
     for tx in [&a, &b] {
         run(tx, "g.V().hasLabel('a').as('v').addE('self').to('v')").unwrap();

@@ -1,4 +1,4 @@
-//! Loads into graphs that are in use, and export of their content.
+//! Loads into graphs that are in use, and export of what is in them.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a file that stays is in the build folder.
+        // Best effort: a file that stays behind lies in the build folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -180,7 +180,7 @@ fn parallel_edges_are_neither_lost_nor_doubled() {
     assert_eq!(amounts(&db), list(&[10, 20, 30]));
     let report = load(&["account.csv", "pay.csv"]);
     assert_eq!((report.edges, report.upserts.unchanged), (3, 5));
-    // New elements are added, and existing ones are found.
+    // What is new is added, and what was there is found.
     let report = load(&["more/pay.csv"]);
     assert_eq!((report.upserts.created, report.upserts.unchanged, report.rejects), (1, 3, 0));
     assert_eq!(amounts(&db), list(&[10, 20, 30, 40]));
@@ -228,14 +228,14 @@ fn an_edge_key_tells_parallel_edges_apart() {
         let load = |file: &str| db.upsert(&[folder.file(file)], &options, keys.clone(), &mut |_| {}).unwrap();
         assert_eq!(load("pay.csv").upserts.created, 2);
         let report = load("new/pay.csv");
-        // The second row of key c and the row without a key make no edges.
+        // The second row of key c, and the one without a key, are no edges.
         assert_eq!((report.upserts.created, report.upserts.updated, report.rejects), (1, 1, 2));
         assert_eq!(number(&db, "g.E().values('amount').sum()"), 10 + 21 + 30);
         assert_eq!(load("pay.csv").upserts.updated, 1);
     }
 }
 
-/// Without an index and with one. A key that two vertices have is an error, not a guess.
+/// Without an index and with one; the vertex that is there twice under the key is not guessed at.
 #[test]
 fn a_key_of_several_vertices_or_properties() {
     let folder = Folder::new(
@@ -262,7 +262,7 @@ fn a_key_of_several_vertices_or_properties() {
     assert_eq!(number(&db, "g.V().has('icao', 'q').count()"), 0);
 }
 
-/// Nothing is written if vertices could not be found again. The message names the file and the missing option.
+/// Nothing is written where vertices could not be found again; the message says which file, and what to give.
 #[test]
 fn vertices_that_cannot_be_recognized_are_refused() {
     let folder = Folder::new(
@@ -302,7 +302,7 @@ fn vertices_that_cannot_be_recognized_are_refused() {
     }
 }
 
-/// Rejected rows are corrected and loaded again: alone, with the same mapping, without any key.
+/// Rows that a load rejected are mended and loaded again: alone, with the same mapping, without any key.
 #[test]
 fn mended_rows_of_id_spaces_find_their_vertices() {
     let map = "[defaults]\nuser_id = false\nkey = \"id\"\n[[file]]\nmatch = \"airport.csv\"\nid_space = \"airport\"\n\
@@ -329,7 +329,7 @@ fn mended_rows_of_id_spaces_find_their_vertices() {
         let text = std::fs::read_to_string(rows.join(file)).unwrap();
         std::fs::write(rows.join(file), text.replace(wrong, right)).unwrap();
     }
-    // One of them is a vertex that exists.
+    // A vertex that is there already is among them.
     let text = std::fs::read_to_string(rows.join("airport.csv")).unwrap();
     std::fs::write(rows.join("airport.csv"), text + "3,C,4\n").unwrap();
     let options = LoadOptions { rejects: None, max_rejects: 0, ..options };
@@ -341,7 +341,7 @@ fn mended_rows_of_id_spaces_find_their_vertices() {
     assert_eq!(number(&db, "g.E().has('km', within(10, 20, 30)).count()"), 3);
 }
 
-/// A transaction that reads a file sees its elements; others see them after the commit.
+/// A file read in a transaction is seen by that transaction, and by others when it commits.
 #[test]
 fn a_transaction_loads_files() {
     let folder = Folder::new(
@@ -356,7 +356,7 @@ fn a_transaction_loads_files() {
     assert_eq!(number(&db, "g.V(1L).out().hasId(2L).count()"), 1);
 }
 
-/// Several files at once, and a selection that leaves out one end of some edges.
+/// Several files at once, and a selection that leaves edges with one end out.
 #[test]
 fn exports_take_labels_and_threads() {
     let folder = Folder::new("export", &[]);

@@ -1,4 +1,4 @@
-//! Loads that are run twice: the same files make the same graph, in whatever way and however often they are loaded.
+//! Loads that are run twice: the same files make the same graph, whichever way and however often they are loaded.
 //!
 //! For every mapping that ships and every format: a plain load, an upsert into an empty graph, and upserts on top of both
 //! leave graphs that are equal element by element, and the last ones report that nothing changed.
@@ -23,12 +23,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a file that stays is in the build folder.
+        // Best effort: a file that stays lies in the build folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Every element as a text that does not depend on the ids that the store chose, with the number of such elements.
+/// Every element as a text that does not depend on ids the store chose, with how many there are.
 type Content = BTreeMap<String, usize>;
 
 fn content(db: &Database) -> Content {
@@ -105,7 +105,7 @@ fn check(files: &[PathBuf], mapping: Option<&str>) {
     }
 }
 
-/// A data set with the mapping that ships for it. A data set that is not there is skipped with a printed note.
+/// A data set with the mapping that ships for it; one that is absent is skipped with a printed word.
 fn check_dataset(name: &str, inner: &str, mapping: &str) {
     let Some(folder) = dataset(name) else { return };
     check(&[folder.join(inner)], Some(mapping));
@@ -161,7 +161,7 @@ fn us_flights() {
     check(std::slice::from_ref(&folder.0), Some("us-flights"));
 }
 
-/// Every mapping that ships is checked by a test of this file.
+/// Every mapping that ships is looked at by a test of this file.
 #[test]
 fn no_mapping_is_left_out() {
     let tested = ["air-routes", "ldbc-snb", "lsqb", "openflights", "p2p-31", "snap", "tinysnb", "us-flights"];

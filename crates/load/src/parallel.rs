@@ -103,7 +103,7 @@ mod tests {
             NonZeroUsize::new(threads).unwrap(),
             || Ok(next.next()),
             |job, deliver| {
-                // More pieces than may wait at once, with unequal amounts of work.
+                // More than wait at once, and unlike amounts of work.
                 for part in 0..40 + job % 7 {
                     if !deliver(job * 100 + part) {
                         return Ok(());

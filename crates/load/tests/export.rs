@@ -1,4 +1,4 @@
-//! An exported graph loads again as an equal graph: generated graphs with values of every type, in every format.
+//! What is exported loads again as an equal graph: generated graphs with values of every type, in every format.
 
 mod common;
 
@@ -23,7 +23,7 @@ type Property = (String, Vec<(Value, Meta)>);
 /// Keys with their values, of a value or of an edge.
 type Meta = Vec<(String, Value)>;
 
-/// A graph to be exported.
+/// A graph to be written.
 #[derive(Clone, Debug)]
 struct Model {
     vertices: Vec<(UserId, String, Vec<Property>)>,
@@ -31,8 +31,8 @@ struct Model {
     edges: Vec<(UserId, String, usize, usize, Meta)>,
 }
 
-/// Characters that some format writes in a special way: controls, line ends of every kind, spaces, characters that XML
-/// cannot hold, quotes and separators.
+/// Characters that some format writes in a way of its own: controls, line ends of every kind, spaces, what XML cannot hold, quotes and
+/// separators.
 const AWKWARD: [char; 26] = [
     '\0', '\u{1}', '\t', '\n', '\u{b}', '\u{c}', '\r', '\u{1f}', ' ', '\u{7f}', '\u{85}', '\u{a0}', '\u{2028}',
     '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}', '"', '\'', '&', '<', '>', ';', ',', '\\', '|',
@@ -151,7 +151,7 @@ fn model(with_meta: bool) -> impl Strategy<Value = Model> {
     )
 }
 
-/// The model in a store, by the typed bulk loader, one element a call: no file format is involved.
+/// The model in a store: by the typed bulk loader, an element a call, so without any of our file formats.
 fn build(model: &Model) -> TransactionManager {
     let manager = TransactionManager::new(Arc::new(Store::new(&StoreOptions::default())));
     let mut load = manager.bulk_load().unwrap();
@@ -191,7 +191,7 @@ fn multi_value(catalog: &Catalog, at: usize, (value, meta): &(Value, Meta)) -> M
     MultiValue { ordinal: at as u32, value: value.clone(), meta: Arc::new(meta) }
 }
 
-/// A graph as text; equal graphs have equal texts. A line for each element, with lines for its properties.
+/// A graph as text that is equal where graphs are: a line an element, with lines for its properties.
 type Lines = BTreeMap<String, Vec<String>>;
 
 fn line(key: &str, at: usize, value: &Value, meta: impl Iterator<Item = (String, String)>) -> String {
@@ -255,14 +255,14 @@ fn lines_of_graph(graph: &Graph) -> Lines {
     lines
 }
 
-/// A label set as text, independent of the order in which its labels were met.
+/// A label set, whatever order its labels were met in.
 fn sorted_label(label: &str) -> String {
     let mut labels: Vec<&str> = label.split("::").collect();
     labels.sort_unstable();
     labels.join("::")
 }
 
-/// A value as text; equal decimals have equal texts.
+/// A value as text in which equal decimals are equal.
 fn normal(value: &Value) -> String {
     match value {
         Value::Decimal(number) => format!("Decimal {}", number.normalized()),
@@ -294,7 +294,7 @@ fn check(name: &str, with_meta: bool, format: ExportFormat, file: &str, fits: fn
     });
 }
 
-/// Every special character as a character, as a text, within a text and in lists, in every format.
+/// Every awkward character as a character, as a text, within a text and in lists, in every format.
 #[test]
 fn every_format_keeps_every_character() {
     let mut vertices = Vec::new();
@@ -306,7 +306,7 @@ fn every_format_keeps_every_character() {
         values.push(Value::list(vec![Value::Char(character), Value::Char('x')]));
         values.push(Value::map(vec![(Value::string(&texts[0]), Value::Char(character))]));
         for (number, value) in values.into_iter().enumerate() {
-            // A label for each value, so that no column takes its type from another value.
+            // A label a value, so that no column takes its type from another value.
             let id = UserId::int((at * 10 + number) as i64);
             vertices.push((id, format!("l{at}_{number}"), vec![("key".to_owned(), vec![(value, Vec::new())])]));
         }
@@ -331,7 +331,7 @@ fn every_format_keeps_every_character() {
     }
 }
 
-/// A label or a key that XML cannot hold is refused, because it would come back changed.
+/// A label or a key that XML cannot hold is refused: it would come back as another one.
 #[test]
 fn names_that_xml_cannot_hold_are_refused() {
     let folder = Folder::new("export-names", &[]);
@@ -374,19 +374,19 @@ fn graphml_keeps_everything_but_meta_properties() {
     check("graphml", false, ExportFormat::GraphMl, "g.graphml", plain);
 }
 
-/// The ids of a CSV file have types if their texts do not tell them.
+/// The ids of a CSV file have types where their texts do not tell them.
 #[test]
 fn csv_keeps_everything_but_meta_properties() {
     check("csv", false, ExportFormat::Csv, "g", |_| true);
 }
 
-/// Parquet has types for most values; other types are in the name of the column.
+/// Parquet has types for most values; the rest has its type in the name of the column.
 #[test]
 fn parquet_keeps_everything_but_meta_properties() {
     check("parquet", false, ExportFormat::Parquet, "g", |_| true);
 }
 
-/// The content of a file with a table of plain columns: the schema, and the rows as Parquet's own reader shows them.
+/// What is in the file of a table of plain columns: the schema, and the rows as Parquet's own reader shows them.
 fn plain_table(folder: &Path, name: &str) -> (String, Vec<String>) {
     let reader = SerializedFileReader::new(File::open(folder.join(name)).unwrap()).unwrap();
     let mut schema = Vec::new();
@@ -401,7 +401,7 @@ fn export_plain(model: &Model, path: &Path) -> PlainChanges {
     export(&snapshot, path, &options, &mut |_| Ok(())).unwrap().losses.plain
 }
 
-/// Two people whose values under one key are of two types, for each key.
+/// Two people whose values under one key are of two types, key by key.
 fn mixed_people() -> Model {
     let time = |offset_seconds| Value::DateTime(DateTime { seconds: 1_577_934_245, nanos: 5_000, offset_seconds });
     let decimal = |text: &str| Value::Decimal(Arc::new(text.parse().unwrap()));
@@ -465,7 +465,7 @@ fn a_plain_column_has_the_widest_type_of_its_values() {
     let (schema, rows) = plain_table(&path, "edges_knows.parquet");
     assert!(schema.contains("REQUIRED BYTE_ARRAY id (STRING);"), "{schema}");
     assert_eq!(rows, ["{id: \"seven\", src: 3, dst: 5000000000, label: \"knows\", since: 2010}"]);
-    // Widened: an id, an age, both scores, a price, both of `huge`. Text: both of `big`, one of `mixed`, both letters.
+    // Wider: an id, an age, both scores, a price, both of `huge`. Text: both of `big`, one of `mixed`, both letters.
     let expected = PlainChanges { widened: 7, offsets: 1, texts: 5, lists: 1, names: 2 };
     assert_eq!(changes, expected);
 }
@@ -482,14 +482,14 @@ fn only_parquet_has_plain_columns() {
     }
 }
 
-/// A table of plain columns has one column for each key of any graph, with a unique name, and a value for every element
-/// that has one.
+/// Whatever a graph holds, a table of plain columns has one column a key, under a name of its own, with a value for every element that
+/// has one.
 #[test]
 fn every_graph_has_plain_columns() {
     let folder = Folder::new("export-plain-any", &[]);
     let path = folder.file("plain");
     let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
-    // Names that collide with columns of ids, and with one another if case is ignored.
+    // Names that collide with columns of ids, and with one another where case does not count.
     let renamed = |key: &str| match key {
         "since" => "ID".to_owned(),
         "a,b" => "NAME".to_owned(),

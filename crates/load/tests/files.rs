@@ -1,5 +1,4 @@
-//! Files apart from their formats: compression, header styles, arrays, rejects that load again, and damage of every
-//! kind.
+//! Files around their formats: compressed, headers of their own, arrays, rejects that load again, and damage of every kind.
 
 mod common;
 
@@ -26,8 +25,7 @@ fn compressed_files_load_as_what_is_in_them() {
         ("people.csv.gz", gzip(PEOPLE.as_bytes())),
         ("people.csv.zst", zstd::encode_all(PEOPLE.as_bytes(), 1).unwrap()),
         ("people.csv.bz2", bzip2.finish().unwrap()),
-        // Compression is recognized by the first bytes, whatever the name of the file is. Two compressed streams are
-        // one file.
+        // Told by its first bytes, whatever its name; and two streams are one file.
         ("people.csv", [gzip(&PEOPLE.as_bytes()[..30]), gzip(&PEOPLE.as_bytes()[30..])].concat()),
     ];
     for (name, bytes) in packed {
@@ -36,7 +34,7 @@ fn compressed_files_load_as_what_is_in_them() {
         let graph = load_clean(&[folder.file(name)], &LoadOptions::default());
         assert_eq!(graph.vertices.len(), 3, "{name}");
         assert_eq!(graph.value(graph.by_id(1), "name"), &Value::string("Ann"));
-        // A quoted field is a text, even if it is empty. An empty field has no value.
+        // A text in quotes is there, if an empty one; an empty field is none.
         assert_eq!(graph.value(graph.by_id(2), "name"), &Value::string(""));
         assert!(graph.vertices[graph.by_id(3)].properties.is_empty());
     }
@@ -61,7 +59,7 @@ fn damaged_compression_is_named() {
     assert!(error.message().contains("p.csv.gz") && error.message().contains("compressed data is damaged"), "{error}");
 }
 
-/// A few kilobytes that unpack to a line of a gigabyte are refused at the limit on lines, and not kept.
+/// A few kilobytes that unpack to a line of a gigabyte are refused at the longest line, not kept.
 #[test]
 fn a_bomb_ends_at_the_longest_line() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -138,7 +136,7 @@ fn a_row_has_one_value_under_a_key_of_several_columns() {
     assert_eq!(report.rejects, 1);
 }
 
-/// Rejected rows, corrected in the file of rejects, load with the mapping of the load that rejected them.
+/// Rejected rows, mended where they stand, load with the mapping of the load that rejected them.
 #[test]
 fn rejects_are_mended_and_loaded() {
     let folder = Folder::new(

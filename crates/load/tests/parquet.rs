@@ -1,4 +1,4 @@
-//! Tables in Parquet: files that the test writes column by column, and damaged files.
+//! Tables in Parquet: files written column by column here, and files that somebody broke.
 
 mod common;
 
@@ -68,7 +68,7 @@ fn columns_have_the_types_of_the_file() {
         optional fixed_len_byte_array(12) length (INTERVAL);
         optional int32 width:double;
     }";
-    // The parser of schemas cannot read `:` in a name.
+    // `:` in a name is nothing that the parser of schemas reads.
     let schema = schema.replace("note:string", "note_").replace("width:double", "width_");
     write(&path, &schema, plain(), |group| {
         column::<Int32Type>(group, &[65535, 2], &[], &[]);
@@ -160,7 +160,7 @@ fn lists_and_maps_of_any_depth() {
     assert_eq!(graph.value(three, "deep"), &ints(&[]));
 }
 
-/// People and their acquaintances, in several row groups, with every compression, encoding and version of pages.
+/// People and whom they know, in several row groups, by way of every compression, encoding and version of pages.
 #[test]
 fn every_way_of_writing_gives_the_same_graph() {
     let folder = Folder::new("parquet-ways", &[]);

@@ -1,7 +1,7 @@
-//! Scenarios for the model checker: small runs of the real code, whose interleavings shuttle explores.
+//! Scenarios for the model checker: small runs of the real code whose interleavings shuttle tries out.
 //!
-//! `tests/model.rs` runs them, with the feature `model`. Each builds a small store, starts a few threads on it, and
-//! asserts invariants that hold in every interleaving.
+//! `tests/model.rs` runs them, with the feature `model`. Each builds what it needs, lets a few threads at it, and
+//! asserts what must hold whatever they did in whichever order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::{
     Writer,
 };
 
-/// A box that records whether it was freed.
+/// A box that knows whether it was freed.
 struct Tracked(Arc<AtomicBool>);
 
 impl Drop for Tracked {
@@ -28,7 +28,7 @@ impl Drop for Tracked {
     }
 }
 
-/// Pin against retire: an object that a reader has found is not freed before the reader unpins.
+/// Pin against retire: what a reader has found is not freed before it lets go.
 pub fn a_pinned_reader_keeps_what_it_found() {
     let cell = Arc::new(EpochCell::new(Tracked(Arc::default())));
     let limbo = Arc::new(Limbo::default());
@@ -51,7 +51,7 @@ pub fn a_pinned_reader_keeps_what_it_found() {
     readers.into_iter().for_each(|reader| reader.join().expect("a reader that asserts ends the model"));
 }
 
-/// Running transactions that do not change.
+/// A running that stands still.
 struct Still {
     oldest: u64,
     next: u64,
@@ -69,11 +69,11 @@ impl RunningTransactions for Still {
     }
 }
 
-/// Slots of the first page of a label set: so many that columns and adjacency tables begin sparse. A sparse column has
-/// up to four values, a sparse table up to seven lists; one more makes them dense.
+/// Slots of the first page of a label set: so many that columns and adjacency tables begin sparse. A column has up to
+/// four values then, a table up to seven lists; with one more they are dense.
 const PAGE_SLOTS: u32 = 32;
 
-/// A store with one tablet, and its elements after the first commit.
+/// A store with one tablet, and what is in it after the first commit.
 struct Graph {
     store: Store,
     knows: LabelSetId,
@@ -102,7 +102,7 @@ impl Graph {
         graph
     }
 
-    /// Collects and packs until there is nothing left to do.
+    /// Collects and packs until nothing is left to do.
     fn freeze(&self, oldest: u64) {
         let running = Still { oldest, next: 100 };
         while self.store.collect(&running, usize::MAX, true) + self.store.compact(&running, Effort::All) > 0 {}
@@ -145,7 +145,7 @@ impl Graph {
 pub fn a_list_is_replaced_while_it_changes() {
     let graph = Arc::new(Graph::new(4));
     let hub = graph.vertices[0];
-    // A dead cell, so that there is something to compact.
+    // Dirt, so that there is something to compact.
     let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("nobody else writes");
     graph.store.install(&log, 2);
     graph.store.retire(log, 2);
@@ -195,7 +195,7 @@ pub fn lists_are_replaced_while_their_vertex_is_deleted() {
     reader.join().expect("the reader asserts");
     let deleted = deleter.join().expect("no panic").expect("no conflict");
     graph.store.install(&deleted, 3);
-    // Packed again before the vertex's records are removed: no ended edge may become clean.
+    // Packed again while the vertex has not been taken apart: nothing that ended may become clean.
     for _ in 0..3 {
         let _ = graph.store.compact(&running, Effort::All);
     }
@@ -209,12 +209,12 @@ pub fn lists_are_replaced_while_their_vertex_is_deleted() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// Freezing a page against a writer that deletes an element on it.
+/// Freezing a page against somebody who deletes an element on it.
 pub fn version_words_go_while_an_element_is_deleted() {
-    // A full page; otherwise it would keep its version words.
+    // A full page, or it would keep its words.
     let graph = Arc::new(Graph::new(PAGE_SLOTS as usize));
     let (one, two) = (graph.clone(), graph.clone());
-    // A rolled-back deletion brings the version words back.
+    // A rolled-back deletion brings the words back.
     let log = graph.write(2, |w| w.delete_vertex(graph.vertices[5])).expect("nobody else writes");
     graph.store.rollback(&log, 2);
     graph.store.retire_aborted(log);
@@ -277,8 +277,8 @@ pub fn a_chain_is_cut_while_the_cell_is_written() {
     assert_eq!(rows.value, [Value::Bool(true)]);
 }
 
-/// Building an index against a collector that cuts the chain of a value, and against a writer that reuses the cut
-/// record and is rolled back.
+/// Building an index against a collector that cuts the chain of a value, and a writer who gets the record that was cut off
+/// and is rolled back.
 pub fn an_index_is_built_while_a_record_is_used_again() {
     // So many values that the column is dense.
     let graph = Arc::new(Graph::new(6));
@@ -334,7 +334,7 @@ pub fn a_column_becomes_dense_while_a_cell_is_written() {
         graph.store.view(Snapshot::committed(ts)).vertex_values(&graph.vertices, graph.age, &mut rows).unwrap();
         rows.value
     };
-    // As many values as a sparse column takes.
+    // As many as the table takes.
     for at in 0..4 {
         let log = set(&graph, 10 + at as u64, at, at as i64).expect("nobody else writes");
         graph.store.install(&log, 1);
@@ -403,8 +403,7 @@ pub fn a_table_becomes_dense_while_its_lists_change() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// A table that becomes empty and loses its array, against a writer that begins another list, a rollback and a reader
-/// of its lists.
+/// A table that is emptied, with its array, against a writer who begins another list, a rollback and a reader of its lists.
 pub fn a_table_is_emptied_while_a_list_begins() {
     // Incoming edges of eight vertices: one more than a small table takes, so that there is an array.
     let graph = Arc::new(Graph::new(9));
@@ -413,7 +412,7 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     graph.store.install(&log, 2);
     graph.store.retire(log, 2);
     let running = Still { oldest: 2, next: 100 };
-    // The lists are deleted. A layout is left to give up, and after that the tables are empty.
+    // The lists go; what is left is a layout to give up, and then the tables are empty.
     graph.store.compact(&running, Effort::All);
     let link = |graph: &Graph, txn: u64, from: usize, to: usize| {
         let (from, to) = (graph.vertices[from], graph.vertices[to]);
@@ -423,7 +422,7 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     let first = thread::spawn(move || {
         let log = link(&one, 3, 0, 1).expect("no conflict");
         one.store.install(&log, 3);
-        // Committed: every later reader finds it, whatever becomes of the forms.
+        // Committed: from here on everybody later finds it, whatever becomes of the forms.
         let found = one.degree(3, Direction::In, &one.vertices);
         assert_eq!((found.len(), one.degree(3, Direction::Out, &one.vertices)), (1, found));
         log
@@ -456,9 +455,8 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// Freezing a page of edges that has free slots, against a writer that uses a free slot, a writer that deletes another
-/// edge there, and a reader. At first the page has its version words, or (`is_frozen`) has lost them and has its ends
-/// packed.
+/// Freezing a page of edges that has free slots against somebody who uses one, somebody who deletes another edge there, and a
+/// reader. At first the page has its words, or (`is_frozen`) has lost them and has its ends packed.
 fn a_free_slot_is_used(is_frozen: bool) {
     let graph = Graph::new(PAGE_SLOTS as usize);
     // As many edges as the page has slots, and then fewer.
@@ -474,7 +472,7 @@ fn a_free_slot_is_used(is_frozen: bool) {
     if is_frozen {
         graph.freeze(3);
     } else {
-        // Its slots are free again, and a collector has not visited the page yet.
+        // Its places come back, and a worker has not come by yet.
         while graph.store.collect(&running, usize::MAX, true) + graph.store.compact(&running, Effort::Due) > 0 {}
     }
     let graph = Arc::new(graph);
@@ -520,8 +518,8 @@ fn a_free_slot_is_used(is_frozen: bool) {
     graph.freeze(7);
     check(edges(&graph, 7));
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
-    // Six, or seven if the inserter came while the page's free slots were withdrawn, and took a slot of another page.
-    // Each of them is given once.
+    // Six, or seven where the inserter came while the page's places were withdrawn, and took one of another page. Each of
+    // them is given once.
     let elements = PAGE_SLOTS as usize + expected.len() + 1;
     let free = graph.store.reserved_slots() as usize - elements;
     assert_eq!(graph.store.free_slots() as usize, free);
@@ -532,12 +530,12 @@ fn a_free_slot_is_used(is_frozen: bool) {
     assert_eq!((edges(&graph, 8).len(), graph.store.free_slots()), (expected.len() + 1 + free, 0));
 }
 
-/// [`a_free_slot_is_used`] on a page that has its version words at first.
+/// See [`a_free_slot_is_used`]: the page has its words at first.
 pub fn a_page_is_frozen_while_a_free_slot_is_used() {
     a_free_slot_is_used(false);
 }
 
-/// [`a_free_slot_is_used`] on a page that is frozen at first.
+/// See [`a_free_slot_is_used`]: the page is frozen at first.
 pub fn a_frozen_page_is_opened_while_it_is_frozen_again() {
     a_free_slot_is_used(true);
 }

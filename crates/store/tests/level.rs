@@ -1,4 +1,4 @@
-//! Memory stays level while a graph is written to without a pause, although no walk over the graph looks for garbage.
+//! Memory stays level while a graph is written to without a pause, and nobody walks it to find what is to be done.
 
 #![cfg(not(feature = "model"))]
 
@@ -10,10 +10,10 @@ use mangrove_store::{
     Backlog, Effort, RecordKind, RunningTransactions, Snapshot, Store, StoreOptions, WriteCardinality, Writer,
 };
 
-/// A pinned thread that makes no progress, also one of another test, holds freed memory back.
+/// A thread that is pinned and does not get on, be it another test's, holds back what is given back.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Every snapshot sees all commits up to this timestamp.
+/// Everybody has seen everything up to this.
 struct Everyone(u64);
 
 impl RunningTransactions for Everyone {
@@ -93,7 +93,7 @@ fn a_table_that_is_never_left_alone_is_compacted_as_it_becomes_due() {
     }
     let garbage = graph.store.garbage();
     assert!(garbage.tables > 100, "{garbage:?}");
-    // Two lists for each vertex: once the replaced one, once its replacement.
+    // Two lists a vertex; once what is replaced, once what replaces it.
     assert!(graph.live(RecordKind::ListHeader) <= 4 * VERTICES as u64, "{:?}", graph.store.memory());
     assert!(graph.store.reserved_slots() < 2_000, "{garbage:?}");
     assert!(totals[3] <= totals[1] + totals[1] / 20, "{totals:?}");
@@ -113,11 +113,11 @@ fn a_thread_clears_up_behind_itself() {
         graph.commit(|w| w.set_vertex_property(vertices[n % 10], age, value, WriteCardinality::Single, vec![]));
     }
     assert!(graph.sweeps >= 4_000 / 512, "{} sweeps", graph.sweeps);
-    // The garbage of the next sweep, and three kinds that wait for a grace period each: of a version, of a value's
-    // name, and of its content.
+    // What the next sweep takes, and three that wait for a grace period each: of a version, of a value's name, and of
+    // its content.
     assert!(graph.live(RecordKind::Undo) <= 2 * 512, "{:?}", graph.store.garbage());
     assert!(graph.live(RecordKind::Value) <= 4 * 512, "{:?}", graph.store.garbage());
-    // A snapshot that is held back delays the collection, and the thread does not ask again after every commit.
+    // A snapshot that is held back holds back the work, and the thread does not ask again after every commit.
     let (ts, sweeps) = (graph.last_ts, graph.sweeps);
     let hold = |graph: &mut Graph, n: usize| {
         let value = Value::I64(n as i64);

@@ -1,5 +1,5 @@
-//! Interleavings of the concurrent core, explored by shuttle: `cargo test -p mangrove-store --features model --test
-//! model`. `MANGROVE_CASES` is the number of interleavings of each scenario.
+//! Interleavings of the concurrent core, tried out by shuttle: `cargo test -p mangrove-store --features model --test
+//! model`. `MANGROVE_CASES` sets how many of each scenario.
 
 use mangrove_store::model_tests as model;
 

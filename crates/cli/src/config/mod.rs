@@ -453,7 +453,7 @@ mod tests {
     use super::*;
     use crate::settings::Given;
 
-    /// The setup of a configuration file with flags.
+    /// The setup that a configuration file and flags give.
     fn setup(name: &str, file: &str, flags: &[(&str, &str)], load: &[&str]) -> Result<Setup> {
         let folder = std::env::temp_dir().join(format!("mangrove-config-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -492,7 +492,7 @@ mod tests {
         ] {
             assert!(printed.lines().any(|l| l.starts_with(line) && l.ends_with(origin)), "{line}\n{printed}");
         }
-        // Reading the printed configuration gives the same again.
+        // What is printed says the same again.
         let mut again = setup("again", &printed, &[], &[]).unwrap();
         let values = |text: &str| text.lines().map(|l| l.split(" #").next().unwrap().to_owned()).collect::<Vec<_>>();
         assert_eq!(values(&again.print()), values(&printed));

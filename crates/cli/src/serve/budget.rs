@@ -135,7 +135,7 @@ mod tests {
 
     const MACHINE: (&str, &str) = ("proc/meminfo", "MemTotal:       16000 kB\nMemFree:  1 kB\n");
 
-    /// A name, files, the bytes that they allow, and the source that the message names.
+    /// A name, files, how many bytes they allow, and what says so.
     type Case = (&'static str, &'static [(&'static str, &'static str)], u64, &'static str);
 
     #[test]

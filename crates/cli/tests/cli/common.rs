@@ -42,7 +42,7 @@ pub fn fed(command: &str, args: &[&str], input: &str) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The program may end before it has read its whole input.
+    // It may end before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     ran(child.wait_with_output().unwrap())
 }

@@ -1,4 +1,4 @@
-//! `mangrove console`, through pipes. `conformance/console` tests what a terminal shows.
+//! `mangrove console`, through pipes. What a person at a terminal sees is in `conformance/console`.
 
 use crate::common::{Folder, Ran, fed, succeed};
 use crate::server::Serving;
@@ -14,7 +14,7 @@ fn check(args: &[&str], input: &str, expected: &str) {
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected), "{input}: {}", ran.err);
 }
 
-/// Scripts whose answers are the same for a local graph and a served one.
+/// What both kinds of graph answer alike.
 fn conversation(args: &[&str]) {
     let args = [args, &["--format", "jsonl"]].concat();
     check(&args, "g.V().hasLabel('t').\n  count()\n\n// nothing\ng.inject('a;b'); g.inject(2)\n", "0\n2\n");

@@ -1,8 +1,7 @@
-//! Faulty disks, as a user meets them: messages name the cause and the way out, and work that does not need the disk
-//! goes on.
+//! Trouble with disks, as a user meets it: what is said names the cause and the way out, and what can go on goes on.
 //!
-//! These tests mount a full disk and a read-only one, which only root can do. Without root they print that they were
-//! skipped.
+//! A full disk and a read-only one are mounted for it, which only root can do; elsewhere these tests say that they were
+//! left out.
 
 use std::fs;
 use std::io::Write;
@@ -15,11 +14,11 @@ use std::time::Duration;
 use crate::common::{Folder, fail, mangrove, ran, run, succeed};
 use crate::server::Serving;
 
-/// A mount that lasts as long as the test.
+/// A mount that goes with the test.
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// Mounts with these arguments; `None` if the system does not allow it.
+    /// Mounts with these arguments; `None` where that cannot be done.
     fn new(arguments: &[&str], at: &Path) -> Option<Self> {
         let mounted = Command::new("mount").args(arguments).arg(at).output();
         if mounted.is_ok_and(|output| output.status.success()) {
@@ -40,13 +39,13 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A filler that fills a file system, and empties it again.
+/// Fills a file system, and empties it again.
 fn fill(file: &Path) {
     let mut filler = fs::File::create(file).unwrap();
     while filler.write_all(&[1; 4096]).is_ok() {}
 }
 
-/// Waits until a condition holds, for a limited time.
+/// Looks for a while whether something holds.
 fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..200 {
         if holds() {
@@ -94,7 +93,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_space() {
     let checkpoint = fail(1, &["checkpoint", "--url", &url]);
     assert!(checkpoint.contains("No space left") && checkpoint.contains("make room"), "{checkpoint}");
     assert!(serving.get("/metrics").contains("mangrove_checkpoint_failing{graph=\"g\"} 1"));
-    // The server notices the full disk although no client writes.
+    // It is noticed without anybody writing.
     fs::remove_file(&filler).unwrap();
     eventually("/health says ok", || serving.get("/health").contains("\"ok\""));
     eventually("the log says that it takes writes", || said("takes writes again"));
@@ -105,7 +104,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_space() {
     assert!(metrics.contains("mangrove_checkpoint_failing{graph=\"g\"} 0"), "{metrics}");
     assert_eq!(serving.signal("TERM"), Some(0));
     assert!(succeed(&["verify", "--data", data]).contains(&format!("{} vertices", written + 1)));
-    // A database that could not be opened for lack of space is unchanged.
+    // A database that cannot be opened for want of space is what it was.
     fill(&filler);
     let refused = fail(1, &["query", "--data", data, "g.addV('more')"]);
     assert!(refused.contains("No space left") && refused.contains("make room"), "{refused}");
@@ -124,7 +123,7 @@ fn a_read_only_directory_can_be_looked_at() {
     fs::create_dir_all(&view).unwrap();
     let Some(_mounted) = Mounted::new(&["--bind", text(&graph)], &view) else { return };
     let Some(remounted) = Mounted::new(&["-o", "remount,bind,ro"], &view) else { return };
-    // The first attempt removes it.
+    // The first one takes it away.
     std::mem::forget(remounted);
     let data = text(&view);
     for command in
@@ -150,7 +149,7 @@ fn a_file_is_no_directory() {
         let error = fail(1, &[command, "--data", &below]);
         assert!(error.contains("Not a directory") && error.contains("name another"), "{error}");
     }
-    // A file in the database's directory that does not belong to it.
+    // A part of the database that is none.
     let graph = folder.path().join("half");
     succeed(&["generate", "kronecker", "--scale", "4", "--data", text(&graph)]);
     let wal = graph.join("wal");
@@ -163,7 +162,7 @@ fn a_file_is_no_directory() {
 
 #[test]
 fn a_directory_without_rights_says_so() {
-    /// The user `nobody`, who has no rights on the files of others.
+    /// Nobody, who has no rights on what others make.
     const NOBODY: u32 = 65534;
     let folder = Folder::new("rights");
     let graph = folder.path().join("graph");
@@ -181,9 +180,9 @@ fn a_directory_without_rights_says_so() {
     if !is_possible {
         return println!("left out: the program cannot be run as another user here");
     }
-    // The directory of a graph belongs to its owner, who may let others read it.
+    // A graph is its owner's, who may let others read it.
     assert!(Command::new("chmod").args(["-R", "go+rX"]).arg(&graph).status().unwrap().success());
-    // The directory can be neither read, nor written, nor extended.
+    // Nothing can be seen; nothing can be written; nothing can be made beside it.
     for (mode, script, said) in [(0o000, "g.V().count()", "database"), (0o555, "g.addV('a')", "LOCK")] {
         set(&graph, mode);
         if !is_root {

@@ -65,7 +65,7 @@ fn a_server_keeps_what_it_was_told_and_ends_with_a_checkpoint() {
     let path = folder.path().join("graph");
     let data = path.to_str().unwrap();
     for round in 0..3 {
-        // The files are loaded only at the first start.
+        // The files are for the first time.
         let serving = Serving::start(&["--data", data, "--load", &people, "--load", &knows]);
         let url = format!("ws://{}", serving.address);
         let count = succeed(&["query", "--url", &url, "--format", "csv", "g.V().count()"]);
@@ -77,7 +77,7 @@ fn a_server_keeps_what_it_was_told_and_ends_with_a_checkpoint() {
         let metrics = serving.get("/metrics");
         assert!(metrics.contains("mangrove_log_commits_total{graph=\"g\"} 1"), "{metrics}");
         assert!(metrics.contains("mangrove_log_sync_seconds_bucket{graph=\"g\",le=\"+Inf\"} "), "{metrics}");
-        // Killed once, then asked to end twice.
+        // Killed once, asked to end twice.
         match round {
             1 => drop(serving),
             _ => assert_eq!(serving.signal("TERM"), Some(0)),

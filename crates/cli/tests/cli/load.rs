@@ -72,7 +72,7 @@ fn errors_name_the_file_and_the_way_out() {
     fail(2, &["load"]);
 }
 
-/// The cells of a line of the table that a load prints, without the name of the line.
+/// The cells of a line of the table that a load prints, without its name.
 fn cells(out: &str, name: &str) -> Vec<u64> {
     let line = out.lines().find(|line| line.contains(name)).unwrap();
     let cells = line.trim_matches('│').split('┆').map(str::trim).skip(1);
@@ -136,7 +136,7 @@ fn a_plain_load_into_a_used_graph_names_the_way_out() {
     assert!(error.contains("--upsert"), "{error}");
 }
 
-/// A failed load leaves no directory if there was none, and changes nothing in a directory that was there.
+/// A failed load leaves no directory where there was none, and touches nothing where there was one.
 #[test]
 fn a_failed_load_leaves_no_directory() {
     let folder = Folder::new("leaves-nothing");
@@ -231,10 +231,10 @@ fn a_dry_run_says_how_columns_are_read_and_writes_nothing() {
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
-    // A load reports the same about its columns.
+    // A load says the same of its columns.
     let ran = run(&["load", &people, "--data", data.to_str().unwrap()]);
     assert!(ran.err.contains("'age' is text, because 1 of 3 fields"), "{}", ran.err);
-    // Without a key for a file, an upsert is refused before it begins. Ends that are in no file may be in the graph.
+    // Where a key is missing an upsert is refused before it, and ends that are in no file may be in the graph.
     let spaced = folder.file("spaced.csv", "id:ID(p),name\n1,a\n");
     assert!(fail(1, &["load", &spaced, "--dry-run", "--upsert"]).contains("--key spaced.id"));
     let ran = run(&["load", &knows, "--dry-run", "--upsert"]);

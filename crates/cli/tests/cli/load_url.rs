@@ -12,8 +12,7 @@ fn cells(out: &str, name: &str) -> Vec<u64> {
     cells.map(|cell| cell.parse::<u64>().unwrap()).collect()
 }
 
-/// The content of a graph without the ids that the store chose. The keys of a map come in no fixed order, so they are
-/// sorted.
+/// What a graph holds, without the ids that it chose. Keys of maps come in an order of the graph's own, so they are sorted.
 fn content(target: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for script in [
@@ -29,7 +28,7 @@ fn content(target: &[&str]) -> Vec<String> {
     lines
 }
 
-/// Loads the same files into a server and into a directory, twice each. Both print the same and hold the same.
+/// Loads the same files into a server and into a directory, twice each; both tell the same and hold the same.
 #[track_caller]
 fn both_ways(name: &str, folder: &Folder, arguments: &[&str]) -> [Vec<u64>; 2] {
     let served = Serving::start(&[]);
@@ -88,7 +87,7 @@ fn a_generated_folder_is_loaded_alike_too() {
     assert_eq!((second[2], second[3], second[4]), (0, 0, first[0] + first[1]));
 }
 
-/// A load larger than any request may be. Some rows are so long that each takes a request of its own.
+/// A batch is larger than any request may be, and some rows are so long that each is a request.
 #[test]
 fn batches_are_sent_in_parts() {
     let folder = Folder::new("load-url-large");
@@ -114,7 +113,7 @@ fn rows_that_the_server_refuses_are_rejects_with_a_hint() {
     let served = Serving::start(&[]);
     let accounts = folder.file("account.csv", "id,name\n1,a\n2,a\n3,c\n");
     succeed(&["load", &accounts, "--upsert", "--url", &served.url]);
-    // Two vertices have the name that identifies the row.
+    // Two vertices have the name that the row is found by.
     let changed = folder.file("changed.csv", "id,name,:LABEL,age:int\n1,a,account,5\n3,c,account,6\n");
     let rejects = folder.path().join("bad.csv");
     let rejects = rejects.to_str().unwrap();
@@ -127,7 +126,7 @@ fn rows_that_the_server_refuses_are_rejects_with_a_hint() {
     served.stop();
 }
 
-/// A user for each level; `wim` writes.
+/// A user of each level; `wim` writes.
 fn users(folder: &Folder) {
     let file = folder.path().join("users.toml");
     for (name, role) in [("ada", "*=admin"), ("wim", "*=write"), ("rita", "*=read")] {
@@ -158,7 +157,7 @@ fn writing_is_enough_and_reading_is_not() {
     assert_eq!(loaded.code, Some(0), "{}", loaded.err);
     assert_eq!(served.succeed("rita", &["query", "--source", "books", "g.V().count()"]).trim(), "3");
     assert_eq!(served.succeed("rita", &["query", "g.V().count()"]).trim(), "0", "the graph of `g` is another");
-    // A request that may only read writes nothing, whatever the rights of its user are.
+    // A request that only reads writes nothing, whatever its user may do.
     let answer = served.get("/gremlin?gremlin=g.call('mangrove.upsert.vertices')");
     assert!(answer.starts_with("HTTP/1.1 401") || answer.starts_with("HTTP/1.1 403"), "{answer}");
     served.stop();

@@ -1,4 +1,4 @@
-//! `/metrics` of a server that has done some of everything, checked against the format and the manual.
+//! `/metrics` of a server that has done some of everything, against the format and the manual.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,7 @@ struct Family {
     labels: BTreeSet<String>,
 }
 
-/// Reads the text format strictly: each family has its head before its samples and occurs once, names and numbers are
-/// valid.
+/// Reads the text format strictly: a head before its samples, every family once, names and numbers as they must be.
 fn families(text: &str) -> BTreeMap<String, Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut current = String::new();
@@ -38,7 +37,7 @@ fn families(text: &str) -> BTreeMap<String, Family> {
             let family = families.get_mut(&current).unwrap();
             let endings: &[&str] = if family.kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
             assert!(endings.iter().any(|end| name.strip_suffix(end) == Some(&current)), "{line} after {current}");
-            // No label value here contains a comma.
+            // No label's value has a comma here.
             for label in labels.trim_end_matches('}').split(',').filter(|label| !label.is_empty()) {
                 let (label, value) = label.split_once("=\"").unwrap();
                 assert!(value.ends_with('"'), "{line}");
@@ -49,8 +48,7 @@ fn families(text: &str) -> BTreeMap<String, Family> {
     families
 }
 
-/// Checks that units are base units, and that no name is that of another family with the suffix of counters:
-/// OpenMetrics would take both for one family.
+/// Base units, and no name that is another's with the ending that counters have: OpenMetrics would take them for one family.
 fn check_names(families: &BTreeMap<String, Family>) {
     for name in families.keys() {
         let unit = name.trim_end_matches("_total").rsplit('_').next().unwrap();
@@ -65,13 +63,13 @@ fn check_names(families: &BTreeMap<String, Family>) {
     }
 }
 
-/// The names of metrics in a text: words with our prefix, and those with the prefix of the process.
+/// Names of metrics in a text: words that begin as ours, and those of the process.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with("mangrove_") || word.starts_with("process_")).map(str::to_owned).collect()
 }
 
-/// The dashboard and the alert rules that ship with the program use only metrics that exist.
+/// The dashboard and the rules that come with the program ask for metrics that there are.
 fn check_monitoring(families: &BTreeMap<String, Family>) {
     for file in ["grafana-dashboard.json", "prometheus-alerts.yml"] {
         let path = format!("{}/../../packaging/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));

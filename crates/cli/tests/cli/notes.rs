@@ -1,4 +1,4 @@
-//! The notes that commands print beside their results, so that a user notices a slip at once.
+//! What commands say beside their results, so that a slip is seen at once.
 
 use crate::common::{Folder, fail, fed, run, succeed};
 use crate::server::Serving;

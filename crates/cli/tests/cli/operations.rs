@@ -1,4 +1,4 @@
-//! Features for operators: health checks, certificates, the log, files that other users cannot read.
+//! What an operator relies on: health checks, certificates, the log, files that others cannot read.
 #![allow(
     clippy::disallowed_methods,
     reason = "some of these tests are about time, and about servers that run beside them"
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Folder, Ran, fail, fed, mangrove, ran, run, succeed};
 use crate::server::Serving;
 
-/// The endings of queries that the log reports.
+/// What ended the queries that the log tells of.
 fn outcomes(log: &Path) -> Vec<String> {
     let text = fs::read_to_string(log).unwrap();
     let slow =
@@ -23,16 +23,14 @@ fn outcomes(log: &Path) -> Vec<String> {
     slow.map(|event| event["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The engine and the server report the same when a time limit has passed. The log has the reason that the client was
-/// told.
+/// The engine and the server say the same when a time limit has passed. The log has the reason that the client was told.
 #[test]
 fn what_ended_a_query_is_told_alike_to_clients_and_to_the_log() {
     let folder = Folder::new("outcomes");
     let log = folder.path().join("log");
     let served = Serving::logged(&log, &["--log-format", "json", "--slow-query", "1ms"]);
     let limit = "the query did not end within its time limit of 60 ms";
-    // Some queries only count, so that the engine finds the deadline. Others wait for their client, so that the server
-    // finds it.
+    // Some only count, so that the engine looks at the clock; some wait for their client, so that the server does.
     for script in
         [ENDLESS, "g.inject(1).repeat(__.identity()).until(__.is(2))", "g.inject(1).emit().repeat(__.identity())"]
     {
@@ -95,7 +93,7 @@ fn health_asks_a_server_as_its_settings_have_it() {
     ];
     let healthy = run_with(&variables, &["health"]);
     assert!(healthy.code == Some(0) && healthy.out.contains("\"ok\""), "{}{}", healthy.out, healthy.err);
-    // The same settings from a file, which may have other settings and graphs, too.
+    // The same from a file, which may have other settings and graphs, too.
     fs::copy(&certificate, folder.path().join("server.pem")).unwrap();
     let listen = format!(
         "listen = \"{}\"\ntls_certificate = \"server.pem\"\ntls_key = \"server.key\"\nbatch_size = 3\n[graphs.a]\n",
@@ -124,7 +122,7 @@ fn a_self_signed_certificate_is_trusted_where_it_is_named() {
         let answer = ask(&url, &trusted);
         assert!(answer.code == Some(0) && answer.out.contains('7'), "{url}: {}", answer.err);
     }
-    // Refusals name the cause and the way out.
+    // Refusals say what is wrong, and the way out.
     let other = pem("server.pem");
     let elsewhere = with_usual_certificate(&["--listen", "127.0.0.2:0"]);
     for (url, variables, part) in [
@@ -210,7 +208,7 @@ fn a_log_of_json_is_json_from_the_first_line_to_the_last() {
         event("slow query");
         event("stopped");
     }
-    // The error that prevents a start is an event, too.
+    // What keeps it from starting is an event, too.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let refused = run(&["serve", "--log-format", "json", "--listen", &address]);
@@ -291,7 +289,7 @@ fn a_misspelt_variable_is_refused_and_a_foreign_one_told_of() {
     let misspelt = run_with(&[("MANGROVE_WORKER_COUNT_MAXX", "3")], &args);
     let is_named = misspelt.err.contains("MANGROVE_WORKER_COUNT_MAXX") && misspelt.err.contains("worker_count_max`");
     assert!(misspelt.code == Some(1) && is_named, "{}{}", misspelt.out, misspelt.err);
-    // Variables of other commands, and the ones that Kubernetes sets for a service of this name.
+    // Those of other commands, and what Kubernetes sets for a service of this name.
     let foreign = [
         ("MANGROVE_URL", "ws://x"),
         ("MANGROVE_PASSWORD", "x"),
@@ -375,21 +373,20 @@ fn settings_are_read_again_at_sighup() {
     };
     let counted = |what: &str| run(&["query", "--url", &served.url, "--format", "csv", what]);
     assert_eq!(counted("g.addV('n')").code, Some(0));
-    // Flags take precedence over the file, as at the start.
+    // Flags win over the file, as at the start.
     let text = "listen = \"127.0.0.1:0\"\nevaluation_timeout = \"90ms\"\nbatch_size = 9\nmemory_limit = \"1MiB\"\n\
                 worker_count_max = 3\n";
     hang_up(text, "changed=\"memory_limit, evaluation_timeout\"");
     assert!(said("changed=\"worker_count_max\"") && said("after a restart"), "{}", fs::read_to_string(&log).unwrap());
     assert!(counted(ENDLESS).err.contains("time limit of 90 ms"));
     assert!(served.get("/metrics").contains("mangrove_memory_limit_bytes{graph=\"g\"} 1048576"));
-    // A reload with a mistake changes nothing.
+    // A mistake changes nothing.
     hang_up("evaluation_timeout = \"soon\"\n", "the settings stay as they were");
     assert!(counted(ENDLESS).err.contains("time limit of 90 ms"));
     served.stop();
 }
 
-/// The memory budget of a process: it is printed at the start, shown in metrics and help, named in refusals, and raised
-/// by SIGHUP.
+/// The memory budget of a process: shown at its start, in its metrics and its help, refused by name, and raised at SIGHUP.
 #[test]
 fn a_server_has_a_memory_budget() {
     let help = succeed(&["serve", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -402,12 +399,12 @@ fn a_server_has_a_memory_budget() {
         let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("{name} is not in {metrics}")).trim().parse().unwrap()
     };
-    // Without a setting, the budget is a share of the system's memory.
+    // Without a word, a share of what the system has.
     let served = Serving::logged(&log, &[]);
     assert!(said("memory budget") && said("three quarters of"), "{}", fs::read_to_string(&log).unwrap());
     assert!(figure(&served, "mangrove_memory_budget_bytes") > 64 << 20);
     served.stop();
-    // With a setting, the budget is as set. A budget above the memory of the machine causes a warning.
+    // As it is set; more than the machine has is warned of.
     let config = folder.file("mangrove.toml", "listen = \"127.0.0.1:0\"\nmemory_budget = \"900TiB\"\n");
     let served = Serving::logged(&log, &["--config", &config]);
     assert!(said("memory_budget is more than the process may use"), "{}", fs::read_to_string(&log).unwrap());
@@ -420,7 +417,7 @@ fn a_server_has_a_memory_budget() {
     let served = Serving::logged(&log, &["--config", &config, "--data", data.to_str().unwrap()]);
     assert_eq!(figure(&served, "mangrove_memory_budget_bytes"), 24 << 20);
     let ask = |script: &str| run(&["query", "--url", &served.url, "--format", "csv", script]);
-    // A load through the server is refused with the setting's name, and what it had committed before is there.
+    // A load through the server is refused by name, and what it had committed is there.
     let rows: String = (0..100_000).map(|n| format!("{n},{},person\n", "text".repeat(60))).collect();
     let file = folder.file("person.csv", &format!("id:ID,note:string,:LABEL\n{rows}"));
     let load = run(&["load", "--upsert", "--url", &served.url, &file]);
@@ -433,7 +430,7 @@ fn a_server_has_a_memory_budget() {
         refused.err.contains("the graphs use") && refused.err.contains("raise the setting memory_budget"),
         "{refused:?}"
     );
-    // The writes of the refused request are collected, which may make room again. A request of one write leaves none.
+    // What the refused request had written is collected, which may make room again. A request of one write leaves none.
     let one = format!("g.addV('more').property('text', '{}').iterate()", "x".repeat(100_000));
     let is_full = (0..100).any(|_| ask(&one).code != Some(0) && served.get("/health").contains("read-only"));
     assert!(is_full, "{}", served.get("/health"));
@@ -442,7 +439,7 @@ fn a_server_has_a_memory_budget() {
         counted.code == Some(0) && counted.out.lines().any(|line| line.parse::<u64>().is_ok_and(|n| n > 1_000)),
         "{counted:?}"
     );
-    // A higher budget counts from SIGHUP on.
+    // A higher one counts at SIGHUP.
     write("512MiB");
     served.send("HUP");
     eventually("changed=\"memory_budget\"", || said("changed=\"memory_budget\""));

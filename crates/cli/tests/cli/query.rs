@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::common::{Folder, fail, mangrove, ran, run, succeed};
 
-/// The arguments of a query on the people, with further arguments before the script.
+/// The arguments of a query over the people, with more arguments before the script.
 fn over_people<'a>(files: &'a [String; 2], more: &[&'a str], script: &'a str) -> Vec<&'a str> {
     let mut args = vec!["query", "--load", &files[0], "--load", &files[1]];
     args.extend(more);
@@ -159,7 +159,7 @@ fn a_file_is_one_transaction_with_variables() {
     assert!(error.contains("wrong.gremlin: line 2, column 7: unknown step `oot`"), "{error}");
     let count = || succeed(&["query", "--data", &graph, "--format", "csv", "g.V().hasLabel('x').count()"]);
     assert_eq!(count(), "result\n0\n");
-    // Each statement is a transaction of its own: those before the error stay committed.
+    // Each its own: what was done before the error stays.
     let error = fail(1, &["query", "--data", &graph, "-f", &failing, "--each"]);
     assert!(error.contains("failing.gremlin: statement 2 (line 3, column 3): "), "{error}");
     assert_eq!(count(), "result\n1\n");

@@ -11,7 +11,7 @@ use crate::common::{Folder, Ran, mangrove, ran};
 /// A running server; killed if a test fails before it was stopped.
 pub struct Serving {
     child: Child,
-    /// The address as clients name it.
+    /// As clients name it.
     pub url: String,
     /// Host and port.
     pub address: String,
@@ -80,7 +80,7 @@ impl Serving {
         ran.out
     }
 
-    /// Runs a command, and checks that it is refused with these words.
+    /// Runs it, and sees it refused with these words.
     #[track_caller]
     pub fn refuse(&self, user: &str, args: &[&str], part: &str) {
         let ran = self.ask(user, args);
@@ -90,7 +90,7 @@ impl Serving {
 
     /// Sends a signal by name.
     pub fn send(&self, name: &str) {
-        // The shell's builtin: not every system has a program of this name.
+        // The shell's own: a program of this name is not everywhere.
         let kill = format!("kill -s {name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
@@ -101,7 +101,7 @@ impl Serving {
         self.child.wait().unwrap().code()
     }
 
-    /// Ends the server as an operator does.
+    /// Ends it as an operator does.
     pub fn stop(self) {
         assert_eq!(self.signal("TERM"), Some(0));
     }

@@ -1,16 +1,15 @@
-//! Kill tests: a process that writes is killed (SIGKILL) at a random moment, again and again. The files that it left
-//! are opened and checked: every acknowledged transaction is there, and no transaction is there in part.
+//! Kill tests: a process that writes is killed (SIGKILL) at a random moment, again and again, and what it left is opened
+//! and looked at: every transaction that was acknowledged is there, and none is half there.
 //!
-//! In one test the process is a program with the embedded database ([`embedded`]), in another it is `mangrove serve
-//! --data`, which clients write to over the wire ([`server`]). Both run the transactions of [`workload`]. They are
-//! killed while they write, take checkpoints, change segments, recover, load in bulk, start and stop. Each round aims
-//! at one of these phases and counts the phase that it met ([`phase`]). A phase that no kill of a run met fails the
-//! run.
+//! Once the process is the embedded database in a program of its own ([`embedded`]), once it is `mangrove serve --data`,
+//! written to over the wire ([`server`]). Both do the transactions of [`workload`]. They are killed while they write, while
+//! they take checkpoints and change segments, while they recover, while they load in bulk, and while they start and stop:
+//! each round aims at one of these, and what it met is counted ([`phase`]); a phase that no kill of a run met fails it.
 //!
-//! Rules of the schema have kill tests of their own ([`rules`]): rules are made and dropped while other threads write.
+//! Rules of the schema have kills of their own ([`rules`]): they are made and dropped while others write.
 //!
-//! `MANGROVE_KILLS` is the number of kills in all, `MANGROVE_FIRST` the seed of the first round. A failure prints the
-//! seed of its round. A seed decides the work and the moment of the kill, as far as time can be repeated.
+//! `MANGROVE_KILLS` says how many times (in all), `MANGROVE_FIRST` the seed of the first round; a failure prints the
+//! round's seed. A seed decides what is done and when the kill comes, as far as time can be repeated.
 
 mod chance;
 mod embedded;
@@ -32,13 +31,13 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
 }
 
-/// The kills of each of the two tests, and the first seed.
+/// How many kills each of the two tests has, and the first seed.
 fn kills(share_of_ten: u64) -> std::ops::Range<u64> {
     let first = number("MANGROVE_FIRST", 1);
     first..first + (number("MANGROVE_KILLS", KILLS) * share_of_ten).div_ceil(10)
 }
 
-/// A directory for one test, removed at its end. It stays if the test fails.
+/// A directory of a test's own, removed at its end; left there when the test fails, to be looked at.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,13 +1,13 @@
-//! The phase of a process when it was killed, and the kills of each phase.
+//! What a process was at when it was killed, and how many kills each phase got.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The phase of a process.
+/// See the module.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// Before the process looked at the directory.
+    /// Before it looked at the directory.
     Starting,
     /// Making a new database, or recovering one.
     Opening,
@@ -15,22 +15,22 @@ pub enum Phase {
     Loading,
     /// Committing, and nothing else.
     Writing,
-    /// Making a segment of the log.
+    /// Making a new segment of the log.
     Rotating,
-    /// Taking a checkpoint, while other threads commit.
+    /// Taking a checkpoint, while others commit.
     Checkpointing,
     /// Draining, and taking the last checkpoint.
     Stopping,
 }
 
 impl Phase {
-    /// Returns the phase of a process that seemed to be writing, by the files that it left.
+    /// What a process that seemed to be writing was at, by what it has left.
     pub fn of_writing(data: &Path) -> Phase {
         if is_rotating(data) { Phase::Rotating } else { Phase::Writing }
     }
 }
 
-/// Returns true if a segment of the log is just being made.
+/// Whether a segment of the log is just being made.
 pub fn is_rotating(data: &Path) -> bool {
     let names = fs::read_dir(data.join("wal")).into_iter().flatten().flatten();
     names.into_iter().any(|entry| entry.file_name().to_string_lossy().ends_with(".new"))
@@ -45,7 +45,7 @@ impl Phases {
         *self.0.entry(phase).or_default() += 1;
     }
 
-    /// Prints the kills of each phase, and fails if one of these phases has none. A run of few kills is not checked.
+    /// Says how many each had, and fails if one of these had none. Of few kills nothing is expected.
     pub fn check(&self, expected: &[Phase]) {
         let all: u64 = self.0.values().sum();
         println!("{all} kills: {:?}", self.0);

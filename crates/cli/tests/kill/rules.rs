@@ -1,6 +1,6 @@
-//! Rules of the schema in a process that is killed. Rules are made and dropped while other threads write data, half of
-//! which breaks some rule. Whatever the moment of the kill, an acknowledged rule is there, a rule with an acknowledged
-//! drop is not, and every rule that is there holds for all data and is enforced.
+//! Rules of the schema in a process that is killed: rules are made and dropped while others write, as often against the
+//! rules as not. Whatever the moment of the kill, a rule that was acknowledged is there, one whose drop was acknowledged is
+//! not, and every rule that is there holds of all that is there, and is enforced.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::{Folder, kills};
 
 const DIRECTORY: &str = "MANGROVE_KILL_RULES";
 const SEED: &str = "MANGROVE_KILL_SEED";
-/// Kills after which a database is discarded.
+/// A database is thrown away after so many kills.
 const KILLS_A_DATABASE: u64 = 8;
 const WRITERS: u64 = 2;
 const READY: &str = "ready";
@@ -34,7 +34,7 @@ fn definitions() -> [RuleDefinition; 4] {
     ]
 }
 
-/// Data that breaks a rule.
+/// What breaks a rule.
 fn breaking(rule: &RuleDefinition) -> &'static str {
     match rule {
         RuleDefinition::Required { edges: false, .. } => "g.V().hasLabel('person').hasNot('name')",
@@ -62,7 +62,7 @@ fn refused(rule: &RuleDefinition) -> &'static str {
     }
 }
 
-/// A write, half of which break some rule.
+/// What a writer does: half of it breaks some rule.
 fn change(chance: &mut Chance) -> String {
     let name =
         ["", ".property('name', 'x')", ".property('name', 'y')", ".property('name', 7)"][chance.below(4) as usize];
@@ -83,7 +83,7 @@ fn change(chance: &mut Chance) -> String {
 fn rules_outlive_kills_and_hold_of_what_is_left() {
     let folder = Folder::new("rules");
     let data = folder.path().join("data");
-    // The rules that are known to be there or not.
+    // Of the rules there: what is known of them.
     let mut before = BTreeSet::new();
     let (mut made, mut dropped) = (0, 0);
     for (round, seed) in kills(2).enumerate() {
@@ -100,11 +100,11 @@ fn rules_outlive_kills_and_hold_of_what_is_left() {
     assert!(made > 0 && dropped > 0, "every process was killed before it did anything");
 }
 
-/// The lines that a process printed before it was killed.
+/// What a process said before it was killed.
 #[derive(Default)]
 struct Told {
     made: BTreeSet<u32>,
-    /// The rules whose drop had begun.
+    /// Whose drop had begun.
     dropping: BTreeSet<u32>,
     dropped: BTreeSet<u32>,
 }
@@ -143,7 +143,7 @@ fn run_and_kill(data: &Path, seed: u64) -> Told {
     told
 }
 
-/// Opens the files that a killed process left. Returns the rules.
+/// Opens what is left; the rules there are.
 fn check(data: &Path, before: &BTreeSet<u32>, told: &Told, seed: u64) -> BTreeSet<u32> {
     let db = Database::open(data.to_str().expect("a temporary directory has a name of text"), &options())
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -173,7 +173,7 @@ fn ask(db: &Database, script: &str) -> Result<Vec<Value>> {
     db.query(script)?.collect()
 }
 
-/// The process that is killed. Run as a test of its own it does nothing.
+/// The process that is killed. As a test of its own it does nothing.
 #[test]
 fn driver() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
@@ -217,7 +217,7 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
     })
 }
 
-/// Drops a rule if it is there. Otherwise deletes the data that breaks it, and tries to make it.
+/// Drops a rule if it is there, or tries to make it, when what breaks it is gone.
 fn make_or_drop(db: &Database, chance: &mut Chance) -> Result<()> {
     if chance.once_in(4) {
         return db.checkpoint().map(drop);
@@ -236,7 +236,7 @@ fn make_or_drop(db: &Database, chance: &mut Chance) -> Result<()> {
     }
     match db.define_rule(definition) {
         Ok(RuleId(id)) => say(&format!("made {id}")),
-        // Another thread wrote data that breaks the rule in between.
+        // Somebody wrote what breaks it in between.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => {}
         Err(error) => return Err(error),
     }

@@ -1,4 +1,4 @@
-//! Transactions whose effects can be checked after a kill.
+//! Transactions whose traces can be checked.
 //!
 //! Each of [`WRITERS`] writers counts its transactions in a vertex of its own. Transaction `k` of writer `w`, all in one:
 //!
@@ -7,8 +7,8 @@
 //! - adds the mark `w-k`, unique by an index, with an edge from the writer and one back: both or none;
 //! - deletes mark `w-(k-KEPT)` with its edges.
 //!
-//! A writer waits for the acknowledgment of one transaction before it begins the next. So after a kill the graph has,
-//! of every writer, all acknowledged transactions and at most one more, each of them whole.
+//! A writer waits for the acknowledgment of one before it begins the next. So what is there after a kill is, of every
+//! writer, all it was told is committed and at most one transaction more, each of them whole.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,18 +16,18 @@ use std::path::{Path, PathBuf};
 
 use mangrove::{Database, DatabaseOptions, ErrorKind, IndexDefinition, Result, Value, verify};
 
-/// The number of writers.
+/// Who writes at once.
 pub const WRITERS: usize = 3;
-/// The number of marks that a writer keeps.
+/// How many marks a writer leaves.
 const KEPT: u64 = 10;
-/// Accounts: two for each writer.
+/// Accounts: two a writer.
 pub const ACCOUNTS: usize = 2 * WRITERS;
-/// The initial balance of an account.
+/// What is in each at the beginning.
 const BALANCE: i64 = 1000;
 /// Other vertices, to make the load longer.
 const FILLERS: i64 = 2000;
 
-/// The number of transactions of each writer that are known to be committed.
+/// Transactions of each writer that are known to be committed.
 pub type Counts = [u64; WRITERS];
 
 /// Writes the files that a graph begins with.
@@ -52,7 +52,7 @@ pub fn index() -> IndexDefinition {
     IndexDefinition { label: Some("mark".into()), keys: vec!["key".into()], unique: true, ..IndexDefinition::default() }
 }
 
-/// Transaction `k` of a writer as one traversal, for accounts that are to get these balances.
+/// Transaction `k` of a writer as one traversal, when these accounts are to have these balances.
 pub fn script(writer: usize, k: u64, balances: [(usize, i64); 2]) -> String {
     let [(from, less), (to, more)] = balances;
     let mut script = format!(
@@ -80,14 +80,14 @@ pub fn long(db: &Database, script: &str) -> Option<i64> {
     }
 }
 
-/// Opens the files that a killed process left and checks them against the acknowledged transactions. Returns the
-/// transactions that are there. With `read_all`, verifies all files before.
+/// Opens what a killed process left and checks it against what was acknowledged; what there is now. Reads all of it from
+/// the outside first, now and then.
 pub fn check(directory: &Path, acknowledged: Counts, read_all: bool, what: &str) -> Counts {
     let directory = directory.to_str().expect("a temporary directory has a name of text");
     if read_all {
         match verify(directory, &|_| {}) {
             Ok(_) => {}
-            // The process was killed before it made a database.
+            // Killed before it made one.
             Err(error) if error.kind() == ErrorKind::NotFound && acknowledged == Counts::default() => {}
             Err(error) => panic!("{what}: {error}"),
         }

@@ -1,11 +1,11 @@
-//! The book of commits: the answers that writers got, and the model that follows from them.
+//! The book of what was committed: what writers were told, and the model that follows from it.
 //!
-//! A writer enters a transaction before it asks for the commit, and enters the outcome after the answer. So the book
-//! knows three kinds of transactions: *acknowledged* ones, with their timestamps; *refused* ones, which are certainly
-//! not there; and those whose outcome is *unknown*, because the commit was never answered.
+//! A writer enters a transaction before it asks for the commit, and what became of it after the answer. So the book
+//! knows three kinds of transactions: *acknowledged* ones, with their timestamps; those that are certainly not there; and
+//! those whose outcome is *unknown*, because the commit was never answered.
 //!
-//! A reader of the snapshot `ts` is checked after the entry of every transaction that was asking for its commit. Then
-//! the book has every commit up to `ts`.
+//! A reader of the snapshot `ts` is checked once every transaction that was asking for its commit is entered: then the book
+//! has every commit up to `ts`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -28,13 +28,13 @@ const CHOSEN_IDS: i64 = 600;
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub writer: usize,
-    /// The number of the transaction among those of its writer. The writer's vertex keeps it as its count.
+    /// Which transaction of its writer it is; the writer's vertex has it as its count.
     pub number: u64,
     pub begin_ts: u64,
     pub ops: Vec<Op>,
 }
 
-/// Handles by which the graph names the elements of the model.
+/// Elements by which the graph knows what the model has.
 pub struct Handles<Id> {
     list: Vec<(Tag, Id)>,
     places: HashMap<Tag, usize>,
@@ -75,10 +75,10 @@ pub struct Made {
 struct Entries {
     base: Arc<State>,
     model: Model,
-    /// The transactions that were acknowledged since the book was begun, by timestamp.
+    /// Acknowledged since the book was begun, by timestamp.
     commits: BTreeMap<u64, Attempt>,
     unknown: Vec<Attempt>,
-    /// For each writer, the transaction that asks for its commit.
+    /// By writer, the transaction that asks for its commit.
     committing: Vec<Option<Attempt>>,
     vertices: Handles<VertexId>,
     hubs: Handles<VertexId>,
@@ -88,14 +88,14 @@ struct Entries {
     journal: Option<File>,
 }
 
-/// The outcomes of commits as writers learned them, and the model that follows from them.
+/// What writers were told about each commit, and the model that follows from it.
 pub struct Book {
     entries: Mutex<Entries>,
     is_entered: Condvar,
 }
 
 impl Book {
-    /// A book about a graph that equals `base` now, with these handles.
+    /// A book about a graph that is `base` now, and known by these handles.
     pub fn new(base: State, handles: Made, writer_count: usize, journal: Option<File>) -> Self {
         let mut entries = Entries {
             model: Model::of(base.clone(), 0),
@@ -118,12 +118,12 @@ impl Book {
         self.entries.lock().unwrap()
     }
 
-    /// The largest id that writers choose, plus one.
+    /// One more than the largest id that writers choose.
     pub fn id_count(&self) -> i64 {
         CHOSEN_IDS
     }
 
-    /// A vertex of the latest commits; one time in three a hub.
+    /// A vertex of the latest commits: a hub once in three times.
     pub fn pick_vertex(&self, random: &mut SmallRng) -> Option<(Tag, VertexId)> {
         let entries = self.entries();
         let hub = if random.random_bool(0.33) { entries.hubs.pick(random) } else { None };
@@ -134,25 +134,25 @@ impl Book {
         self.entries().edges.pick(random)
     }
 
-    /// Stops picking this edge: a vertex at one of its ends was deleted.
+    /// Picks this edge no more: its end was deleted.
     pub fn forget_edge(&self, tag: Tag) {
         self.entries().edges.remove(tag);
     }
 
-    /// The numbers of vertices and edges that can be picked.
+    /// How many vertices and edges can be picked.
     pub fn sizes(&self) -> (usize, usize) {
         let entries = self.entries();
         (entries.vertices.list.len(), entries.edges.list.len())
     }
 
-    /// Enters a transaction whose writer asks for the commit.
+    /// A writer asks for a commit.
     pub fn asks(&self, attempt: &Attempt) {
         let mut entries = self.entries();
         entries.note(&journal::asked(attempt));
         entries.committing[attempt.writer] = Some(attempt.clone());
     }
 
-    /// Enters the acknowledgment of a commit.
+    /// The commit was acknowledged.
     pub fn committed(&self, attempt: Attempt, ts: u64, made: Made) -> Outcome<()> {
         let mut entries = self.entries();
         entries.note(&journal::acknowledged(&attempt, ts));
@@ -170,7 +170,7 @@ impl Book {
         }
     }
 
-    /// Enters the refusal of a commit, because of another transaction.
+    /// The commit was refused, because of others.
     pub fn aborted(&self, attempt: &Attempt) {
         let mut entries = self.entries();
         entries.note(&journal::refused(attempt));
@@ -180,7 +180,7 @@ impl Book {
         self.is_entered.notify_all();
     }
 
-    /// Enters that the outcome of the commit is unknown.
+    /// The outcome of the commit is unknown.
     pub fn unknown(&self, attempt: Attempt) {
         let mut entries = self.entries();
         entries.committing[attempt.writer] = None;
@@ -189,12 +189,12 @@ impl Book {
         self.is_entered.notify_all();
     }
 
-    /// The last acknowledged commit.
+    /// The last commit that was acknowledged.
     pub fn last_ts(&self) -> u64 {
         self.entries().commits.last_key_value().map_or(0, |(ts, _)| *ts)
     }
 
-    /// Checks the reads of the snapshot `ts`, unless commits of unknown outcome may be in it.
+    /// Checks what was read of the snapshot `ts`, as far as that is known: not beside commits of unknown outcome.
     pub fn check(&self, seen: &[Observed], ts: u64) -> Outcome<()> {
         let mut entries = self.entries();
         let numbers = |entries: &Entries| -> Vec<Option<u64>> {
@@ -214,7 +214,7 @@ impl Book {
             .map_err(|error| format!("at {ts}: {error}"))
     }
 
-    /// The entries that are known at this moment, while writers go on.
+    /// What happens now, and all that is known at this very moment.
     pub fn at_this_moment<T>(&self, happens: impl FnOnce() -> T) -> (T, Closed) {
         let entries = self.entries();
         let unknown = entries.unknown.iter().chain(entries.committing.iter().flatten()).cloned().collect();
@@ -222,7 +222,7 @@ impl Book {
         (happens(), Closed { base, commits, unknown, ..Closed::default() })
     }
 
-    /// The entries that are known at the end.
+    /// All that is known, at the end.
     pub fn close(self) -> Closed {
         let Entries { base, commits, unknown, aborted, checked, .. } = self.entries.into_inner().unwrap();
         Closed { base, commits, unknown, aborted, checked }
@@ -273,7 +273,7 @@ impl Entries {
     }
 }
 
-/// The entries of a book at its end.
+/// What a book says at its end.
 #[derive(Default)]
 pub struct Closed {
     pub base: Arc<State>,

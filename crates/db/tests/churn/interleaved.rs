@@ -1,5 +1,5 @@
-//! Rounds on one thread. Writers, readers and keepers take turns in an order that the seed decides, on a disk whose
-//! power goes off. A seed repeats a round exactly.
+//! Rounds on one thread: all take turns as the seed says, on a disk whose power goes off. A seed repeats a round to the
+//! letter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn round(seed: u64, tally: &mut Tally) -> Outcome<()> {
     let mut indexes = Some(BTreeSet::new());
     for number in 0..LIVES {
         let db = open(&mut disk, seed, &mut random)?;
-        // A collector thread would take turns that the seed does not decide.
+        // The collector would take its turns when it likes.
         db.configure("garbage_collection", &Value::Bool(false)).map_err(|error| error.to_string())?;
         let (mut life, found) = Life::begin(db, Level::of(seed), WRITERS, None)?;
         check_recovered(&before, &found, WRITERS).map_err(|error| format!("life {number}: {error}"))?;
@@ -72,14 +72,14 @@ fn round(seed: u64, tally: &mut Tally) -> Outcome<()> {
 fn open(disk: &mut SimDisk, seed: u64, random: &mut SmallRng) -> Outcome<Database> {
     while random.random_bool(0.3) {
         disk.power_off_at(disk.operations() + random.random_range(1..30));
-        // The result does not matter, because the database is opened again.
+        // What it says does not matter: it is asked again.
         drop(Database::open_on(Arc::new(disk.clone()), &options(seed)));
         *disk = disk.power_cut(random.random());
     }
     Database::open_on(Arc::new(disk.clone()), &options(seed)).map_err(|error| format!("{:?}: {error}", error.kind()))
 }
 
-/// Checks that the indexes are those that were made and not dropped, if that is known.
+/// The indexes are those that were made and not dropped, if that is known.
 fn check_indexes(life: &Life, expected: Option<&BTreeSet<Index>>) -> Outcome<()> {
     let found = life.indexes_of_database();
     if let Some(expected) = expected.filter(|expected| **expected != found) {
@@ -89,7 +89,7 @@ fn check_indexes(life: &Life, expected: Option<&BTreeSet<Index>>) -> Outcome<()>
     Ok(())
 }
 
-/// Gives all participants their turns. Returns the number of operations.
+/// Everybody takes turns; the number of operations.
 fn live(life: &Life, number: u64, random: &mut SmallRng) -> Outcome<u64> {
     let mut writers: Vec<Writer<'_>> = (0..WRITERS)
         .map(|writer| {

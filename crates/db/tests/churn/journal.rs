@@ -1,4 +1,4 @@
-//! The journal of a process that is killed: the entries of its book as lines, which outlive the process.
+//! The journal of a process that is killed: the entries of its book as lines, which outlive it.
 //!
 //! `T writer number begin op;op;…` asks for a commit, `A writer number ts` has it acknowledged, `X writer number` refused.
 
@@ -11,21 +11,21 @@ pub fn asked(attempt: &Attempt) -> String {
     format!("T {} {} {} {}\n", attempt.writer, attempt.number, attempt.begin_ts, ops.join(";"))
 }
 
-/// The line for an acknowledged transaction.
+/// The line for one that was acknowledged.
 pub fn acknowledged(attempt: &Attempt, ts: u64) -> String {
     format!("A {} {} {ts}\n", attempt.writer, attempt.number)
 }
 
-/// The line for a refused transaction.
+/// The line for one that was refused.
 pub fn refused(attempt: &Attempt) -> String {
     format!("X {} {}\n", attempt.writer, attempt.number)
 }
 
-/// Reads the journal of a process that began with a graph.
+/// What the journal of a process says that began with a graph.
 pub fn read(text: &str, base: State) -> Closed {
     let mut closed = Closed { base: base.into(), ..Closed::default() };
     let mut asking: Vec<Attempt> = Vec::new();
-    // The process was killed while it wrote a line without an end.
+    // A line without its end was never more than begun.
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let words: Vec<&str> = line.splitn(5, ' ').collect();
         let number = |at: usize| -> u64 { words[at].parse().unwrap() };

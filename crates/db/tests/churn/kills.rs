@@ -1,4 +1,4 @@
-//! Rounds in a process that is killed (SIGKILL) at a random moment. Its journal keeps the answers that it got.
+//! Rounds in a process of its own, which is killed (SIGKILL) at a random moment. Its journal says what it was told.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::{Tally, journal};
 
 const DIRECTORY: &str = "MANGROVE_CHURN_DIRECTORY";
 const SEED: &str = "MANGROVE_CHURN_SEED";
-/// Kills after which a database is discarded.
+/// A database is thrown away after so many kills.
 const KILLS_A_DATABASE: u64 = 6;
 /// The latest moment of a kill.
 const LIFE_MS_MAX: u64 = 1_500;
@@ -49,8 +49,7 @@ fn wait_for_commit(journal: &Path) {
     }
 }
 
-/// Runs the driver until it is killed, and compares the files that it left with its journal. Returns the graph that was
-/// found.
+/// Runs the driver until it is killed, and compares what it left with its journal; what there is now.
 fn run_and_kill(folder: &Folder, seed: u64, base: State, tally: &mut Tally) -> Outcome<State> {
     let path = folder.path().with_extension("journal");
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -79,7 +78,7 @@ fn run_and_kill(folder: &Folder, seed: u64, base: State, tally: &mut Tally) -> O
     Ok(found)
 }
 
-/// The process that is killed. Run as a test of its own it does nothing.
+/// The process that is killed. As a test of its own it does nothing.
 #[test]
 fn driver() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
@@ -95,6 +94,6 @@ fn drive(directory: &Path, seed: u64) -> Outcome<()> {
     let journal = File::create(directory.with_extension("journal")).map_err(|error| error.to_string())?;
     let (life, found) = Life::begin(db, Level::of(seed), WRITERS, Some(journal))?;
     let life = prepare(life, &found, seed)?;
-    // A tag is given once, so consecutive processes on one database begin at different numbers.
+    // Tags are given once: by consecutive processes on one database, from different numbers on.
     live(&life, seed, seed % 1_024, None, &checkpoint_only).map(drop)
 }

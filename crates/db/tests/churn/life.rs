@@ -1,4 +1,4 @@
-//! One opening of the database, with the book of its commits.
+//! One opening of the database, with the book of what happens to it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,10 +19,10 @@ use crate::reading::Reading;
 use crate::whole;
 use crate::writer::WRITER_ID;
 
-/// The keys of indexes.
+/// Indexes are of these keys.
 const INDEXED_KEYS: usize = 3;
 
-/// The isolation levels of transactions.
+/// How transactions run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Serializable,
@@ -36,8 +36,8 @@ impl Level {
     }
 }
 
-/// The smallest segments and no background threads. The seed decides whether structures of the store change their form
-/// at the smallest sizes, at some sizes in between, or at the default ones.
+/// The smallest segments, nothing in the background, and structures of the store that take another form at small sizes:
+/// by seed at the smallest, at some in between, or as ever.
 pub fn options(seed: u64) -> DatabaseOptions {
     let log = LogOptions {
         segment_bytes_min: 16 << 10,
@@ -56,7 +56,7 @@ pub fn options(seed: u64) -> DatabaseOptions {
     DatabaseOptions { tablet_count: 3, executor_count: 1, sizes, durability, ..DatabaseOptions::default() }
 }
 
-/// The definition of an index: a label or all labels, a key, and whether it is ordered.
+/// What an index is of: a label or all, a key, and whether it is ordered.
 pub type Index = (Option<usize>, usize, bool);
 
 /// One opening of the database, with the book of its commits.
@@ -66,7 +66,7 @@ pub struct Life {
     book: Book,
     level: Level,
     has_threads: bool,
-    /// True if the disk may fail: then the life ends with the first error.
+    /// Whether the disk may fail: then the life ends with the first error.
     pub may_fail: bool,
     is_over: AtomicBool,
     counters: Vec<Option<(Tag, VertexId)>>,
@@ -76,7 +76,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// A life that begins with the current graph, which was compared with the model before.
+    /// A life that begins with what the graph has now: it was compared with the model before.
     pub fn begin(db: Database, level: Level, writer_count: usize, journal: Option<File>) -> Outcome<(Self, State)> {
         let names = Names::of(&db);
         let (state, made) = whole::read(&db, &names)?;
@@ -114,7 +114,7 @@ impl Life {
         Ok(())
     }
 
-    /// Lets several threads use the life from now on.
+    /// From now on several threads use it.
     pub fn with_threads(mut self) -> Self {
         self.has_threads = true;
         self
@@ -153,8 +153,7 @@ impl Life {
         }
     }
 
-    /// Ends the life at an error that is neither a conflict nor expected. The error is a failure unless the power went
-    /// off.
+    /// An error that is neither a conflict nor expected ends the life, and is a failure unless the power went off.
     pub fn excuse(&self, error: Error) -> Outcome<()> {
         let is_of_disk =
             matches!(error.kind(), ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::OutcomeUnknown | ErrorKind::Closed);
@@ -166,7 +165,7 @@ impl Life {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Ends the life with a failure.
+    /// Ends the life, since something went wrong.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
@@ -188,7 +187,7 @@ impl Life {
         tx.run(&prepared, &parameters)?.collect().map(drop)
     }
 
-    /// An operation of a keeper: pack, collect, take a checkpoint, make or drop an index.
+    /// What keepers do: pack, collect, take a checkpoint, make and drop indexes.
     pub fn keep(&self, random: &mut SmallRng) -> Outcome<()> {
         let outcome = match random.random_range(0..12) {
             0..6 => {
@@ -205,7 +204,7 @@ impl Life {
         outcome.or_else(|error| self.excuse(error))
     }
 
-    /// The indexes that the database reports.
+    /// The indexes that the database says it has.
     pub fn indexes_of_database(&self) -> BTreeSet<Index> {
         let labels = (0..VERTEX_LABELS.len()).map(Some).chain([None]);
         let kinds =
@@ -233,7 +232,7 @@ impl Life {
         Ok(())
     }
 
-    /// Closes the database, after all transactions have ended.
+    /// Closes the database; all transactions are over.
     pub fn close(self) -> (Closed, BTreeSet<Index>) {
         (self.book.close(), self.indexes.into_inner().unwrap())
     }

@@ -1,4 +1,4 @@
-//! The model: the graph after each commit, as maps of whole elements.
+//! The model: what the graph is after each commit, as maps of whole elements.
 //!
 //! Every vertex and every edge has a *tag*, a number that is never given twice; the graph keeps it as a property. A
 //! transaction is a list of [`Op`]s, each of which names elements by their tags, so that applying the transactions in the
@@ -26,7 +26,7 @@ pub const WRITER: usize = 3;
 /// Labels of edges.
 pub const EDGE_LABELS: [&str; 2] = ["knows", "likes"];
 
-/// A change of one element by a transaction.
+/// What a transaction does to one element.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Op {
     AddVertex {
@@ -46,13 +46,13 @@ pub enum Op {
     DeleteEdge {
         tag: Tag,
     },
-    /// One value replaces all.
+    /// One value takes the place of all.
     SetVertex {
         tag: Tag,
         key: usize,
         value: u64,
     },
-    /// The value is added to the present ones.
+    /// The value is added after those there are.
     AddToList {
         tag: Tag,
         key: usize,
@@ -80,7 +80,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The elements that the operation names.
+    /// The elements that it names.
     pub fn tags(&self) -> Vec<Tag> {
         match self {
             Op::AddEdge { tag, from, to, .. } => vec![*tag, *from, *to],
@@ -97,8 +97,8 @@ impl Op {
     }
 }
 
-/// The net changes of a transaction, without the edges that it adds and deletes again. Other transactions may delete a
-/// vertex at such an edge, because the edge is never visible to them.
+/// What a transaction does in the end: without the edges that it adds and ends itself. Others may delete a vertex beside
+/// them, for they are never there.
 pub fn net(ops: Vec<Op>) -> Vec<Op> {
     let (mut added, mut gone) = (Vec::new(), BTreeSet::new());
     for op in &ops {
@@ -114,8 +114,8 @@ pub fn net(ops: Vec<Op>) -> Vec<Op> {
     ops.into_iter().filter(|op| !gone.contains(&op.tags()[0])).collect()
 }
 
-/// A value of the key's types, by number. The first keys have few values, so that many elements share one; the third
-/// takes one type after another.
+/// A value of the key's types, by number: few values of the first keys, so that many elements share one, and a type in
+/// turn of the third.
 pub fn value_of(key: usize, n: u64) -> Value {
     match key {
         0 => Value::I64((n % 13) as i64),
@@ -156,7 +156,7 @@ pub struct State {
 }
 
 impl State {
-    /// Describes how another state differs from this one, in a few lines.
+    /// How another state differs from this one: at most a few lines of it.
     pub fn difference(&self, found: &State) -> Option<String> {
         let mut text = String::new();
         differ("vertex", &self.vertices, &found.vertices, &mut text);
@@ -181,7 +181,7 @@ fn differ<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// The versions of an element, each with the timestamp at which it begins; `None` is the element's end.
+/// The versions of an element, each with the timestamp that it begins at; `None` is the element's end.
 type History<T> = Vec<(u64, Option<T>)>;
 
 fn at<T>(history: &History<T>, ts: u64) -> Option<&T> {
@@ -193,7 +193,7 @@ fn at<T>(history: &History<T>, ts: u64) -> Option<&T> {
 pub struct Model {
     vertices: BTreeMap<Tag, History<Vertex>>,
     edges: BTreeMap<Tag, History<Edge>>,
-    /// For each vertex, all edges that ever began or ended there.
+    /// By vertex, the edges that ever began or ended there.
     outgoing: BTreeMap<Tag, Vec<Tag>>,
     incoming: BTreeMap<Tag, Vec<Tag>>,
     /// The latest commit that was applied.
@@ -201,7 +201,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The model of a graph that equals this state from a timestamp on.
+    /// The model of a graph that is so from a timestamp on.
     pub fn of(state: State, ts: u64) -> Self {
         let mut model = Model { last_ts: ts, ..Model::default() };
         model.vertices = state.vertices.into_iter().map(|(tag, vertex)| (tag, vec![(ts, Some(vertex))])).collect();
@@ -246,7 +246,7 @@ impl Model {
         }
     }
 
-    /// Applies a transaction after all applied ones. Fails if it does not fit the graph.
+    /// Applies a transaction after all that were applied. Fails if it does not fit what is there.
     pub fn apply(&mut self, ts: u64, ops: &[Op]) -> Result<(), String> {
         self.last_ts = ts;
         for op in ops {
@@ -258,7 +258,7 @@ impl Model {
         Ok(())
     }
 
-    /// Notes when an element begins and ends.
+    /// When an element came and went.
     fn story(&self, tag: Tag) -> String {
         fn versions<T>(history: &History<T>) -> Vec<(u64, bool)> {
             history.iter().map(|(ts, element)| (*ts, element.is_some())).collect()

@@ -1,13 +1,13 @@
-//! The numbers that the graph has for the names of the model, and the tags of elements.
+//! The names of the model as the graph numbers them, and tags of elements.
 
 use mangrove::{Database, EdgeId, GraphView, KeyId, LabelFilter, LabelSetId, Value, ValueRows, VertexId};
 
 use crate::model::{EDGE_LABELS, KEYS, TAG, Tag, VERTEX_LABELS};
 
-/// A failure, in words.
+/// What went wrong, in words.
 pub type Outcome<T> = Result<T, String>;
 
-/// Labels and keys by their index in the model's arrays.
+/// Labels and keys by their place in the model's arrays.
 pub struct Names {
     pub vertex_labels: Vec<LabelSetId>,
     pub edge_labels: Vec<LabelSetId>,
@@ -34,14 +34,14 @@ impl Names {
         filter(&self.edge_labels, label)
     }
 
-    /// The tag of each vertex.
+    /// The tags of vertices, one each.
     pub fn vertex_tags(&self, view: &dyn GraphView, vertices: &[VertexId]) -> mangrove::Result<Vec<Tag>> {
         let mut rows = ValueRows::default();
         view.vertex_values(vertices, self.tag, &mut rows)?;
         Ok(tags_of(vertices.len(), &rows))
     }
 
-    /// The tag of each edge.
+    /// The tags of edges, one each.
     pub fn edge_tags(&self, view: &dyn GraphView, edges: &[EdgeId]) -> mangrove::Result<Vec<Tag>> {
         let mut rows = ValueRows::default();
         view.edge_values(edges, self.tag, &mut rows)?;
@@ -53,7 +53,7 @@ fn filter(labels: &[LabelSetId], label: Option<usize>) -> LabelFilter {
     label.map_or(LabelFilter::Any, |label| LabelFilter::Sets([labels[label]].into()))
 }
 
-/// Stands for the tag of an element that is not there.
+/// The tag of what has none, because it is not there.
 pub const NO_TAG: Tag = Tag::MAX;
 
 fn tags_of(count: usize, rows: &ValueRows) -> Vec<Tag> {

@@ -1,4 +1,4 @@
-//! The observations of a reader, to be compared with the model as of the reader's moment.
+//! What a reader found, to be compared with the model of the reader's moment.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::names::Outcome;
 /// An answer of the graph.
 #[derive(Debug)]
 pub enum Observed {
-    /// Whether a vertex exists.
+    /// Whether a vertex is there.
     Vertex { tag: Tag, is_there: bool },
     /// The values of a key of a vertex.
     Values { tag: Tag, key: usize, values: Vec<Value> },
-    /// The value of a key of an edge that exists.
+    /// The value of a key of an edge that is there.
     EdgeValue { tag: Tag, key: usize, value: Option<Value> },
     /// The edges of a vertex in one direction.
     Edges { tag: Tag, direction: Direction, label: Option<usize>, edges: Vec<Tag> },
     /// The vertices at the other ends of the edges of a vertex, by a traversal.
     Neighbors { tag: Tag, direction: Direction, neighbors: Vec<Tag> },
-    /// The number of edges of a vertex in one direction.
+    /// How many edges a vertex has in one direction.
     Degree { tag: Tag, direction: Direction, degree: u64 },
     /// The vertex with an id.
     ById { id: i64, found: Option<Tag> },
@@ -28,9 +28,9 @@ pub enum Observed {
     Vertices { label: Option<usize>, vertices: Vec<Tag> },
     /// All edges of a label.
     AllEdges { label: Option<usize>, edges: Vec<Tag> },
-    /// The vertices with a value in a range, by a scan.
+    /// The vertices that have a value in a range, by a scan.
     Having(Having),
-    /// The vertices with a value in a range, by an index.
+    /// The same by an index.
     Indexed(Having),
     /// The numbers of vertices and of edges.
     Counts { vertices: u64, edges: u64 },
@@ -46,7 +46,7 @@ pub struct Having {
 }
 
 impl Observed {
-    /// Compares the observation with the model as of a moment.
+    /// Compares it with the model at a moment.
     pub fn check(&self, model: &Model, ts: u64) -> Outcome<()> {
         match self {
             Observed::Vertex { tag, is_there } => self.agree(is_there, &model.vertex(*tag, ts).is_some()),

@@ -1,4 +1,4 @@
-//! A reader: one snapshot, read in small batches by cursors, while other threads change the graph.
+//! A reader: one snapshot, read in small batches that go on through cursors, whatever others do meanwhile.
 
 use mangrove::{Error, Result, Transaction};
 use rand::Rng;
@@ -22,7 +22,7 @@ pub struct Reader<'a> {
 }
 
 struct Running {
-    // Before the transaction that they read, so that they are dropped first.
+    // Before the transaction that they read.
     walks: Vec<Walk>,
     transaction: Transaction,
     seen: Vec<Observed>,

@@ -1,4 +1,4 @@
-//! Random reads through a view: at once, or in small batches between which other threads change the graph.
+//! Random reads through a view: in one go, or in small batches between which anything may happen.
 
 use mangrove::{
     Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, Result, ResultStream,
@@ -13,7 +13,7 @@ use crate::model::{COUNT, EDGE_LABELS, KEYS, Tag, VERTEX_LABELS, value_of};
 use crate::names::{Names, tag_of};
 use crate::observed::{Having, Observed};
 
-/// A read in batches, by a cursor.
+/// A read that goes on through a cursor.
 pub enum Walk {
     Expand {
         tag: Tag,
@@ -48,7 +48,7 @@ pub enum Walk {
     },
 }
 
-/// The number of reads of one transaction.
+/// Reads one transaction makes.
 pub struct Reading<'a> {
     pub transaction: &'a Transaction,
     pub names: &'a Names,
@@ -60,7 +60,7 @@ impl Reading<'_> {
         self.transaction.view()
     }
 
-    /// Begins a walk; `None` if the graph has no known vertex.
+    /// Begins a walk; none if the graph has no vertex that is known.
     pub fn begin_walk(&self, random: &mut SmallRng) -> Result<Option<Walk>> {
         let direction = if random.random() { Direction::Out } else { Direction::In };
         Ok(Some(match random.random_range(0..10) {
@@ -88,7 +88,7 @@ impl Reading<'_> {
         }))
     }
 
-    /// A vertex of a recent commit that the view has; hubs are more frequent than others.
+    /// A vertex that was committed lately, hubs more often than others, if the view has it.
     pub fn visible_vertex(&self, random: &mut SmallRng) -> Result<Option<(Tag, VertexId)>> {
         let Some((tag, vertex)) = self.book.pick_vertex(random) else { return Ok(None) };
         let mut visible = vec![vertex];
@@ -96,7 +96,7 @@ impl Reading<'_> {
         Ok((!visible.is_empty()).then_some((tag, vertex)))
     }
 
-    /// Reads the next batch of a walk. Returns its observation at its end.
+    /// Takes a walk a batch further; what it found, at its end.
     pub fn walk_on(&self, walk: Walk, limit: usize) -> Result<std::result::Result<Observed, Walk>> {
         match walk {
             Walk::Expand { tag, vertex, direction, label, mut cursor, mut edges } => {
@@ -145,7 +145,7 @@ impl Reading<'_> {
                 for value in stream.by_ref().take(limit) {
                     neighbors.push(tag_of(&value?));
                 }
-                // A stream reports its end only when it is asked for more.
+                // A stream says that it is over when it is asked for more.
                 match stream.next() {
                     Some(value) => {
                         neighbors.push(tag_of(&value?));
@@ -157,7 +157,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A read at once.
+    /// A read in one go.
     pub fn look(&self, random: &mut SmallRng, seen: &mut Vec<Observed>) -> Result<()> {
         match random.random_range(0..8) {
             0 => seen.push(self.look_up_id(random.random_range(1..self.book.id_count()))?),
@@ -194,7 +194,7 @@ impl Reading<'_> {
         Ok(Observed::Counts { vertices, edges })
     }
 
-    /// Whether vertices exist, and their values, read as one batch.
+    /// Whether vertices are there, and their values: read together, as one batch.
     pub fn read_values(&self, picked: &[(Tag, VertexId)], key: usize, seen: &mut Vec<Observed>) -> Result<()> {
         let mut vertices: Vec<VertexId> = picked.iter().map(|(_, vertex)| *vertex).collect();
         self.view().retain_vertices(&mut vertices)?;
@@ -224,7 +224,7 @@ impl Reading<'_> {
         Ok(Some(Observed::EdgeValue { tag, key, value: rows.value.pop() }))
     }
 
-    /// Reads one of the indexes that the view may use.
+    /// Asks one of the indexes that the view may use.
     fn ask_index(&self, random: &mut SmallRng) -> Result<Option<Observed>> {
         let indexes = self.view().vertex_indexes();
         if indexes.is_empty() {
@@ -237,13 +237,13 @@ impl Reading<'_> {
             false => IndexRange::Equal(vec![value_of(key, random.random_range(0..200))]),
         };
         match self.ask(index, label, key, range) {
-            // The index was dropped meanwhile.
+            // It was dropped meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             answer => answer.map(Some),
         }
     }
 
-    /// The label of an index, if it is restricted to one, and its key.
+    /// The label, if it is restricted to one, and the key of an index.
     pub fn subject(&self, index: &IndexInfo) -> (Option<usize>, usize) {
         let key = self.names.keys.iter().position(|key| *key == index.keys[0]).expect("a key of the model");
         let label = index.label.map(|label| {

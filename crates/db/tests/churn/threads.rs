@@ -1,6 +1,6 @@
-//! Rounds on threads: writers, readers and keepers at once. Rounds with even seeds are on a directory that is closed
-//! and opened again. Those with odd seeds are on a simulated disk: again and again the power goes off in a copy of the
-//! disk, and the content of the copy is compared with the commits acknowledged by that moment, while the round goes on.
+//! Rounds on threads: writers, readers and keepers at once. Rounds with even seeds are on a directory that is closed and
+//! opened again. Those with odd seeds are on a simulated disk: again and again the power goes off in a copy of it, and what
+//! the copy then has is compared with what was acknowledged at that very moment, while the round goes on.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,9 +25,9 @@ use crate::{Tally, step_count};
 const LIVES: u64 = 3;
 pub const WRITERS: usize = 5;
 const READERS: usize = 2;
-/// Syncs after each batch.
+/// After each batch.
 const READER_PAUSE: Duration = Duration::from_micros(300);
-/// One keeper takes checkpoints without end, the others do anything.
+/// One takes checkpoints without end, the others do anything.
 const KEEPERS: usize = 2;
 
 #[test]
@@ -95,7 +95,7 @@ fn reopen_disk(disk: Arc<dyn Disk>, seed: u64, before: &Closed) -> Outcome<(Life
     Ok((life, found))
 }
 
-/// Opens the files of the previous life, and compares them with its book.
+/// Opens what the life before has left, and compares it with its book.
 pub fn reopen(directory: &Path, seed: u64, before: &Closed) -> Outcome<(Life, State)> {
     let directory = directory.to_str().expect("a temporary directory has a name of text");
     match verify(directory, &|_| {}) {
@@ -110,7 +110,7 @@ pub fn reopen(directory: &Path, seed: u64, before: &Closed) -> Outcome<(Life, St
     Ok((life, found))
 }
 
-/// A life on threads, on a graph that has the counting vertices of the writers.
+/// A life with threads of a graph that has what writers count on.
 pub fn prepare(mut life: Life, found: &State, seed: u64) -> Outcome<Life> {
     if *found == State::default() {
         Writer::new(&life, 0, 0, 1 << 30, SmallRng::seed_from_u64(seed)).set_up(WRITERS)?;
@@ -120,10 +120,10 @@ pub fn prepare(mut life: Life, found: &State, seed: u64) -> Outcome<Life> {
     Ok(life.with_threads())
 }
 
-/// The loop of the first keeper.
+/// What the first keeper does all the time.
 pub type Keeper<'a> = &'a (dyn Fn(&Life, &mut SmallRng) -> Outcome<()> + Sync);
 
-/// Runs all threads until each writer has taken this many steps, or without end. Returns the number of operations.
+/// All threads go on until the writers have taken so many steps each, or without end; the number of operations.
 pub fn live(life: &Life, seed: u64, number: u64, steps: Option<usize>, keeper_does: Keeper<'_>) -> Outcome<u64> {
     let (failed, writing) = (Mutex::new(None), AtomicUsize::new(WRITERS));
     let operations = Mutex::new(0);
@@ -156,7 +156,7 @@ pub fn live(life: &Life, seed: u64, number: u64, steps: Option<usize>, keeper_do
                 let mut reader = Reader::new(life, random(100 + reader));
                 while goes_on() {
                     fail(reader.step());
-                    // A pause, so that writers make progress as well.
+                    // Writers are to get on, too.
                     std::thread::sleep(READER_PAUSE);
                 }
                 *operations.lock().unwrap() += reader.read_count;
@@ -182,7 +182,7 @@ pub fn live(life: &Life, seed: u64, number: u64, steps: Option<usize>, keeper_do
     }
 }
 
-/// A directory for one round, removed at its end. It stays if the round fails.
+/// A directory of a round's own, removed at its end; left there when the round fails, to be looked at.
 pub struct Folder(PathBuf);
 
 impl Folder {

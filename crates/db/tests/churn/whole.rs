@@ -1,4 +1,4 @@
-//! The whole graph: read from every side, and compared with a book after a close, a power cut or a kill.
+//! The whole graph: read from every side, and compared with what a book says after a close, a power cut or a kill.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::observed::Observed;
 use crate::reading::Walk;
 use crate::writer::WRITER_ID;
 
-/// The number of elements read at a time.
+/// Elements are read so many at a time.
 const PORTION: usize = 17;
 
 impl State {
-    /// The number of commits of a writer in the graph, by the vertex that counts them.
+    /// How many commits of a writer it has, by the vertex that counts them.
     pub fn count_of(&self, writer: usize) -> u64 {
         let counter = self.vertices.values().find(|vertex| vertex.id == WRITER_ID + writer as i64);
         match counter.and_then(|vertex| vertex.properties.get(&COUNT)).map(Vec::as_slice) {
@@ -28,7 +28,7 @@ impl State {
     }
 }
 
-/// The whole graph, and the ids of its elements.
+/// Everything there is, and by which ids the graph knows it.
 pub fn read(db: &Database, names: &Names) -> Outcome<(State, Made)> {
     let read = || -> Result<(State, Made, Vec<String>)> {
         let transaction = db.begin_read()?;
@@ -162,8 +162,8 @@ pub fn look_from_every_side(life: &Life, state: &State) -> Outcome<()> {
     life.book().check(&seen, ts)
 }
 
-/// Compares a graph found after a close, a power cut or a kill with the book. It must have every acknowledged
-/// transaction, and of those with an unknown outcome the ones that the counters have, each wholly.
+/// Compares what is found after a close, a power cut or a kill with what the book says: every acknowledged transaction,
+/// and of those with an unknown outcome the ones that the counters have, each wholly.
 pub fn check_recovered(closed: &Closed, found: &State, writer_count: usize) -> Outcome<()> {
     let mut present = Vec::new();
     for writer in 0..writer_count {
@@ -194,9 +194,9 @@ pub fn check_recovered(closed: &Closed, found: &State, writer_count: usize) -> O
     }
 }
 
-/// Tries all orders that transactions of unknown outcome may have had among the others. Returns true if one of them
-/// makes the graph that was found. A transaction comes after those that its snapshot had, and its order matters only
-/// beside those that change the same elements.
+/// Tries every place in the order that transactions of unknown outcome may have had among the others; true if one of
+/// these orders makes the graph that was found. A transaction comes after those that its snapshot had, and its order
+/// matters only beside those that change the same elements.
 fn place(
     known: &[(u64, &Attempt)],
     unknown: &[&Attempt],
@@ -211,7 +211,7 @@ fn place(
     let begin = known.iter().position(|(ts, _)| *ts > attempt.begin_ts).unwrap_or(known.len());
     let tags: Vec<Tag> = attempt.ops.iter().flat_map(Op::tags).collect();
     let deletes = |attempt: &Attempt| attempt.ops.iter().any(|op| matches!(op, Op::DeleteVertex { .. }));
-    // A deleted vertex takes edges along that its deletion does not name.
+    // A vertex that goes takes edges along that its deletion does not name.
     let is_near = |other: &Attempt| {
         deletes(attempt) || deletes(other) || other.ops.iter().flat_map(Op::tags).any(|tag| tags.contains(&tag))
     };
@@ -223,7 +223,7 @@ fn place(
     })
 }
 
-/// The graph after these transactions in this order.
+/// The graph after transactions in this order.
 fn after(order: &[(u64, &Attempt)], closed: &Closed) -> Outcome<State> {
     let mut model = Model::of(State::clone(&closed.base), 0);
     (1..).zip(order).try_for_each(|(moment, (_, attempt))| model.apply(moment, &attempt.ops))?;

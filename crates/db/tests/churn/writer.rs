@@ -13,11 +13,11 @@ use crate::names::Outcome;
 use crate::observed::Observed;
 use crate::reading::Reading;
 
-/// The ids of the vertices that count their writers' commits.
+/// The ids of vertices that count their writers' commits.
 pub const WRITER_ID: i64 = 1_000_000;
-/// The number of hubs at the beginning.
+/// Hubs that are there from the beginning.
 const HUBS: u64 = 3;
-/// About the numbers of vertices and edges in the long run.
+/// About so many vertices and edges there are after a while.
 const VERTICES: usize = 300;
 const EDGES: usize = 4_000;
 
@@ -44,7 +44,7 @@ struct Running {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer whose last transaction had this number. `first_tag` is the first of the tags that this writer gives.
+    /// A writer whose last transaction had this number. `first_tag` is the first of the tags that only this writer gives.
     pub fn new(life: &'a Life, writer: usize, number: u64, first_tag: Tag, random: SmallRng) -> Self {
         Writer { life, writer, number, next_tag: first_tag, random, running: None, op_count: 0 }
     }
@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
             Ok(info) => {
                 book.committed(attempt, info.timestamp, made)?;
                 self.op_count += op_count as u64;
-                // A serializable transaction is ordered by its commit: it has seen all commits before it.
+                // The place of a serializable transaction is that of its commit: it has seen all commits before it.
                 let ts = if isolation == Isolation::Serializable { info.timestamp - 1 } else { begin_ts };
                 book.check(&seen, ts).map_err(|error| format!("{isolation:?} transaction of begin {begin_ts}, {error}"))
             }
@@ -153,7 +153,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Reads before the first write, when the model knows the expected answers.
+    /// Reads before the first write: then the model knows what is to be found.
     fn read(&mut self, running: &mut Running) -> Result<()> {
         let reading = self.life.reading(&running.transaction);
         if self.life.has_threads() && self.random.random_bool(0.2) {
@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// One of the transaction's own vertices, or one of the snapshot.
+    /// One of the transaction's own vertices, or one that was there.
     fn some_vertex(&mut self, running: &Running) -> Result<Option<(Tag, VertexId)>> {
         let own = &running.made.vertices;
         if own.is_empty() || self.random.random_bool(0.7) {
@@ -246,7 +246,7 @@ impl<'a> Writer<'a> {
         Ok(Some((tag, edge)))
     }
 
-    /// Adds edges between random vertices, which may be one and the same. Several edges at once are parallel.
+    /// Edges between random vertices, which may be one and the same; several at once are parallel.
     fn add_edges(&mut self, running: &mut Running) -> Result<()> {
         let (Some(from), Some(to)) = (self.some_vertex(running)?, self.some_vertex(running)?) else { return Ok(()) };
         let (count, label) = (self.random.random_range(1..4), self.random.random_range(0..EDGE_LABELS.len()));
@@ -265,7 +265,7 @@ impl<'a> Writer<'a> {
         let Some((tag, vertex)) = self.some_vertex(running)? else { return Ok(()) };
         let mut labels = Vec::new();
         running.transaction.view().vertex_labels(&[vertex], &mut labels)?;
-        // A hub is deleted seldom, because it is to grow.
+        // A hub goes seldom: it is to grow.
         if labels[0] == self.life.names().vertex_labels[HUB] && self.random.random_bool(0.95) {
             return Ok(());
         }
@@ -301,7 +301,7 @@ impl<'a> Writer<'a> {
                 self.life.add_value(transaction, vertex, "list", key, value)?;
                 Op::AddToList { tag, key, value }
             }
-            // All values have one type, so that equal values are the same.
+            // Of one type, so that what is equal is the same.
             7..9 if key < 2 => {
                 self.life.add_value(transaction, vertex, "set", key, value)?;
                 Op::AddToSet { tag, key, value }
@@ -311,7 +311,7 @@ impl<'a> Writer<'a> {
                 transaction.view().vertex_values(&[vertex], self.life.names().keys[key], &mut rows)?;
                 transaction.remove_vertex_property(KEYS[key], &[vertex])?;
                 if rows.row.is_empty() {
-                    // Nothing is changed, so a deletion of the vertex is no conflict either.
+                    // Nothing is changed, so it is no conflict either that the vertex goes.
                     return Ok(());
                 }
                 Op::RemoveVertexProperty { tag, key }
@@ -344,7 +344,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Fails unless a transaction that began then sees all commits acknowledged before.
+/// Fails unless a transaction that began then sees what was acknowledged before.
 pub fn sees(begin_ts: u64, acknowledged: u64) -> Outcome<()> {
     match begin_ts >= acknowledged {
         true => Ok(()),
@@ -354,7 +354,7 @@ pub fn sees(begin_ts: u64, acknowledged: u64) -> Outcome<()> {
 
 /// Two threads read the same vertices of one transaction again and again, in opposite order and a few at a time.
 fn read_on_two_threads(reading: &Reading<'_>, random: &mut SmallRng, seen: &mut Vec<Observed>) -> Result<()> {
-    // Few vertices several times, or many at once, so that other transactions commit while they are read.
+    // Few vertices several times, or many at once, so that others commit while they are read.
     let (count, portion, passes) = match random.random() {
         true => (random.random_range(2..30), random.random_range(1..12), random.random_range(1..6)),
         false => (300, 300, 1),
@@ -379,7 +379,7 @@ fn read_on_two_threads(reading: &Reading<'_>, random: &mut SmallRng, seen: &mut 
     Ok(())
 }
 
-/// Panics at an error of the set-up, which must not fail.
+/// An error of the set-up, in which nothing may go wrong.
 fn said(error: Error) -> String {
     format!("the set-up failed: {error}")
 }

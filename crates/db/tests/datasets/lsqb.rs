@@ -1,8 +1,7 @@
 //! The LDBC Labelled Subgraph Query Benchmark: nine patterns, counted.
 //!
-//! `queries/lsqb.txt` has the patterns in a form that the engine counts fast; `queries/lsqb_literal.txt` and
-//! `queries/lsqb_slow.txt` have them as the benchmark writes them. The LDBC SNB graph (`ldbc.rs`) answers the same
-//! questions.
+//! `queries/lsqb.txt` has the patterns in a form the engine can count fast, `queries/lsqb_literal.txt` and
+//! `queries/lsqb_slow.txt` as the benchmark writes them. The same questions are put to the LDBC SNB graph (`ldbc.rs`).
 
 use mangrove::Database;
 use mangrove_testdata::dataset;
@@ -14,18 +13,18 @@ const FAST: &str = include_str!("queries/lsqb.txt");
 const QUICK: &str = include_str!("queries/lsqb_literal.txt");
 const SLOW: &str = include_str!("queries/lsqb_slow.txt");
 
-/// The traversals that run besides the fast ones.
+/// Which traversals are asked besides the fast ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Literal {
     /// None.
     None,
-    /// The patterns as the benchmark writes them, as far as they take seconds.
+    /// The patterns as the benchmark writes them, where that takes seconds.
     Quick,
-    /// Those that take a minute, too.
+    /// And where it takes a minute.
     Slow,
 }
 
-/// Checks the counts of the nine patterns by every traversal that runs.
+/// Checks the counts of the nine patterns by every traversal that is asked.
 #[track_caller]
 pub fn check_counts(db: &Database, graph: &str, expected: &[(String, i64)], literal: Literal) {
     assert_eq!(expected.len(), 9, "{graph}: nine patterns have a count");

@@ -1,4 +1,4 @@
-//! OpenFlights: thousands of parallel edges, nulls, and rows that name missing elements.
+//! OpenFlights: parallel edges by the thousand, nulls, and rows that name what is not there.
 
 use mangrove_testdata::dataset;
 

@@ -8,7 +8,7 @@ use mangrove_testdata::dataset;
 
 use crate::support::{ask, load_clean, number};
 
-/// An edge list as the file has it.
+/// An edge list as it lies in the file.
 struct EdgeList {
     edges: Vec<(i64, i64)>,
 }
@@ -23,14 +23,14 @@ impl EdgeList {
         EdgeList { edges: text.lines().map(edge).collect() }
     }
 
-    /// The number of edges of each vertex on one side.
+    /// How many edges each vertex has on one side.
     fn degrees(&self, end: impl Fn(&(i64, i64)) -> i64) -> BTreeMap<i64, i64> {
         let mut degrees = BTreeMap::new();
         self.edges.iter().for_each(|edge| *degrees.entry(end(edge)).or_default() += 1);
         degrees
     }
 
-    /// The vertices that a vertex reaches in exactly two steps along the edges.
+    /// Whom a vertex reaches in exactly two steps along the edges.
     fn two_steps(&self, start: i64) -> BTreeSet<i64> {
         let next =
             |from: &BTreeSet<i64>| self.edges.iter().filter(|(s, _)| from.contains(s)).map(|(_, t)| *t).collect();
@@ -75,7 +75,7 @@ fn check_graph(name: &str, vertices: i64, edges: i64, component: i64) {
     let reached = list.two_steps(hub).len() as i64;
     assert_eq!(number(&db, &format!("g.V({hub}).out().out().dedup().count()")), reached, "{name}");
 
-    // The hub lies in the largest weak component, whose size the publisher gives.
+    // The hub lies in the largest weak component, whose size the publisher of the tests gives.
     let script = format!(
         "g.V({hub}).repeat(both().where(without('seen')).dedup().aggregate('seen')).cap('seen').unfold().count()"
     );
@@ -98,7 +98,7 @@ fn email_eu_core() {
     check_graph("email-Eu-core", 1_005, 25_571, 986);
 }
 
-/// Ratings are on the edges, from -10 to 10 and never 0.
+/// Ratings lie on the edges, from -10 to 10 and never 0.
 #[test]
 fn ratings_of_bitcoin_otc() {
     let Some(folder) = dataset("snap") else { return };

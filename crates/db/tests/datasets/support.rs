@@ -1,4 +1,4 @@
-//! Loading a data set, querying it, and values as text.
+//! Loading a data set, asking it, and values as text.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use mangrove::{Database, Detached, LoadOptions, LoadReport, Mapping, Parameters,
 
 use crate::cases::{Case, Expected};
 
-/// The numbers of virtual nodes that a traversal also runs over, and the seed that shuffles their messages.
+/// How many virtual nodes a traversal also runs over, and the seed that shuffles their messages.
 const NODES: u16 = 3;
 const SEED: u64 = 7;
 
-/// Returns true if the slow traversals run, too.
+/// Whether the traversals that take long run too.
 pub fn full() -> bool {
     std::env::var_os("MANGROVE_TEST_FULL").is_some()
 }
 
-/// Loads the files with the shipped mapping of this name; with `None`, without a mapping.
+/// The files, loaded with the mapping of this name that ships (`None`: the files say enough).
 pub fn load(files: &[PathBuf], mapping: Option<&str>) -> (Database, LoadReport) {
     let shipped = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mappings").join(format!("{name}.toml"));
     let mapping = mapping.map(|name| Mapping::read(&shipped(name)).unwrap());
@@ -24,7 +24,7 @@ pub fn load(files: &[PathBuf], mapping: Option<&str>) -> (Database, LoadReport) 
     (db, report)
 }
 
-/// As [`load`], for files without a bad row.
+/// As [`load`], for files without a single bad row.
 pub fn load_clean(files: &[PathBuf], mapping: Option<&str>) -> Database {
     let (db, report) = load(files, mapping);
     assert_eq!(report.rejects, 0, "{files:?}");
@@ -76,7 +76,7 @@ fn ask_over_nodes(db: &Database, script: &str) -> Vec<String> {
 }
 
 impl Expected {
-    /// Compares results, in order if the case says so.
+    /// Compares results, in order where that is promised.
     #[track_caller]
     pub fn check(&self, label: &str, mut results: Vec<String>) {
         match self {

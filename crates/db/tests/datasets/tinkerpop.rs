@@ -1,5 +1,5 @@
-//! TinkerPop's own graphs. The answers are those of the reference implementation, worked out on paper for the small
-//! graphs. For the Grateful Dead graph they were counted in the file with another program.
+//! TinkerPop's own graphs. The answers are what the reference implementation gives, worked out on paper for the
+//! small graphs; for the Grateful Dead graph, counted in the file with another program.
 
 use mangrove_testdata::dataset;
 
@@ -47,7 +47,7 @@ fn grateful_dead_from_both_formats() {
     }
 }
 
-/// So many walks that only merged traversers can be counted; a few more steps would overflow every integer.
+/// So many walks that only merged traversers can be counted; a few more steps, and no integer holds the count.
 #[test]
 fn walks_through_the_grateful_dead_are_counted_until_they_overflow() {
     let Some(folder) = dataset("tinkerpop") else { return };

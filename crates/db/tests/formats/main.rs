@@ -1,4 +1,4 @@
-//! Every later version reads the files of every released format, which are kept beside this test.
+//! Files of every format that was ever released are read by every later version: they are kept beside this test.
 
 mod graph;
 
@@ -29,7 +29,7 @@ fn databases_of_every_format_are_opened() {
         copy(&format, &copied);
         let directory = copied.to_str().unwrap();
         verify(directory, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
-        // Checked after opening, and again after this version has changed the graph and opened it anew.
+        // What it is when it is opened, and when it was changed by this version and is opened again.
         for _ in 0..2 {
             let db = Database::open(directory, &graph::options()).unwrap();
             graph::check(&db);

@@ -1,9 +1,9 @@
 //! The twelve tests of the LDBC ACID suite (Waudby et al., TPCTC 2020), embedded.
 //!
-//! Graphs, loads and conditions are those of the suite, rewritten for Gremlin. Its sleeps are fifty times shorter, and
-//! its random choices come from a seed. Isolation tests of this kind are probabilistic: a pass means that no anomaly
-//! was seen, so the scripted ones (`anomalies`, `exhaustive`) come first. Every test holds at both levels except the
-//! last, write skew, which only the serializable level prevents.
+//! Graphs, loads and conditions are the suite's, written anew for Gremlin; its sleeps are shortened by a factor of
+//! fifty, and what it leaves to chance comes from a seed. Isolation tests of this kind are probabilistic: passing
+//! means that no anomaly was seen, so the scripted ones (`anomalies`, `exhaustive`) come first. Every test holds at
+//! both levels but the last, write skew, which is serializable's own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::support::{BOTH, VALIDATED, begin, committed, database, integers, para
 
 const THREADS: usize = 8;
 
-/// The suite pauses for a quarter of a second between the halves of a transaction.
+/// The suite waits a quarter of a second between the halves of a transaction.
 fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }
@@ -50,7 +50,7 @@ fn jobs<T: Send>(count: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Runs one transaction; `None` if it conflicted.
+/// One transaction; `None` if it aborted because of others.
 fn once<T>(database: &Database, isolation: Isolation, body: impl FnOnce(&Transaction) -> Result<T>) -> Option<T> {
     let tx = begin(database, isolation);
     match body(&tx).and_then(|value| tx.commit().map(|_| value)) {
@@ -163,7 +163,7 @@ fn g1a_aborted_read() {
         let seen = jobs(10, |number| {
             let tx = begin(&database, isolation);
             if number % 2 == 0 {
-                // Two writers at once: one of them is refused, which is an abort as well.
+                // Two writers at once: one of them is sent away, which is an abort as well.
                 let _ = ask(&tx, "g.V(1).count()", &[]);
                 pause();
                 let _ = ask(&tx, "g.V(1).property('version', 2).count()", &[]);
@@ -204,7 +204,7 @@ fn g1c_circular_information_flow() {
             "g.addV('person').property(id, 1).property('version', 0)\
              .addV('person').property(id, 2).property('version', 0)",
         );
-        // The value that each transaction read, by its number; `None` if it aborted.
+        // What each read, by its number; nothing where it aborted.
         let read = jobs(100, |number| {
             let write = random(number).random_range(1..=2);
             once(&database, isolation, |tx| {
@@ -277,7 +277,7 @@ fn cycle() -> Database {
 
 const WALK: &str = "g.V(v).repeat(out('knows')).emit().times(4).values('version')";
 
-/// Adds one to the versions of all four, beginning with a given one.
+/// Adds one to the versions of all four, from one of them on.
 fn count_up(tx: &Transaction, start: i64) -> Result<()> {
     for step in 0..4 {
         let id = (start + step) % 4;
@@ -328,7 +328,7 @@ fn fr_fractured_read() {
     }
 }
 
-/// Takes 100 from one account of a pair if both together have it. Returns the number of pairs that ended overdrawn.
+/// Takes 100 from one of a pair if it has them together; how many pairs ended overdrawn.
 fn overdrawn_pairs(isolation: Isolation, seed: usize) -> usize {
     let database = Database::in_memory();
     for pair in 0..10 {
@@ -360,6 +360,6 @@ fn overdrawn_pairs(isolation: Isolation, seed: usize) -> usize {
 fn ws_write_skew() {
     let overdrawn: usize = (0..3).map(|seed| overdrawn_pairs(Isolation::Serializable, seed)).sum();
     assert!(!VALIDATED || overdrawn == 0, "{overdrawn} pairs are overdrawn");
-    // This depends on chance, but with eight threads that pause together the chance is good.
+    // By chance, but with eight threads that pause together the chance is good.
     assert!((0..20).any(|seed| overdrawn_pairs(Isolation::Snapshot, seed) > 0), "write skew was never seen");
 }

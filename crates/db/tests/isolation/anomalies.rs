@@ -1,23 +1,23 @@
 //! The classic anomalies by name, one scripted interleaving each, at both levels.
 //!
-//! Anomalies that no level allows are asserted to be absent at both. Anomalies that snapshot isolation allows are
-//! asserted to be seen there, so that the scripts are known to be able to see them, and to be absent at serializable.
+//! What no level of ours allows is asserted at both; what snapshot isolation allows is asserted to be seen there,
+//! so that the scripts are known to be able to see it, and never to be seen at serializable.
 
 use mangrove::{Database, ErrorKind, Isolation, Transaction};
 
 use crate::support::{BOTH, begin, committed, database, integers, run, skew_is_decided};
 
-/// The outcome of one transaction of a script.
+/// What became of one transaction of a script.
 #[derive(Debug, Default)]
 struct Ended {
     committed: bool,
-    /// The results of its statements, up to the first conflict.
+    /// What its statements returned, up to the first conflict.
     results: Vec<Vec<i64>>,
 }
 
-/// Runs statements of several transactions in the given order. Each transaction begins with its first statement;
-/// `commit` and `rollback` end it. Transactions that are open at the end commit, in the order of their numbers. A
-/// transaction that meets a conflict is over.
+/// Runs statements of several transactions in the given order. Each begins with its first statement; `commit` and
+/// `rollback` end it; who is left at the end commits, in the order of their numbers. A transaction that meets a
+/// conflict is over.
 fn interleave(database: &Database, isolation: Isolation, script: &[(usize, &str)]) -> Vec<Ended> {
     let count = script.iter().map(|(number, _)| number + 1).max().unwrap_or_default();
     let mut ended: Vec<Ended> = (0..count).map(|_| Ended::default()).collect();
@@ -88,7 +88,7 @@ fn dirty_and_aborted_read() {
         for end in ["commit", "rollback"] {
             let database = two();
             let ended = interleave(&database, isolation, &[(0, SET_1), (1, READ_1), (0, end), (1, READ_1)]);
-            // The reader either comes before the writer in the serial order, or does not commit.
+            // Either it comes before the writer, or it does not commit.
             assert!(ended[1].results == [[0], [0]] || !ended[1].committed, "{isolation:?}, {end}: {ended:?}");
             assert_eq!(ended[1].results[0], [0], "{isolation:?}: a dirty read");
             if end == "rollback" {
@@ -144,7 +144,7 @@ fn lost_update() {
 #[test]
 fn read_skew() {
     for isolation in BOTH {
-        // The reader writes a property of its own, so that it is no read-only transaction.
+        // The reader writes something of its own, so that it is no read-only transaction.
         for writes in ["g.V().count()", "g.addV('other').count()"] {
             let database = two();
             let script = [(0, READ_1), (0, writes), (1, SET_1), (1, SET_2), (1, "commit"), (0, READ_2), (0, READ_1)];
@@ -172,7 +172,7 @@ fn circular_information_flow() {
 #[test]
 fn long_fork() {
     for isolation in BOTH {
-        // Reader 2 begins after the first writer's commit, reader 3 before it; both read after both commits.
+        // Reader 2 begins when the first writer has committed, reader 3 before it; both read after both commits.
         for late in [2, 3] {
             let database = two();
             let script = [
@@ -207,7 +207,7 @@ fn write_skew() {
     }
 }
 
-/// Two transactions write and a third one only reads, which makes the anomaly (Fekete, O'Neil and O'Neil 2004).
+/// Of two that wrote and a third that only read, the third makes the anomaly (Fekete, O'Neil and O'Neil 2004).
 #[test]
 fn read_only_transaction_anomaly() {
     for isolation in BOTH {
@@ -251,16 +251,16 @@ fn dangling_edge() {
     }
 }
 
-/// A predicate, and a write that changes its answer.
+/// A predicate, and a write that changes what it holds for.
 struct Phantom {
     name: &'static str,
-    /// Both scripts, with `#` in place of the number of one of two disjoint predicates.
+    /// Both scripts with `#` where the number of one of two disjoint predicates stands.
     read: &'static str,
     write: &'static str,
 }
 
-/// The graph that phantoms are written into: items 10 and 20, joined, and two vertices without edges. The labels and
-/// keys of these scripts are in the catalog, because they were used in writes that were rolled back.
+/// The graph that phantoms are written into: items 10 and 20, joined, and two vertices without edges. With the names of
+/// labels and keys that these scripts use, as if they had been used before; whatever else they did is taken back.
 fn phantom_graph(known: &[String]) -> Database {
     let database = Database::in_memory();
     database.create_index(None, "hashed", false, false).unwrap();
@@ -361,7 +361,7 @@ fn numbered(script: &str, number: usize) -> String {
     script.replace('#', &number.to_string())
 }
 
-/// Each transaction reads one predicate and then writes into the other's: write skew over a predicate.
+/// Each reads one predicate and then writes into the other's: write skew over a predicate.
 fn skew_over(phantom: &Phantom, isolation: Isolation, names_are_known: bool) {
     let [read1, read2] = [1, 2].map(|n| numbered(phantom.read, n));
     let writes = [1, 2].map(|n| format!("{}.count()", numbered(phantom.write, n)));
@@ -372,15 +372,14 @@ fn skew_over(phantom: &Phantom, isolation: Isolation, names_are_known: bool) {
     let as_promised = skewed == (isolation == Isolation::Snapshot);
     assert!(!skew_is_decided(isolation) || as_promised, "{isolation:?}, {}: {ended:?}", phantom.name);
     assert!(ended[0].committed || ended[1].committed, "{isolation:?}, {}: neither went through", phantom.name);
-    // The write did matter: the answer of the first transaction's predicate has changed.
+    // It was about something: the first one's predicate has changed.
     if skewed {
         let after = committed(&database, &read1);
         assert_ne!(after, ended[0].results[0], "{}: the write changed nothing", phantom.name);
     }
 }
 
-/// A predicate that is read again has the same answer, whatever other transactions have committed; or its reader does
-/// not commit.
+/// A predicate that is read again gives the same, whoever has committed meanwhile; or its reader does not commit.
 fn read_again(phantom: &Phantom, isolation: Isolation, names_are_known: bool) {
     let (read, write) = (numbered(phantom.read, 1), format!("{}.count()", numbered(phantom.write, 1)));
     let database = phantom_graph(if names_are_known { std::slice::from_ref(&write) } else { &[] });
@@ -408,7 +407,7 @@ fn predicate_many_preceders() {
     over_all(read_again, true);
 }
 
-/// A transaction may also read labels and keys that the catalog does not know yet.
+/// What was never there can be read, too: labels and keys that the catalog does not know yet.
 #[test]
 fn write_skew_over_names_never_used() {
     over_all(skew_over, false);
@@ -419,7 +418,7 @@ fn names_never_used_are_read_again() {
     over_all(read_again, false);
 }
 
-/// A write that does not touch a predicate does not abort its readers.
+/// What does not touch a predicate does not abort who read it.
 #[test]
 fn writes_beside_a_predicate_are_no_conflict() {
     for (read, write) in [
@@ -432,14 +431,14 @@ fn writes_beside_a_predicate_are_no_conflict() {
         ("g.V(101).count()", "g.addV('x').property(id, 102)"),
     ] {
         let write = format!("{write}.count()");
-        // New names would be a conflict: a new label may belong to any label set.
+        // New names would be a conflict: a label that comes into being may belong to any label set.
         let database = phantom_graph(&[write.clone(), "g.addV('own')".to_owned()]);
-        // Both write, so both are validated.
+        // Both write something, so both are validated.
         let script = [(0, read), (1, &*write), (0, "g.addV('own').count()"), (1, "commit")];
         let ended = interleave(&database, Isolation::Serializable, &script);
         assert!(ended[0].committed && ended[1].committed, "{read} beside {write}: {ended:?}");
     }
-    // Edges of one vertex do not conflict with one another either.
+    // Nor do edges of one vertex conflict with one another.
     let database = phantom_graph(&[]);
     let add = "g.V(10).as('a').V(20).addE('likes').from('a').count()";
     let ended = interleave(&database, Isolation::Serializable, &[(0, add), (1, add), (2, add)]);

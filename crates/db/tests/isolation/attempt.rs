@@ -1,7 +1,7 @@
-//! A transaction on the database that records its own history.
+//! One transaction against the database that writes its own history.
 //!
-//! All operations of a workload go through four calls, two for reading and two for writing, each by Gremlin and by the
-//! typed interface. A [`Fault`] can be built in there, to check that the checker finds a broken database.
+//! Everything a workload does goes through four calls, two for reading and two for writing, Gremlin and typed.
+//! There a [`Fault`] can be built in, to see that the checker fails a database that deserves it.
 
 use mangrove::{
     Database, Direction, ErrorKind, ExpandCursor, ExpandRequest, Expansion, Result, Transaction, TransactionOptions,
@@ -18,9 +18,9 @@ pub enum Fault {
     None,
     /// Every read sees the latest committed state instead of the transaction's.
     ReadsOutside,
-    /// Every write is committed at once, by itself.
+    /// Every write is committed at once, on its own.
     WritesOutside,
-    /// The transaction reports success and rolls back.
+    /// What the transaction says it did is not what it does: it reports success and rolls back.
     CommitsNothing,
 }
 
@@ -43,17 +43,17 @@ impl<'d> Attempt<'d> {
         Attempt { database, transaction: database.begin_with(options).unwrap(), draft, fault }
     }
 
-    /// A value that no other operation writes.
+    /// A value nobody else writes.
     pub fn value(&self) -> u64 {
         self.draft.value()
     }
 
-    /// Records an operation: a read after it was done, a write before it is tried.
+    /// Notes down an operation: a read after it was done, a write before it is tried.
     pub fn note(&mut self, operation: Operation) {
         self.draft.push(operation);
     }
 
-    /// Returns true if the typed interface can be used, which works on the transaction itself.
+    /// Whether the typed interface can be used: it works on the transaction itself.
     pub fn is_sound(&self) -> bool {
         self.fault == Fault::None
     }
@@ -117,7 +117,7 @@ impl<'d> Attempt<'d> {
         Ok(integers(&ids).into_iter().map(|n| n as u64).collect())
     }
 
-    /// Adds a vertex and an edge to it, by the typed interface.
+    /// A new vertex and an edge to it, by the typed interface.
     pub fn typed_leaf(&self, hub: i64, leaf: i64, label: &str) -> Result<()> {
         let hub = self.find_existing(hub)?;
         let catalog = self.database.catalog();
@@ -125,14 +125,14 @@ impl<'d> Attempt<'d> {
         self.transaction.insert_edges(catalog.intern_label_text(label), &[(hub, leaves[0])]).map(drop)
     }
 
-    /// Ends the transaction: commits it if it has not failed and the caller wants that, otherwise rolls it back.
+    /// Ends it: commits if all went well and it is wanted, rolls back otherwise.
     pub fn end(self, outcome: Result<()>, wanted: bool) -> histories::Transaction {
         match outcome {
             Ok(()) if wanted => self.commit(),
             Ok(()) => self.roll_back(),
-            // Another transaction made the id first: such a conflict may appear as a duplicate id.
+            // Another transaction made the id first: that is how such a conflict may show.
             Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::DuplicateId) => self.roll_back(),
-            // A serializable transaction may meet a state that never existed; then it cannot commit.
+            // A serializable transaction may meet a state that never was; then it cannot commit.
             Err(error) => {
                 let ended = self.commit();
                 assert_eq!(ended.outcome, Outcome::Aborted, "committed after it had met an error: {error}");

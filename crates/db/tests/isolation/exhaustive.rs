@@ -1,8 +1,7 @@
 //! All interleavings of small transactions, over every kind of object.
 //!
-//! All pairs of transactions of two operations (read or write one of two objects) in every order of their steps, and
-//! chosen programs of three transactions. They run on one thread, so a failure repeats. The history checker is the
-//! judge.
+//! Every two transactions of two operations (read or write one of two objects) in every order of their steps, and
+//! chosen programs of three transactions. One thread, no chance: a failure repeats. The history checker is the judge.
 
 use mangrove::{Database, Isolation, Result, TransactionOptions};
 use mangrove_histories::{History, Kind, Object, Recorder, Report, check};
@@ -51,7 +50,7 @@ struct Explorer<'d> {
 }
 
 impl Explorer<'_> {
-    /// Runs the programs in this order; each commits one step after its last operation.
+    /// Runs the programs in this order; each commits one step after its last.
     fn explore(&mut self, programs: &[Program], order: &[usize], objects: [Object; 2]) {
         let options = TransactionOptions { isolation: self.isolation, read_only: false };
         let mut running: Vec<Option<(Attempt<'_>, usize)>> = programs.iter().map(|_| None).collect();
@@ -105,7 +104,7 @@ fn explore_all(isolation: Isolation, sets: &[Vec<Program>]) -> Vec<Report> {
     reports
 }
 
-/// All pairs of transactions of two operations, up to the exchange of transactions and of objects.
+/// All sets of two transactions of two operations, up to exchanging the transactions and the objects.
 fn all_pairs() -> Vec<Vec<Program>> {
     let programs: Vec<[usize; 2]> = (0..4).flat_map(|a| (0..4).map(move |b| [a, b])).collect();
     let exchanged = |program: [usize; 2]| program.map(|step| step ^ 1);
@@ -121,14 +120,14 @@ fn all_pairs() -> Vec<Vec<Program>> {
     sets
 }
 
-/// Programs of three transactions, for anomalies that need three.
+/// Programs of three transactions for the anomalies that need so many.
 fn triples() -> Vec<Vec<Program>> {
     vec![
-        // A reader makes an anomaly of a serializable pair: Fekete, O'Neil and O'Neil.
+        // A reader makes an anomaly of what was none: Fekete, O'Neil and O'Neil.
         vec![vec![READ_FIRST, READ_SECOND, WRITE_FIRST], vec![WRITE_SECOND], vec![READ_FIRST, READ_SECOND]],
-        // Two independent writers, and a reader with reads before, between and after them.
+        // Two independent writers and a reader, whose reads lie before, between and after.
         vec![vec![WRITE_FIRST], vec![WRITE_SECOND], vec![READ_SECOND, READ_FIRST]],
-        // A writer of both objects, a writer of one, and a reader.
+        // One writer of both, one of one, and a reader.
         vec![vec![WRITE_FIRST, WRITE_SECOND], vec![READ_FIRST, WRITE_SECOND], vec![READ_SECOND, READ_FIRST]],
     ]
 }
@@ -151,7 +150,7 @@ fn no_interleaving_of_two_serializable_transactions_is_anomalous() {
 #[test]
 fn interleavings_of_two_snapshot_transactions_show_write_skew_only() {
     for report in check_level(Isolation::Snapshot, &all_pairs()) {
-        // Write skew over every kind of object.
+        // Every kind of object can be skewed over.
         let skewed = report.anomalies.iter().any(|a| matches!(a.kind, Kind::G2Item | Kind::G2));
         assert!(skewed, "{:?}", report.counts());
     }

@@ -1,8 +1,8 @@
 //! Random histories of many threads, checked.
 //!
-//! `MANGROVE_CASES` transactions at each level, in rounds of one database each, with seeds from `MANGROVE_FIRST` on.
-//! Half of the rounds run on threads: only the operations that each client tries are repeatable then. In the other half
-//! clients take turns on one thread in an order that the seed decides: they repeat exactly, and overlap much more.
+//! `MANGROVE_CASES` transactions of each level, in rounds of a database each, with seeds from `MANGROVE_FIRST` on.
+//! Half of the rounds run on threads: only what each client tries is repeatable then. The others take
+//! turns on one thread as the seed says: they are repeatable to the letter, and overlap much more.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use crate::workload;
 const ROUND: usize = 4_000;
 /// Transactions of one thread over one generation of objects.
 const GENERATION: usize = 60;
-/// The number of clients at once, by seed.
+/// Clients at once, by seed.
 const PROCESSES: [usize; 4] = [4, 2, 8, 3];
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl Round {
         Outcome { report, database }
     }
 
-    /// Seeds cover every combination of the protocol's optimizations. The first seeds, which CI uses, have both on.
+    /// Every combination of the protocol's optimizations has its turn; the first seeds, CI's, have both.
     fn switch_optimizations(&self, database: &Database) {
         let combination = self.seed / 2 % 4;
         let settings = database.settings();
@@ -71,7 +71,7 @@ impl Round {
     }
 }
 
-/// A client: one transaction after another, one operation at each step.
+/// A client: one transaction after the other, an operation a step.
 struct Process<'r> {
     round: &'r Round,
     database: &'r Database,
@@ -94,7 +94,7 @@ impl<'r> Process<'r> {
         Process { round, database, recorder, number, random, finished: Vec::new(), running: None }
     }
 
-    /// Begins a transaction, does one operation in it, or ends it.
+    /// Begins a transaction, does one operation of it, or ends it.
     fn step(&mut self) {
         let Some(mut running) = self.running.take() else {
             self.running = Some(self.begin());
@@ -123,14 +123,13 @@ impl<'r> Process<'r> {
     }
 }
 
-/// Runs each client on a thread.
+/// A thread for each.
 fn run_on_threads(processes: Vec<Process<'_>>, each: usize) -> Vec<Transaction> {
     std::thread::scope(|scope| {
         let run = |mut process: Process<'_>| {
             while process.finished.len() < each {
                 process.step();
-                // Without the pause, a thread on a small machine would run many transactions before another gets its
-                // turn.
+                // Without it, a thread would run many transactions before another gets its turn on a small machine.
                 if process.random.random_bool(0.3) {
                     std::thread::yield_now();
                 }
@@ -142,7 +141,7 @@ fn run_on_threads(processes: Vec<Process<'_>>, each: usize) -> Vec<Transaction> 
     })
 }
 
-/// Runs all clients on this thread, in an order that the seed decides, so a failure repeats.
+/// All on this thread, in an order that the seed decides: what is found is found again.
 fn run_interleaved(mut processes: Vec<Process<'_>>, each: usize, seed: u64) -> Vec<Transaction> {
     let mut random = SmallRng::seed_from_u64(seed);
     let total = each * processes.len();
@@ -163,7 +162,7 @@ fn name_objects(history: &mut History) {
     }
 }
 
-/// The outcomes of the transactions at a level.
+/// What became of the transactions of a level.
 #[derive(Default)]
 struct Summary {
     checked: usize,
@@ -215,7 +214,8 @@ impl Summary {
     }
 }
 
-/// Runs the transactions of a level and prints their outcomes. Fails at the first anomaly that the level forbids.
+/// Runs a level's share of transactions and prints what became of them. Fails at the first anomaly that the level
+/// forbids.
 fn run_level(isolation: Isolation) -> BTreeMap<Kind, usize> {
     let count = mangrove_testdata::case_count(8_000_usize);
     let first = mangrove_testdata::first_seed(0);
@@ -248,7 +248,7 @@ fn snapshot_histories_have_write_skew_and_nothing_else() {
     }
 }
 
-/// The checker must be able to fail: it finds a database that is broken on purpose.
+/// The checker must be able to fail: a database that is broken on purpose is found out.
 #[test]
 fn broken_isolation_is_found_out() {
     for (fault, expected) in [

@@ -1,4 +1,4 @@
-//! Invariants under load that must hold in every interleaving, and the ones that snapshot isolation lets fail.
+//! Invariants under load: what must hold whoever runs when, and what snapshot isolation lets slip.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ fn ask(tx: &Transaction, script: &str, values: &[i64]) -> mangrove::Result<Vec<i
     Ok(integers(&tx.run(&prepared, &parameters(values))?.collect()?))
 }
 
-/// Runs the same function on several threads.
+/// Runs the same on several threads.
 fn on_threads(count: u64, run: impl Fn(u64) + Sync) {
     std::thread::scope(|scope| {
         let run = &run;
@@ -60,7 +60,7 @@ fn bank_transfers_keep_the_total() {
             while running.load(Ordering::SeqCst) > 0 {
                 let tx = database.begin_with(TransactionOptions { isolation, read_only: true }).unwrap();
                 assert_eq!(numbers(&tx, "g.V().values('balance').sum()"), [100 * ACCOUNTS], "{isolation:?}");
-                // A transaction that may write may pre-read; its reads count after it has committed.
+                // What may write may read ahead; what it read counts when it has committed.
                 let tx = begin(&database, isolation);
                 let total = numbers(&tx, "g.V().values('balance').sum()");
                 assert!(total == [100 * ACCOUNTS] || tx.commit().is_err(), "{isolation:?}: {total:?}");
@@ -72,8 +72,7 @@ fn bank_transfers_keep_the_total() {
     }
 }
 
-/// Of the doctors on call one may leave if another stays. Returns the number of shifts that ended with no doctor on
-/// call.
+/// Of the doctors on call one may leave if another stays. How many shifts ended with nobody there.
 fn abandoned_shifts(isolation: Isolation, shifts: i64) -> usize {
     let database = Database::in_memory();
     for shift in 0..shifts {
@@ -88,7 +87,7 @@ fn abandoned_shifts(isolation: Isolation, shifts: i64) -> usize {
             barrier.wait();
             until_committed(&database, isolation, |tx| {
                 let count = ask(tx, "g.V().has('shift', v).has('on_call', 1).count()", &[shift])?;
-                // A pause, so that the other transaction has counted, too.
+                // So that the other has counted, too.
                 (0..4).for_each(|_| std::thread::yield_now());
                 if count[0] == 2 {
                     ask(tx, "g.V(v).property('on_call', 0).count()", &[me])?;
@@ -109,11 +108,11 @@ fn somebody_stays_on_call_at_serializable() {
 
 #[test]
 fn nobody_may_be_left_on_call_at_snapshot() {
-    // How often two threads overlap is chance, but they are sure to overlap in so many shifts.
+    // How often two threads overlap is chance; that they never do in so many shifts is none.
     assert!((0..20).any(|_| abandoned_shifts(Isolation::Snapshot, 60) > 0));
 }
 
-/// Each transaction takes the number of tickets as the number of the next one: a count protects what it counted.
+/// Each takes the number of tickets there are as the number of the next: a count protects what it counted.
 #[test]
 fn tickets_are_numbered_without_gap_at_serializable() {
     let database = database("g.addV('office')");

@@ -1,20 +1,20 @@
-//! Short forms of queries, shared by the tests.
+//! Short ways to ask a database, shared by the tests.
 
 use mangrove::{Database, ErrorKind, Isolation, Parameters, Result, Transaction, TransactionOptions, Value};
 use mangrove_histories::Level;
 
 pub const BOTH: [Isolation; 2] = [Isolation::Snapshot, Isolation::Serializable];
 
-/// True if serializable transactions are validated. If false, the tests hold them to snapshot isolation, and do not
-/// check write skew.
+/// Whether serializable transactions are validated. As long as they are not, the tests hold them to snapshot
+/// isolation, and say nothing of write skew. To be `true` from the moment they are.
 pub const VALIDATED: bool = true;
 
-/// Returns whether write skew can be seen at this level: at snapshot isolation it can, at serializable it cannot.
+/// Whether it is known if write skew can be seen at this level: it can at snapshot, and cannot at serializable.
 pub fn skew_is_decided(isolation: Isolation) -> bool {
     VALIDATED || isolation == Isolation::Snapshot
 }
 
-/// The isolation level that the histories of a level are checked against.
+/// What the histories of a level are held to.
 pub fn promised(isolation: Isolation) -> Level {
     match isolation {
         Isolation::Serializable if VALIDATED => Level::StrictSerializable,
@@ -36,12 +36,12 @@ pub fn run(tx: &Transaction, script: &str) -> Result<Vec<Value>> {
     tx.query(script)?.collect()
 }
 
-/// The numbers that a script returns.
+/// The numbers a script gives.
 pub fn numbers(tx: &Transaction, script: &str) -> Vec<i64> {
     integers(&run(tx, script).unwrap())
 }
 
-/// The numbers that a script returns in a transaction of its own.
+/// The numbers a script gives in a transaction of its own.
 pub fn committed(database: &Database, script: &str) -> Vec<i64> {
     integers(&database.query(script).unwrap().collect().unwrap())
 }
@@ -58,12 +58,12 @@ pub fn integer(value: &Value) -> i64 {
     }
 }
 
-/// Parameters named `v`, `x`, `y`, in this order.
+/// Parameters named `v`, `x`, `y` in this order.
 pub fn parameters(values: &[i64]) -> Parameters {
     ["v", "x", "y"].into_iter().zip(values).map(|(name, value)| (name.into(), Value::I64(*value))).collect()
 }
 
-/// Runs transactions until one commits. Returns its result, and the number of attempts before.
+/// Runs transactions until one commits; what it returned, and how often it had to be run again.
 pub fn until_committed<T>(
     database: &Database,
     isolation: Isolation,

@@ -1,4 +1,4 @@
-//! Random transactions over all kinds of objects in one history, so that dependencies cross between kinds.
+//! Random transactions over everything a graph has, in one history, so that dependencies cross between kinds.
 //!
 //! | objects | kind | written by | read by |
 //! |---|---|---|---|
@@ -9,8 +9,8 @@
 //! | vertices with a value under a key | set | `addV`, changing the value, `drop()` | scan, hash index, ordered index, range, `count()` |
 //! | the vertex under an id | set | `addV` with the id, `drop()` | `g.V(id)` that may be absent |
 //!
-//! Objects come in *generations*: after some hundred transactions new objects replace them, so that reads stay short.
-//! Within a generation some objects are hot: they are chosen by Zipf's law.
+//! Objects come in *generations*: after some hundred transactions new ones take their place, so that reads stay
+//! short. Within a generation, some are hot: they are chosen by Zipf's law.
 
 use mangrove::{Database, Result, Value};
 use mangrove_histories::{Object, Operation};
@@ -21,9 +21,9 @@ use rand::seq::IndexedRandom;
 use crate::attempt::Attempt;
 use crate::support::integer;
 
-/// The number of objects of a kind in a generation.
+/// How many objects of a kind there are in a generation.
 const OBJECTS: u64 = 4;
-/// The number of values that an item's property takes before the item is dropped.
+/// Values an item's property runs through before the item is dropped.
 const BUCKETS: u64 = 4;
 /// Labels of items.
 const ITEM_LABELS: u64 = 32;
@@ -54,7 +54,7 @@ fn generation(object: Object) -> u64 {
     (object.0 >> INDEX_BITS) & ((1 << (KIND_SHIFT - INDEX_BITS)) - 1)
 }
 
-/// The id of the vertex or edge that holds an object. Values, which are ids of other vertices, are smaller.
+/// The id of the vertex or edge that an object lives in. Values, which are ids of other vertices, stay below.
 fn id(object: Object) -> i64 {
     object.0 as i64
 }
@@ -64,7 +64,7 @@ fn items_object(generation: u64, key: u64, value: u64) -> Object {
     object(ITEMS, generation, key * BUCKETS + value)
 }
 
-/// The number of kinds of pairs.
+/// How many kinds of pairs there are.
 pub const PAIR_KINDS: usize = 8;
 
 /// Two objects of one kind that no other generation has.
@@ -80,10 +80,10 @@ pub fn set_up_pairs(database: &Database, generations: u64, kind: usize) {
     set_up(database, generations, &[pair(kind, 0)[0].0 >> KIND_SHIFT]);
 }
 
-/// The kinds of objects that must exist before they are read or written.
+/// The kinds whose objects must be there before they are read or written.
 pub const PREPARED: [u64; 4] = [LIST, REGISTER, EDGE_REGISTER, HUB];
 
-/// Makes the objects of all generations that are of these kinds.
+/// Makes the objects of all generations, of these kinds.
 pub fn set_up(database: &Database, generations: u64, kinds: &[u64]) {
     database.create_index(None, "hashed", false, false).unwrap();
     database.create_index(None, "sorted", true, false).unwrap();
@@ -131,14 +131,14 @@ fn zipf(random: &mut SmallRng, count: u64) -> u64 {
     count - 1
 }
 
-/// One random operation; only a read if `read_only`.
+/// One random operation; only reads if `read_only`.
 pub fn operate(attempt: &mut Attempt<'_>, random: &mut SmallRng, generation: u64, read_only: bool) -> Result<()> {
     let writes = !read_only && random.random_bool(0.5);
     let typed = attempt.is_sound() && random.random_bool(0.5);
     let kind = random.random_range(LIST..=ITEMS + 1);
     let object = object(kind, generation, zipf(random, OBJECTS));
     match kind {
-        // A blind write says nothing about the order, so most writes read first.
+        // A blind write tells nothing of the order, so most writes read first.
         REGISTER | EDGE_REGISTER if writes && random.random_bool(0.8) => {
             touch(attempt, object, false, typed)?;
             touch(attempt, object, true, typed)
@@ -149,8 +149,8 @@ pub fn operate(attempt: &mut Attempt<'_>, random: &mut SmallRng, generation: u64
     }
 }
 
-/// Reads an object or writes to it, in the plainest way: a list is appended to, a register is written blindly, a set is
-/// added to. An element under an id is made if it is absent and dropped if it exists.
+/// Reads an object or writes to it, in the plainest way: a list is appended to, a register written blindly, a set
+/// added to; what lies under an id is made where it is absent and dropped where it is there.
 pub fn touch(attempt: &mut Attempt<'_>, object: Object, writes: bool, typed: bool) -> Result<()> {
     match kind(object) {
         LIST => list(attempt, object, writes),
@@ -246,7 +246,7 @@ fn hub(attempt: &mut Attempt<'_>, random: &mut SmallRng, object: Object, writes:
     Ok(())
 }
 
-/// A count that contradicts an earlier read is recorded as a further read, which contradicts it, too.
+/// A count that contradicts what was read before is noted as another read, which contradicts it, too.
 fn note_count(attempt: &mut Attempt<'_>, object: Object, values: &[u64], count: u64) {
     let values = values.iter().copied().chain(std::iter::repeat(u64::MAX)).take(count as usize).collect();
     attempt.note(Operation::ReadSet { object, values });
@@ -267,7 +267,7 @@ fn slot(attempt: &mut Attempt<'_>, object: Object, writes: bool) -> Result<()> {
     attempt.write("g.addV('slot').property(id, v).property('token', x)", &[id(object), value as i64])
 }
 
-/// An item as it was read: its vertex, and the token that it got with its current value.
+/// An item as it was read: its vertex, and the token that it got with its present value.
 #[derive(Clone, Copy)]
 struct Item {
     id: i64,
@@ -275,16 +275,16 @@ struct Item {
     token: u64,
 }
 
-/// The key, label and value of the items that an object stands for. Every generation has values of its own. Some share
-/// a label, to keep the number of different scripts small.
+/// The key, label and value of the items that an object stands for. Every generation has values of its own; that
+/// some share a label keeps the number of different scripts small.
 fn items_of(object: Object) -> (&'static str, String, u64) {
     let (generation, index) = (generation(object), object.0 & INDEX_MASK);
     let label = format!("item{}", generation % ITEM_LABELS);
     (KEYS[(index / BUCKETS) as usize], label, generation * BUCKETS + index % BUCKETS)
 }
 
-/// Adds, reads, changes, drops or counts items: vertices that are found by the value of a property. An item gets a new
-/// token with each value, so that the sets of tokens by value show their history.
+/// Adds, reads, changes, drops or counts items: vertices that are found by the value of a property. Whenever an
+/// item gets a value, it gets a new token with it, so that the sets of tokens by value tell their history.
 fn items(attempt: &mut Attempt<'_>, random: &mut SmallRng, generation: u64, writes: bool) -> Result<()> {
     let key = random.random_range(0..KEYS.len() as u64);
     let value = zipf(random, BUCKETS);
@@ -317,7 +317,7 @@ fn add_item(attempt: &mut Attempt<'_>, object: Object) -> Result<()> {
     attempt.write(&script, &[token as i64, value as i64])
 }
 
-/// The items with a value from `first`'s to `last`'s; by equality if both are one value.
+/// The items with a value from `first`'s to `last`'s; by equality where that is one value.
 fn read_items(attempt: &mut Attempt<'_>, first: Object, last: Object) -> Result<Vec<Item>> {
     let (key, label, low) = items_of(first);
     let (_, _, high) = items_of(last);
@@ -328,8 +328,8 @@ fn read_items(attempt: &mut Attempt<'_>, first: Object, last: Object) -> Result<
     );
     let item = |row: Value| {
         let Value::Map(row) = row else { panic!("a map expected, not {row:?}") };
-        // A serializable transaction that will not commit may find an item without its properties, which another one
-        // has dropped meanwhile. A token that no client wrote reveals such a transaction if it commits.
+        // A serializable transaction that will not commit may find an item and not its properties, which somebody
+        // has dropped meanwhile. A token that nobody wrote tells if it commits after all.
         let [id, value, token] = [0, 1, 2].map(|i| row.get(i).map_or(-1, |(_, value)| integer(value)));
         let value = if row.len() == 3 { value as u64 } else { low };
         Item { id, value, token: token as u64 }

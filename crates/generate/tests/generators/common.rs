@@ -1,4 +1,4 @@
-//! The checks and queries that all generators share.
+//! What all generators are asked.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use mangrove_generate::{CountingSink, GenerateProgress, GraphCounts, GraphSink, 
 /// A generator with its spec.
 pub type Generate<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
 
-/// The numbers of elements in a graph.
+/// What a graph counts.
 pub fn counts(generate: Generate<'_>) -> GraphCounts {
     let (mut nowhere, mut silent) = (NullSink, |_: GenerateProgress, _: &GraphCounts| ());
     let mut counted = CountingSink::new(&mut nowhere, &mut silent);
@@ -48,7 +48,7 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The answer of a script.
+/// What a script answers.
 pub fn ask(database: &Database, script: &str) -> Vec<Value> {
     database
         .query(script)
@@ -57,7 +57,7 @@ pub fn ask(database: &Database, script: &str) -> Vec<Value> {
         .unwrap_or_else(|e| panic!("{script}: {e}"))
 }
 
-/// The answer of a script, a number.
+/// A number that a script answers.
 pub fn number(database: &Database, script: &str) -> i64 {
     match ask(database, script).as_slice() {
         [Value::I64(number)] => *number,
@@ -65,7 +65,7 @@ pub fn number(database: &Database, script: &str) -> i64 {
     }
 }
 
-/// The whole graph as sorted texts. `name` reads the name of a vertex.
+/// All of a graph as sorted texts, with vertices named by what `name` reads of them.
 pub fn dump(database: &Database, name: &str) -> Vec<String> {
     let vertices = format!("g.V().project('v', 'l', 'p').by({name}).by(label).by(valueMap())");
     let edges =

@@ -1,4 +1,4 @@
-//! Knowledge graphs: their shape, and that the seed decides everything.
+//! Knowledge graphs: their shape, and that a seed decides all of them.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ fn the_graph_does_not_depend_on_threads_and_is_what_it_was() {
     assert_eq!(one, 0x0d53_1027_04dc_81bf, "the generator makes another graph than it did: {one:#x}");
 }
 
-/// The property types that a schema of the graph would have.
+/// What a schema would have to say about the graph.
 #[derive(Default)]
 struct Shape {
-    /// By key: the number of rows that have it, and the types of its values.
+    /// By key: rows that have it, and the types of its values.
     keys: BTreeMap<String, (u64, Vec<std::mem::Discriminant<Value>>)>,
     /// Properties by vertex.
     sizes: Vec<u64>,
@@ -115,7 +115,7 @@ fn a_graph_without_a_schema_takes_little_more_than_its_values() {
         let bytes = |names: &[&str]| -> u64 {
             memory.rows.iter().filter(|row| names.contains(&row.name)).map(|row| row.bytes).sum()
         };
-        // Every page has hundreds of keys and edge labels, each with a handful of values or edges.
+        // Hundreds of keys and edge labels on every page, each with a handful of values or edges.
         let values = bytes(&["column", "value"]) / (counts.vertex_properties + counts.edge_properties);
         let edges = bytes(&["edge page", "adjacency descriptors", "packed adjacency", "directory"]) / counts.edges;
         let own = counts.property_bytes / (counts.vertex_properties + counts.edge_properties);

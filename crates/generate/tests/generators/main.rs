@@ -1,5 +1,5 @@
-//! Generated graphs do not depend on the number of threads, match the digests recorded here, are the same from files as
-//! in memory, and have the shape that was asked for.
+//! Generated graphs: the same whatever the number of threads, unchanged since the digests here were written,
+//! the same from files as in memory, and shaped as asked for.
 
 mod common;
 mod knowledge;

@@ -1,4 +1,4 @@
-//! Social networks: their shape, and that the seed decides everything.
+//! Social networks: their shape, and that a seed decides all of them.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,7 @@ fn the_smallest_network_is_one() {
     assert!(spec(1).generate(&mut mangrove_generate::NullSink).is_err());
 }
 
-/// The numbers of elements of each kind in LDBC's data set of scale factor 0.1, with 1,528 persons (counted from its
-/// files).
+/// How much there is of each kind in LDBC's data set of scale factor 0.1, with 1,528 persons (counted from its files).
 const LDBC: [(&str, f64); 12] = [
     ("knows", 14_073.0),
     ("hasInterest", 35_475.0),
@@ -102,7 +101,7 @@ fn every_kind_of_edge_joins_what_it_joins_at_ldbc() {
         let count = number(&db, &format!("g.V().hasLabel('{source}').out('{label}').hasLabel('{target}').count()"));
         assert!(count > 0, "{source} {label} {target}");
     }
-    // Every message and forum has exactly one of these.
+    // Exactly one of what there is one of.
     for (of, edge) in [
         ("Post", "out('hasCreator')"),
         ("Comment", "out('hasCreator')"),
@@ -146,7 +145,7 @@ fn nothing_is_before_what_it_needs() {
             format!("{from}.{later}.is(outside(1262304000000L, 1356998399999L)).is(neq(1262304000000L)).count()");
         assert_eq!(number(&db, &script), 0, "{what}: in time");
     }
-    // The author of a comment or post is a member by then, or the moderator.
+    // Who comments or posts is a member by then, or the moderator.
     let strangers = "g.V().hasLabel('Post').as('m').out('hasCreator').as('p').select('m').in('containerOf') \
         .where(__.not(union(out('hasMember'), out('hasModerator')).where(eq('p')))).count()";
     assert_eq!(number(&db, strangers), 0);
@@ -200,7 +199,7 @@ fn degrees_are_skewed_and_friends_are_alike() {
     assert!(triangles > 200, "{triangles}");
 }
 
-/// The person with the most elements around, by id.
+/// A person with as much around as possible, by the id.
 fn hub(db: &Database) -> String {
     let script =
         "g.V().hasLabel('Person').where(out('workAt')).order().by(both('knows').count(), desc).limit(1).values('id')";
@@ -262,7 +261,7 @@ fn files_load_to_the_same_network() {
     files.finish().unwrap();
     let name = "map(union(label(), values('id')).fold())";
     check_same(&dump(&loaded(&folder), name), &dump(&database(&|sink| spec.generate(sink)), name));
-    // The names are LDBC's, so the mapping for its data reads these files as well.
+    // Names are LDBC's, so the mapping for its data reads them as well.
     let header = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap().lines().next().unwrap().to_owned();
     assert_eq!(header("Forum_hasMember_Person.csv"), ":START_ID(Forum)|:END_ID(Person)|joinDate:long");
     assert_eq!(header("Place.csv"), "id:ID(Place)|:LABEL|name:string|url:string");

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::values::ColumnType;
 
-    /// A reader of headers accepts the words that the writer uses.
+    /// What a header is written with is what a header is read by.
     #[test]
     fn every_name_is_a_type_of_columns() {
         use Scalar::*;
@@ -192,7 +192,7 @@ mod tests {
             [Bool, I8, I16, I32, I64, BigInt, F32, F64, Decimal, Char, String, Bytes, Uuid, DateTime, Duration, Any];
         for scalar in all {
             let read = ColumnType::from_name(scalar.name()).unwrap();
-            // Messages use another word for two types: the first word of both is the same.
+            // What messages call it differs for two: the first word is the same.
             assert!(scalar == Bool || scalar.name().starts_with(read.name().split(' ').next().unwrap()), "{read:?}");
         }
         assert_eq!(all.last(), Some(&LAST.scalar), "none was added behind");

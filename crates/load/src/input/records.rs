@@ -447,7 +447,7 @@ mod tests {
         whole
     }
 
-    /// First cut into chunks of whole rows.
+    /// Cut into chunks of whole rows first.
     fn rows_in_chunks(text: &str, dialect: TableDialect, bytes: usize) -> Vec<(u64, Result<Vec<String>, String>)> {
         let mut reader = RecordReader::new(text.as_bytes(), dialect);
         reader.chunk_bytes = 2;
@@ -534,7 +534,7 @@ mod tests {
         );
     }
 
-    /// A careful writer's output reads back the same, whatever is in the fields.
+    /// What a careful writer wrote is read back, whatever is in the fields.
     #[test]
     fn written_tables_are_read_back() {
         let field = proptest::string::string_regex("[ab,|\"\n\\\\é]{0,6}").unwrap();
@@ -550,7 +550,7 @@ mod tests {
         });
     }
 
-    /// Garbage is cut in some way: every line belongs to a row, and no row comes twice.
+    /// Garbage is cut somehow: every line belongs to a row, and no row is met twice.
     #[test]
     fn garbage_never_stops_the_reader() {
         proptest::proptest!(|(text in "[ab,\"\n\r\\\\]{0,40}")| {

@@ -541,7 +541,7 @@ mod tests {
             [(CompressionCodec::GZIP, gzip), (CompressionCodec::ZSTD, zstd), (CompressionCodec::SNAPPY, snappy)]
         {
             assert_eq!(unpack(codec, packed.clone(), 0, zeros.len()).unwrap(), zeros, "{codec:?}");
-            // Too few bytes, too many, and far more than possible: no memory is reserved for any of them.
+            // Too little, too much, and far more than there can be: room is made for none of it.
             for size in [0, 1000, zeros.len() + 1, 1 << 40] {
                 assert!(unpack(codec, packed.clone(), 0, size).is_err(), "{codec:?} {size}");
             }

@@ -1,14 +1,14 @@
 //! A social network in files as the CsvBasic serializer of LDBC's generator (Datagen for SNB Interactive v1) writes them.
 //!
-//! One file for each label, edge label and attribute with several values, in `static/` and `dynamic/`, each in blocks
-//! (`_0_0`, `_1_0`). Fields are separated by `|` and never quoted; dates are as the generator's default formatter
-//! writes them. Values are made up, and the same on every run.
+//! One file a label, edge label and attribute with several values, in `static/` and `dynamic/`, each in blocks (`_0_0`, `_1_0`);
+//! fields separated by `|` and never quoted; dates as the generator's default formatter writes them. Values are made up, and the same on
+//! every run.
 
 use std::fmt::Write as _;
 
 use super::Folder;
 
-/// The number of persons.
+/// How many persons the network has.
 pub const PERSONS: usize = 7;
 const BLOCKS: usize = 2;
 const CREATED: &str = "2010-02-14T15:32:10.447+0000";
@@ -32,12 +32,12 @@ pub fn person_id(person: usize) -> i64 {
     933 + 1_000_000_007 * person as i64
 }
 
-/// The block of a row: all rows of one person are in one block.
+/// The block of a row: what belongs to one person stands in one.
 fn block_of(row: &str) -> usize {
     row.split('|').next().unwrap().parse::<usize>().unwrap() % BLOCKS
 }
 
-/// Writes the network. Returns its folder.
+/// Writes the network, and names its folder.
 pub fn write(name: &str) -> Folder {
     let folder = Folder::new(name, &[]);
     let write = |file: &str, header: &str, rows: &[String]| {

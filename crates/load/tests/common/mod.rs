@@ -1,4 +1,4 @@
-//! A sink that keeps everything, and helpers to query it.
+//! A sink that keeps everything, and what tests ask of it.
 
 #![allow(dead_code, reason = "every test program uses a part of this")]
 
@@ -29,7 +29,7 @@ pub struct Edge {
     pub properties: BTreeMap<String, Value>,
 }
 
-/// A sink in memory. It checks the promises that the loader makes to every sink.
+/// A sink in memory. It checks what the loader promises every sink.
 #[derive(Debug, Default)]
 pub struct Graph {
     pub vertices: Vec<Vertex>,
@@ -132,7 +132,7 @@ impl Graph {
         properties.get(key).unwrap_or_else(|| panic!("no {key} among {properties:?}"))
     }
 
-    /// The numbers of edges of a label that leave and enter a vertex.
+    /// How many edges of a label leave and enter a vertex.
     pub fn degrees(&self, vertex: usize, label: &str) -> (usize, usize) {
         let edges = || self.edges.iter().filter(|edge| edge.label == label);
         (edges().filter(|e| e.source == vertex).count(), edges().filter(|e| e.target == vertex).count())
@@ -197,12 +197,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a file that stays is in the build folder.
+        // Best effort: a file that stays behind lies in the build folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Loads with options, and checks that the progress ascends to its total.
+/// Loads with options; the progress must ascend to its total.
 pub fn load_with(paths: &[PathBuf], options: &LoadOptions) -> Result<(Graph, LoadReport)> {
     let mut graph = Graph::default();
     let (mut bytes, mut total) = (0, 0);

@@ -297,7 +297,7 @@ mod tests {
             let (mut set_a, mut set_b) = (set(&a), set(&b));
             let probe = item(&mut rng, 100);
             assert_eq!(set_a.contains(probe), a.contains(&probe));
-            // The set is looked up again and again while it grows.
+            // Asked again and again while it grows.
             let mut asked = ItemSet::default();
             for (n, item) in a.iter().rev().chain(a.iter().take(50)).enumerate() {
                 asked.add(*item);

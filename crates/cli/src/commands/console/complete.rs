@@ -185,7 +185,7 @@ mod tests {
         check("g.withSt", &["g.withStrategies"]);
         check("gsi.me", &["gsi.mergeE", "gsi.mergeV"]);
         check("g.V()\n  .valueM", &["g.V()\n  .valueMap"]);
-        // Terminal steps end whole traversals only.
+        // Terminals end whole traversals only.
         check("g.V().where(__.out().toLi", &[]);
         check("g.V().where(__.simpleP", &["g.V().where(__.simplePath"]);
     }
@@ -219,7 +219,7 @@ mod tests {
         check(":prof", &[":profile"]);
         check(":format cs", &[":format csv"]);
         check(":explain g.V().hasN", &[":explain g.V().hasNext", ":explain g.V().hasNot"]);
-        // Positions are counted in bytes, and a letter may have several.
+        // Places are counted in bytes, and letters may have several.
         check("é", &[]);
         assert_eq!(complete("é.", &words()).0, "é.".len());
     }

@@ -1,4 +1,4 @@
-//! Queries on executors: their ends, the memory that they hold, and the threads that wait for them.
+//! Queries on executors: their ends, what they hold, and who waits for them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::*;
 use crate::{Database, DatabaseOptions, Parameters, QueryLimits, QueryOptions};
 
-/// A time longer than any query here takes on a busy machine.
+/// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const ENDLESS: &str = "g.inject(1).repeat(identity()).until(constant(1).is(2))";
 const ENDLESS_RESULTS: &str = "g.inject(1).repeat(identity()).emit()";
 
-/// A task that occupies an executor until it is told to end, and reports when it begins.
+/// Keeps an executor from others until it is told, and says when it begins.
 struct Busy {
     begun: Sender<()>,
     end: Receiver<()>,
@@ -52,7 +52,7 @@ fn run_query(
     database.run_shared(&database.prepare(script)?, &Parameters::new(), &options, accept)
 }
 
-/// Runs a closure on another thread, so that a closure that hangs fails its test.
+/// Does something on another thread: what hangs fails its test.
 fn within_patience<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (say, heard) = channel();
     let worker = thread::Builder::new().spawn(move || say.send(work()));
@@ -107,8 +107,7 @@ fn a_reader_that_leaves_does_not_wait_for_a_turn() {
     assert_eq!(error.message(), "enough");
 }
 
-/// Different threads wait for a turn and end the query. Whichever is first, the query ends once and releases what it
-/// holds.
+/// Waiting for a turn and ending are by different threads: whichever is first, there is one end, and the query lets go.
 #[test]
 fn queries_that_end_while_they_run_leave_nothing() {
     let database = Database::with_options(&DatabaseOptions { executor_count: 2, ..DatabaseOptions::default() });
