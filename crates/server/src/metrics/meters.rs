@@ -158,7 +158,7 @@ impl Meters {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         for (name, kind, meaning, value) in [
             ("mangrove_connections", Gauge, "Connections now.", now.connections as u64),
-            ("mangrove_connections_max", Gauge, "Connections there may be.", now.connections_max as u64),
+            ("mangrove_connections_max", Gauge, "Permits for connections, free or taken.", now.connections_max as u64),
             ("mangrove_sessions", Gauge, "Sessions now.", now.sessions as u64),
             ("mangrove_workers_busy", Gauge, "Threads that run a query now.", now.workers as u64),
             ("mangrove_workers_max", Gauge, "Threads that may run queries.", now.workers_max as u64),
@@ -166,7 +166,7 @@ impl Meters {
             (
                 "mangrove_connections_unheard_total",
                 Counter,
-                "Connections dropped because the server was more than full.",
+                "Connections dropped before their first request, because too many were pending.",
                 load(&self.connections_unheard),
             ),
             ("mangrove_handshakes_total", Counter, "TLS handshakes that succeeded.", load(&self.handshakes)),
