@@ -10,12 +10,9 @@ const KNOWN_CIRCLES: &[&str] = &[
     "cli::commands::console: command complete session",
     "db::query: instance prepared settings",
     "db::script: compile run",
-    "gremlin::graphbinary: structure writer",
-    "gremlin::graphson: reader reader_scalars",
     "load::export: csv parquet tables",
     "plan::compile: arguments barriers branches carried connectives elements files filters functions groups maps matching \
      merges modulators predicates sources steps",
-    "steps::write::upsert: map search",
     "store::load: bulk pack",
     "store::read: columns expand look_up numbers properties runs scan view",
 ];

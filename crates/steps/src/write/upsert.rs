@@ -4,12 +4,12 @@
 //! element. The search reads through the transaction like any other step. So a serializable transaction does not commit if
 //! another one made the same element meanwhile: it is run again and finds that element.
 
+mod description;
 mod map;
 mod search;
 
 use mangrove_graph::{ElementKind, Error, Result, Value, VertexId};
 use mangrove_gremlin::Cardinality;
-use mangrove_plan::logical::Name;
 use mangrove_plan::physical::ComputedOperand;
 use mangrove_plan::upsert::{MergeFrom, MergeMap, Upsert as Plan};
 use mangrove_txn::WriteCardinality;
@@ -17,7 +17,8 @@ use mangrove_txn::WriteCardinality;
 use super::property::check_storable;
 use super::{Statement, WriteBarrier, WriteContext, label_set, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
-use map::{MapSource, UpsertMap};
+use description::{ElementDescription, UpsertProperty};
+use map::MapSource;
 use search::ElementSearch;
 
 /// Finds or makes the element that each row describes.
@@ -159,7 +160,7 @@ impl UpsertMaps<'_> {
     /// Returns the vertices at the ends of an edge that are named and exist.
     fn resolve_ends(
         &self,
-        entries: &mut UpsertMap,
+        entries: &mut ElementDescription,
         rows: &Rows,
         row: usize,
         search: &mut ElementSearch<'_>,
@@ -182,7 +183,7 @@ impl UpsertMaps<'_> {
     }
 }
 
-fn make_vertex(made: &UpsertMap, ctx: &WriteContext<'_>) -> Result<Value> {
+fn make_vertex(made: &ElementDescription, ctx: &WriteContext<'_>) -> Result<Value> {
     let label = made.label.clone().unwrap_or_else(|| VERTEX_LABEL.into());
     let id = made.id.as_ref().map(|id| user_id(id, ctx)).transpose()?;
     let vertex = ctx.writer.insert_vertex(label_set(&Value::String(label), ctx)?, id)?;
@@ -190,7 +191,7 @@ fn make_vertex(made: &UpsertMap, ctx: &WriteContext<'_>) -> Result<Value> {
     Ok(Value::Vertex(vertex))
 }
 
-fn make_edge(made: &UpsertMap, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>) -> Result<Value> {
+fn make_edge(made: &ElementDescription, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>) -> Result<Value> {
     let mut vertices = Vec::with_capacity(2);
     for (at, (name, key)) in [("Out", "OUT"), ("In", "IN")].into_iter().enumerate() {
         vertices.push(ends[at].ok_or_else(|| match &made.ends[at] {
@@ -212,9 +213,6 @@ fn make_edge(made: &UpsertMap, ends: [Option<VertexId>; 2], ctx: &WriteContext<'
     }
     Ok(Value::Edge(edge))
 }
-
-/// A property to write.
-type UpsertProperty = (Name, Value, Option<Cardinality>);
 
 fn set_vertex_properties(vertex: VertexId, properties: &[UpsertProperty], ctx: &WriteContext<'_>) -> Result<()> {
     for (name, value, cardinality) in properties {

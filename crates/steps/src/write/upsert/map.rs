@@ -1,25 +1,14 @@
-//! The maps of an upsert: their sources, and the meaning of their entries.
+//! The maps of an upsert: where a row takes them from, and how their entries are read.
 
 use mangrove_graph::{Direction, Error, Result, Token, Value, VertexId};
 use mangrove_gremlin::Cardinality;
-use mangrove_plan::logical::Name;
 use mangrove_plan::physical::ComputedOperand;
 use mangrove_plan::upsert::{MergeFrom, MergeMap};
 
-use super::Property;
+use super::description::ElementDescription;
 use super::search::ElementSearch;
 use crate::rows::Rows;
 use crate::write::WriteContext;
-
-/// The meaning of a map: label, id, ends and properties of an element.
-#[derive(Clone, Debug, Default)]
-pub(super) struct UpsertMap {
-    pub id: Option<Value>,
-    pub label: Option<Name>,
-    /// The source and the target of an edge.
-    pub ends: [Option<Value>; 2],
-    pub properties: Vec<Property>,
-}
 
 /// The source of a map.
 pub(super) struct MapSource<'a> {
@@ -55,8 +44,8 @@ impl<'a> MapSource<'a> {
     }
 
     /// Returns the meaning of the map for a row. `with_ends`: directions may be keys; their values are the ends of an edge.
-    pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<UpsertMap> {
-        let mut found = UpsertMap::default();
+    pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<ElementDescription> {
+        let mut found = ElementDescription::default();
         match &self.from {
             MapOrigin::Fixed(entries) => {
                 for (key, value, cardinality) in entries {
@@ -79,7 +68,7 @@ impl<'a> MapSource<'a> {
     }
 
     /// Reads a map; null is the empty map.
-    fn put_all(&self, found: &mut UpsertMap, map: &Value, with_ends: bool) -> Result<()> {
+    fn put_all(&self, found: &mut ElementDescription, map: &Value, with_ends: bool) -> Result<()> {
         match map {
             Value::Null => Ok(()),
             Value::Map(entries) => {
@@ -95,7 +84,7 @@ impl<'a> MapSource<'a> {
 
     fn put(
         &self,
-        found: &mut UpsertMap,
+        found: &mut ElementDescription,
         key: &Value,
         value: &Value,
         cardinality: Option<Cardinality>,
@@ -157,32 +146,3 @@ impl<'a> MapSource<'a> {
 
 /// The prefix of TinkerPop's own keys.
 const HIDDEN: char = '~';
-
-impl UpsertMap {
-    /// Adds the entries of the map to make. They must not contradict the map that was searched for.
-    pub fn complete(&mut self, more: UpsertMap) -> Result<()> {
-        let same = |known: &Option<Value>, new: &Option<Value>| match (known, new) {
-            (Some(Value::Direction(_)), _) | (None, _) | (_, None) => true,
-            (Some(known), Some(new)) => mangrove_graph::compare::equal(known, new),
-        };
-        let properties_agree = more.properties.iter().all(|(name, value, _)| {
-            let known = self.properties.iter().find(|(known, ..)| known == name);
-            known.is_none_or(|(_, known, _)| mangrove_graph::compare::equal(known, value))
-        });
-        let agree = same(&self.id, &more.id)
-            && (self.label.is_none() || more.label.is_none() || self.label == more.label)
-            && (0..2).all(|end| same(&self.ends[end], &more.ends[end]))
-            && properties_agree;
-        if !agree {
-            return Err(Error::invalid("option(onCreate) cannot override values from merge() argument"));
-        }
-        self.id = self.id.take().or(more.id);
-        self.label = self.label.take().or(more.label);
-        for (end, new) in self.ends.iter_mut().zip(more.ends) {
-            *end = end.take().or(new);
-        }
-        self.properties.retain(|(name, ..)| more.properties.iter().all(|(new, ..)| new != name));
-        self.properties.extend(more.properties);
-        Ok(())
-    }
-}
