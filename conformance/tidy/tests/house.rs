@@ -8,11 +8,8 @@ use mangrove_tidy::{documents, files, headers, invariants};
 /// compile function compiles the traversals in its arguments. In the others, a type could move down into a module of
 /// its own.
 const KNOWN_CIRCLES: &[&str] = &[
-    "gremlin::graphbinary: structure writer",
-    "gremlin::graphson: reader reader_scalars",
     "plan::compile: arguments barriers branches carried connectives elements files filters functions groups maps matching \
      merges modulators predicates sources steps",
-    "steps::write::upsert: map search",
     "store::load: bulk pack",
     "store::read: columns expand look_up numbers properties runs scan view",
 ];

@@ -95,7 +95,7 @@ pub struct QueryOptions {
     pub retries: u32,
     /// The services that `call()` reaches, instead of those of the database. A server adds services of its own and
     /// checks rights.
-    pub services: Option<ServiceDesk>,
+    pub services: Option<ServicesHandle>,
 }
 
 /// The number of retries, by default the same as that of a server.
@@ -133,10 +133,10 @@ pub enum Materialize {
 
 /// The services that the `call()` steps of a query reach: [`QueryOptions::services`].
 #[derive(Clone)]
-pub struct ServiceDesk(pub Arc<dyn Services>);
+pub struct ServicesHandle(pub Arc<dyn Services>);
 
-impl fmt::Debug for ServiceDesk {
+impl fmt::Debug for ServicesHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServiceDesk")
+        f.write_str("ServicesHandle")
     }
 }

@@ -256,7 +256,7 @@ impl Transaction {
             clock: self.database.clock(),
             cancel: &options.cancel,
             services: prepared.calls_services().then(|| match &options.services {
-                Some(desk) => desk.0.clone(),
+                Some(services) => services.0.clone(),
                 None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,
             }),
             files: prepared.uses_files().then(|| self.database.inner.files() as Arc<dyn Files>),

@@ -269,7 +269,7 @@ mod tests {
                 let disk = disk();
                 manifest(1).put(&disk).unwrap();
                 disk.flip_bit("manifest/1.json", at, bit).unwrap();
-                // The case of a hexadecimal digit says nothing.
+                // The case of a hexadecimal digit has no meaning.
                 match Manifest::newest(&disk) {
                     Ok(found) => assert_eq!(found, Some(manifest(1))),
                     Err(error) => {
@@ -316,7 +316,7 @@ mod tests {
                 let acknowledged = manifest(2).put(&disk).is_ok();
                 let found = Manifest::newest(&disk.power_cut(seed)).unwrap().unwrap();
                 assert!(found == manifest(2) || (found == manifest(1) && !acknowledged));
-                // The one that was cut off can be written again.
+                // The manifest that was cut off can be written again.
                 let disk = disk.power_cut(seed);
                 manifest(found.version + 1).put(&disk).unwrap();
             }

@@ -325,7 +325,7 @@ mod tests {
         query.charge(GRANT_BYTES - 1).unwrap();
         assert_eq!(budget.used_bytes(), GRANT_BYTES);
         query.charge(8 * GRANT_BYTES).unwrap();
-        // Where a grant is not left, what is needed may be.
+        // If no whole grant is left, the bytes that are needed may still be.
         let others = budget.draw(Purpose::Graphs, GRANT_BYTES / 2).unwrap();
         query.charge(1).unwrap();
         assert_eq!(budget.used_bytes(), 9 * GRANT_BYTES + GRANT_BYTES / 2 + 1);
@@ -350,8 +350,8 @@ mod tests {
         assert_eq!(budget.used_bytes(), 0);
     }
 
-    /// Nodes of one query charge and release at once: the draw covers what is held at every moment that nothing moves, and all
-    /// comes back.
+    /// Nodes of one query charge and release at once: whenever no charge is under way, the draw covers the held bytes,
+    /// and everything is returned at the end.
     #[test]
     fn nodes_of_a_query_draw_together() {
         let budget = MemoryBudget::of(64 * GRANT_BYTES);

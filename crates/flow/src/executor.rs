@@ -295,7 +295,7 @@ mod tests {
     fn a_short_task_overtakes_long_ones() {
         let executors = Executors::start(1).unwrap();
         let (say, heard) = mpsc::channel();
-        // All three are there before the first of them runs, however slow this thread is.
+        // All three are queued before the first of them runs, however slow this thread is.
         let (open, gate) = mpsc::channel();
         executors.spawn(|_| Box::new(Gate(gate)));
         for (name, left) in [(1, 100_000), (2, 100_000), (3, 1)] {
@@ -347,7 +347,7 @@ mod tests {
         assert!(heard.recv_timeout(limit).expect("no thread waits for itself"), "the task had the last handle");
     }
 
-    /// Runs another task when it is told to.
+    /// Runs another task on demand.
     struct Later {
         wait: mpsc::Receiver<()>,
         then: Owner,
@@ -391,7 +391,7 @@ mod tests {
         assert!(heard.recv().is_err(), "the task was dropped when it was done");
     }
 
-    /// Says on which thread it is dropped.
+    /// Reports the thread on which it is dropped.
     struct Garbage(mpsc::Sender<Option<String>>);
 
     impl Drop for Garbage {

@@ -402,7 +402,7 @@ mod tests {
             "{refused}"
         );
         budget.draw(Purpose::Queries, 100).unwrap();
-        // What is allocated is counted, above the limit too; then others are refused.
+        // Allocated memory counts even above the limit; then other draws are refused.
         graph.count(900);
         assert!(budget.draw(Purpose::Queries, 1).is_err());
         graph.count(600);
@@ -424,8 +424,8 @@ mod tests {
         budget.check_graphs().unwrap();
     }
 
-    /// Threads draw at random, and look at what is in use: it is never above the limit, never less than what a thread
-    /// has itself, and nothing at the end.
+    /// Threads draw at random, and check the bytes in use: never above the limit, never less than the thread's own
+    /// draws, and nothing at the end.
     #[test]
     fn threads_never_exceed_the_limit_together() {
         const LIMIT: u64 = 1_000;

@@ -163,9 +163,10 @@ mod tests {
         {
             assert_eq!(limit(seconds(30), seconds(60), named_ms), expected, "{named_ms:?}");
         }
-        // The operator's own limit is longer than what requests may name: none is cut by naming a time.
+        // The operator's own limit is longer than the longest that requests may name: naming a time shortens no
+        // request.
         assert_eq!(limit(seconds(90), seconds(60), Some(0)), seconds(90));
-        // Only an operator's word lets a query run without end.
+        // Only the operator can let a query run without a limit.
         for (own, longest) in [(None, seconds(60)), (seconds(30), None), (None, None)] {
             assert_eq!(limit(own, longest, Some(0)), None, "{own:?} {longest:?}");
             assert_eq!(limit(own, longest, Some(100_000)), seconds(100), "{own:?} {longest:?}");

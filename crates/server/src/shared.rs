@@ -16,7 +16,7 @@ use crate::answers::sink::ChannelSink;
 use crate::connections::permits::ConnectionPermits;
 use crate::engine::contract::Engine;
 use crate::limits::Limits;
-use crate::metrics::meters::{Meters, Now};
+use crate::metrics::meters::{GaugeValues, Meters};
 use crate::reloadable::Reloadable;
 use crate::requests::program::{Evaluation, Program};
 use crate::requests::sessions::{ConnectionId, Sessions};
@@ -47,7 +47,7 @@ pub struct Shared {
     /// The permits for connections.
     pub permits: ConnectionPermits,
     pub(crate) connection_count: AtomicU64,
-    /// How far the end of the server is.
+    /// The phase of the shutdown.
     pub(crate) shutdown: Shutdown,
     /// The sender that tasks hold while the shutdown must wait for them.
     pub(crate) alive: mpsc::WeakSender<()>,
@@ -55,8 +55,8 @@ pub struct Shared {
 
 impl Shared {
     /// The current values of the gauges.
-    pub fn now(&self) -> Now {
-        Now {
+    pub fn now(&self) -> GaugeValues {
+        GaugeValues {
             connections: self.permits.taken_count(),
             sessions: self.sessions.open_count(),
             workers: self.workers.busy_count(),

@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(Status::of(ErrorKind::Bug).code(), 500);
         assert_eq!(Status::of(ErrorKind::ReadOnly).code(), 503);
         assert_eq!(Status::of(ErrorKind::OutcomeUnknown).code(), 505);
-        // Not one that drivers take for a conflict, which may be sent again.
+        // Not a code that drivers take for a conflict, after which they would send the request again.
         assert_eq!(Status::of(ErrorKind::Committed).code(), 597);
     }
 }

@@ -37,7 +37,7 @@ pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail, meter: &
     if gathered.is_empty() {
         return Ok(values);
     }
-    let mut elements = Elements::read(gathered, view, detail, meter)?;
+    let mut elements = ReadElements::read(gathered, view, detail, meter)?;
     // A shared collection is known by its address, so all values must live until the last one is replaced.
     let replaced = elements.replaced_all(values.iter(), values.len(), meter)?;
     Ok(replaced.unwrap_or(values))
@@ -147,7 +147,7 @@ impl Gathered {
 }
 
 /// The gathered elements with their ids, labels and properties.
-struct Elements<'a> {
+struct ReadElements<'a> {
     view: &'a dyn GraphView,
     names: NameCache,
     /// True if vertex properties keep their meta-properties.
@@ -164,7 +164,7 @@ struct Elements<'a> {
     made: FastMap<usize, Option<Value>>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> ReadElements<'a> {
     fn read(mut gathered: Gathered, view: &'a dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Self> {
         // Ends of edges and owners of properties need only ids and labels. They are read with those of the other vertices,
         // which come first.
@@ -176,7 +176,7 @@ impl<'a> Elements<'a> {
         let references = sources.iter().chain(&targets).chain(&gathered.owners);
         references.for_each(|vertex| gathered.vertices.add(*vertex));
 
-        let mut elements = Elements {
+        let mut elements = ReadElements {
             view,
             names: NameCache::default(),
             properties: detail != Detail::Reference,
@@ -551,7 +551,7 @@ mod tests {
     fn what_is_made_has_a_limit() {
         let g = modern();
         let many = |value: Value| vec![Value::list(vec![value; 100_000])];
-        // 100,000 that are one, and as many that each become one of their own.
+        // The references to one vertex share one copy; each vertex property gets a copy of its own.
         detach_with(many(g.josh.into()), &g, Detail::Properties, 8 << 20).unwrap();
         assert!(detach_with(many(g.nick(1)), &g, Detail::Properties, 8 << 20).is_err());
     }

@@ -184,7 +184,7 @@ mod tests {
         Value::Path(Arc::new(PathValue { labels: vec![Vec::new(); objects.len()], objects }))
     }
 
-    /// Few values of each kind, so that many are the same; collections of each kind, and a long set and map.
+    /// Few values of each kind, so that many are equal; collections of each kind, and a long set and map.
     fn any_value() -> impl Strategy<Value = Value> {
         let decimal = |n: i64| Value::Decimal(Arc::new(bigdecimal::BigDecimal::new(n.into(), 1)));
         let scalar = prop_oneof![
@@ -258,7 +258,7 @@ mod tests {
         static ASKED: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Of a query that ends when it is asked for the third time.
+    /// The control of a query that ends at the third check.
     fn ends_soon() -> bool {
         ASKED.set(ASKED.get() + 1);
         ASKED.get() == 3
@@ -279,7 +279,7 @@ mod tests {
             let branches = [0, 1].map(|m| (Value::list(vec![v.clone(), (n + m).into()]), Tree::default()));
             Value::Tree(Tree { branches: branches.into() }.into())
         };
-        // A gigabyte to go through, a megabyte to hold.
+        // A gigabyte to walk through, a megabyte to hold.
         let long = |text: Value| Value::list(vec![text; 1_000]);
         let shapes: [&dyn Fn() -> Value; 10] = [
             &|| long("x".repeat(1 << 20).into()),

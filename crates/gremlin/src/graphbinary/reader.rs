@@ -4,6 +4,8 @@
 //! the bytes that are left and every length with what the smallest elements would need (WIRE-3), and checks the nesting
 //! limit at every level (WIRE-2).
 
+mod structure;
+
 use std::sync::Arc;
 
 use bigdecimal::BigDecimal;

@@ -1,4 +1,4 @@
-//! The wire against gremlinpython's bytes, against itself, and against noise.
+//! The encoding compared with gremlinpython's bytes and with itself, and decoding of random bytes.
 
 use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Direction, ErrorKind, GraphValue, Token, Tree};
 use proptest::prelude::*;
@@ -183,8 +183,8 @@ fn samples() -> Vec<Value> {
     ]
 }
 
-/// `responses.txt` holds what gremlinpython was seen to decode (`make_fixtures.py --check`). After a change
-/// on purpose, run with `MANGROVE_UPDATE_FIXTURES=1` and check again.
+/// `responses.txt` holds values as gremlinpython was seen to decode them (`make_fixtures.py --check`). After a
+/// deliberate change, run with `MANGROVE_UPDATE_FIXTURES=1` and check again.
 #[test]
 fn responses_are_the_bytes_gremlinpython_was_seen_to_read() {
     let head = ResponseHead { request_id: Some(REQUEST), code: 200, message: "", attributes: &[] };
@@ -215,7 +215,7 @@ fn sample_tree() -> Value {
     Value::Tree(Tree { branches: vec![(Value::string("a"), below)] }.into())
 }
 
-/// gremlinpython has no readers for these two, so that they are not among the samples.
+/// gremlinpython has no readers for these two, so they are not among the samples.
 #[test]
 fn trees_and_graphs_are_read_as_they_were_written() {
     let Value::Detached(vertex) = sample_vertex() else { panic!("no vertex") };
@@ -296,7 +296,7 @@ fn requests_are_written_as_gremlinpython_writes_them() {
         encode_request(&captured_request(name), &mut frame).unwrap();
         assert_eq!(decode_graphbinary_frame(&frame).unwrap(), captured_request(name), "{name}");
     }
-    // Without elements and strategies, which are written shorter, byte for byte.
+    // Without elements and strategies, which have a shorter form, byte for byte.
     for name in ["steps", "write", "session", "commit", "close"] {
         let mut frame = Vec::new();
         encode_request(&captured_request(name), &mut frame).unwrap();

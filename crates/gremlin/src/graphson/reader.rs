@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, PathValue, Result, Tree, Value};
 use smol_str::SmolStr;
 
-use super::json::{Json, JsonKind};
+use super::json::{Json, JsonKind, text};
 use super::reader_scalars as scalars;
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
 use crate::collections;
@@ -404,11 +404,6 @@ pub(super) fn array<'j, 'a>(json: &'j Json<'a>) -> Result<&'j [Json<'a>]> {
         },
         _ => Err(json.malformed(&format!("{} in place of an array", json.kind_name()))),
     }
-}
-
-/// The text of a string.
-pub(super) fn text<'j>(json: &'j Json<'_>) -> Result<&'j str> {
-    json.text().ok_or_else(|| json.malformed(&format!("{} in place of a string", json.kind_name())))
 }
 
 fn unread(json: &Json<'_>, type_name: &str) -> Error {

@@ -1,4 +1,4 @@
-//! What parses, to what; what does not, and where the error points.
+//! Scripts that parse, with their bytecode, and scripts that do not, with the position of the error.
 
 use mangrove_graph::{DateTime, ErrorKind};
 use uuid::Uuid;
@@ -76,7 +76,7 @@ fn literals() {
         "g.inject(UUID('6b0ca0e2-8d7d-4a0e-8f6d-0f1e2d3c4b5a'))",
     );
     assert!(parsed("g.inject(NaN)").to_string().contains("NaN"));
-    // A list with a nested traversal is no literal, but a list all the same.
+    // A list with a nested traversal is a list, but no literal.
     check("g.V().inject([out(), 1])", "g.V().inject([__.out(), 1])");
     check("g.mergeV([name: x])", "g.mergeV(['name': x])");
 }
@@ -377,7 +377,7 @@ fn nesting_is_bounded_and_never_overflows_the_stack() {
     assert!(parse(&parentheses, &ParseOptions::default()).is_err());
     let alternating = format!("g.V().is(gt(1){})", ".and(lt(1)).or(lt(2))".repeat(10_000));
     assert!(parse(&alternating, &ParseOptions::default()).unwrap_err().message().contains("deeper than"));
-    // Each level wraps the level inside it fifty times over: no argument lies deep, but the result would.
+    // Each level wraps the level inside it fifty times: no argument is nested deep, but the result would be.
     let wraps = ".and(lt(1)).or(lt(2))".repeat(25);
     let wrapped = (0..100).fold("gt(1)".to_owned(), |inner, _| format!("lt(1).and({inner}){wraps}"));
     let error = parse(&format!("g.V().is({wrapped})"), &ParseOptions::default()).unwrap_err();

@@ -84,7 +84,7 @@ impl Rights {
 }
 
 /// Looks up the rights of a logged-in user at any time after the login.
-pub trait Standing: fmt::Debug + Send + Sync {
+pub trait LoginStanding: fmt::Debug + Send + Sync {
     /// The current rights; an error if the login would fail now.
     fn rights(&self) -> Result<Rights>;
 
@@ -104,7 +104,7 @@ struct Identity {
     /// The client's address and port, for limits and the audit log.
     peer: SmolStr,
     /// Looks the rights up again; `None` if they never change.
-    standing: Option<Arc<dyn Standing>>,
+    standing: Option<Arc<dyn LoginStanding>>,
     /// True if this request may only read, whatever the user's rights are.
     is_reading: bool,
 }
@@ -123,7 +123,7 @@ impl Caller {
     }
 
     /// A logged-in user, with the current rights.
-    pub fn standing(name: &str, standing: Arc<dyn Standing>, peer: &str) -> Result<Self> {
+    pub fn standing(name: &str, standing: Arc<dyn LoginStanding>, peer: &str) -> Result<Self> {
         let (user, peer, rights) = (Some(name.into()), peer.into(), standing.rights()?);
         Ok(Caller(Arc::new(Identity { user, rights, peer, standing: Some(standing), is_reading: false })))
     }

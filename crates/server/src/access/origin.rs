@@ -55,7 +55,7 @@ pub struct Browsers {
 
 /// The page that sent a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Page {
+pub enum RequestPage {
     /// No page of another origin: a driver, a tool, or a page of this server.
     Own,
     /// A page of an allowed origin.
@@ -89,7 +89,7 @@ impl Browsers {
     }
 
     /// The page that sent a request, or the reason to refuse it.
-    pub fn page(&self, headers: &HeaderMap, is_loopback: bool) -> Result<Page, String> {
+    pub fn page(&self, headers: &HeaderMap, is_loopback: bool) -> Result<RequestPage, String> {
         let text = |name: &HeaderName| match headers.get_all(name).iter().collect::<Vec<_>>()[..] {
             [] => Ok(None),
             [value] => Ok(Some(value.to_str().unwrap_or("(not text)"))),
@@ -99,21 +99,21 @@ impl Browsers {
         self.check_host(host, is_loopback)?;
         let Some(origin) = text(&ORIGIN)? else { return self.page_without_origin(text(&SEC_FETCH_SITE)?) };
         if origin.split_once("://").is_some_and(|(_, authority)| authority == host) {
-            return Ok(Page::Own);
+            return Ok(RequestPage::Own);
         }
         let is_allowed =
             self.allows_any() || self.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin));
         match headers.get(ORIGIN) {
-            Some(origin) if is_allowed => Ok(Page::Allowed(origin.clone())),
+            Some(origin) if is_allowed => Ok(RequestPage::Allowed(origin.clone())),
             _ => Err(format!("pages of `{origin}` may not use this server; the setting allowed_origins lets them")),
         }
     }
 
     /// The page of a request without `Origin`, which drivers, tools and older browsers send.
-    fn page_without_origin(&self, site: Option<&str>) -> Result<Page, String> {
+    fn page_without_origin(&self, site: Option<&str>) -> Result<RequestPage, String> {
         match site {
-            None | Some("same-origin" | "none") => Ok(Page::Own),
-            Some(_) if self.allows_any() => Ok(Page::Own),
+            None | Some("same-origin" | "none") => Ok(RequestPage::Own),
+            Some(_) if self.allows_any() => Ok(RequestPage::Own),
             Some(site) => Err(format!(
                 "a page of another site made the browser send this request (Sec-Fetch-Site: {site}); only `*` in the \
                  setting allowed_origins lets such pages use this server"
@@ -136,7 +136,7 @@ impl Browsers {
     }
 }
 
-/// The name in `Host`, without the port. All of it where something else than a port follows an address in brackets.
+/// The name in `Host`, without the port. If something else than a port follows an address in brackets, all of it.
 fn host_name(host: &str) -> &str {
     match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
@@ -150,8 +150,8 @@ fn is_loopback_name(name: &str) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-impl Page {
-    /// Whether a request asks only whether the page may send another.
+impl RequestPage {
+    /// Returns true if a request only asks whether the page may send another.
     pub fn is_preflight(&self, method: &Method, headers: &HeaderMap) -> bool {
         *method == Method::OPTIONS
             && headers.contains_key(ORIGIN)
@@ -160,9 +160,9 @@ impl Page {
 
     /// The headers that let the browser show the page an answer.
     pub fn mark(&self, headers: &mut HeaderMap) {
-        // Also where there is no page: what lies between must not give the one's answer to the other.
+        // Also without a page: a cache in between must not give one page's answer to another.
         headers.append(VARY, HeaderValue::from_static("Origin"));
-        if let Page::Allowed(origin) = self {
+        if let RequestPage::Allowed(origin) = self {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("retry-after"));
         }
@@ -201,10 +201,13 @@ mod tests {
     fn drivers_and_own_pages_may_come_in() {
         let none = Browsers::default();
         for host in ["localhost:8182", "127.0.0.1:8182", "[::1]:8182", "LOCALHOST"] {
-            assert_eq!(none.page(&headers(host, None), true), Ok(Page::Own), "{host}");
+            assert_eq!(none.page(&headers(host, None), true), Ok(RequestPage::Own), "{host}");
         }
-        assert_eq!(none.page(&headers("localhost:8182", Some("http://localhost:8182")), true), Ok(Page::Own));
-        assert_eq!(none.page(&headers("graph.example:8182", Some("https://graph.example:8182")), false), Ok(Page::Own));
+        assert_eq!(none.page(&headers("localhost:8182", Some("http://localhost:8182")), true), Ok(RequestPage::Own));
+        assert_eq!(
+            none.page(&headers("graph.example:8182", Some("https://graph.example:8182")), false),
+            Ok(RequestPage::Own)
+        );
     }
 
     #[test]
@@ -212,7 +215,7 @@ mod tests {
         let none = Browsers::default();
         let foreign = none.page(&headers("localhost:8182", Some("https://evil.example")), true).unwrap_err();
         assert!(foreign.contains("https://evil.example"), "{foreign}");
-        // A name that was pointed at this machine makes the foreign page's origin equal the host.
+        // If a foreign name points at this machine, the origin of the foreign page equals the host.
         for origin in [None, Some("http://evil.example:8182")] {
             let rebound = none.page(&headers("evil.example:8182", origin), true).unwrap_err();
             assert!(rebound.contains("evil.example"), "{rebound}");
@@ -227,7 +230,7 @@ mod tests {
     fn what_is_allowed_is_let_in_and_nothing_like_it() {
         let some = browsers(&["http://localhost:5173", "https://explorer.example"], &["graph.example"]);
         let page = some.page(&headers("127.0.0.1:8182", Some("http://localhost:5173")), true).unwrap();
-        assert_eq!(page, Page::Allowed(HeaderValue::from_static("http://localhost:5173")));
+        assert_eq!(page, RequestPage::Allowed(HeaderValue::from_static("http://localhost:5173")));
         for wrong in ["http://localhost:5174", "https://localhost:5173", "https://explorer.example.evil", "null"] {
             some.page(&headers("localhost:8182", Some(wrong)), true).unwrap_err();
         }
@@ -235,7 +238,7 @@ mod tests {
         some.page(&headers("graph.example:8182", None), false).unwrap();
         some.page(&headers("evil.example", None), false).unwrap_err();
         let any = browsers(&["*"], &[]);
-        assert!(matches!(any.page(&headers("localhost", Some("null")), true), Ok(Page::Allowed(_))));
+        assert!(matches!(any.page(&headers("localhost", Some("null")), true), Ok(RequestPage::Allowed(_))));
     }
 
     #[test]
@@ -251,10 +254,10 @@ mod tests {
                 let refused = browsers.page(&caused(site), true).unwrap_err();
                 assert!(refused.contains("allowed_origins"), "{refused}");
             }
-            assert_eq!(browsers(&["*"], &[]).page(&caused(site), true), Ok(Page::Own));
+            assert_eq!(browsers(&["*"], &[]).page(&caused(site), true), Ok(RequestPage::Own));
         }
         for site in ["same-origin", "none"] {
-            assert_eq!(none.page(&caused(site), true), Ok(Page::Own), "{site}");
+            assert_eq!(none.page(&caused(site), true), Ok(RequestPage::Own), "{site}");
         }
     }
 

@@ -53,14 +53,14 @@ pub struct User {
 /// The file as TOML has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct UsersFile {
     #[serde(default)]
-    users: BTreeMap<String, Entry>,
+    users: BTreeMap<String, UserEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct UserEntry {
     password: String,
     #[serde(default)]
     roles: BTreeMap<String, String>,
@@ -69,7 +69,7 @@ struct Entry {
 impl Users {
     /// Reads users from text.
     pub fn parse(text: &str) -> Result<Self> {
-        let file: File = toml::from_str(text)
+        let file: UsersFile = toml::from_str(text)
             // The parser's display shows the faulty line, which may hold a hash: only its message is passed on.
             .map_err(|e| Error::new(ErrorKind::Syntax, format!("it is no list of users: {}", e.message())))?;
         let users = file.users.into_iter().map(|(name, entry)| {
@@ -168,7 +168,7 @@ impl Users {
     }
 }
 
-impl Entry {
+impl UserEntry {
     fn user(self) -> Result<User> {
         PasswordHash::new(&self.password).map_err(|e| {
             Error::invalid(format!("the password is no Argon2 hash ({e}); `mangrove user passwd` makes one"))

@@ -50,7 +50,8 @@ impl ResultMax {
         Err(Error::new(
             ErrorKind::MemoryLimit,
             format!(
-                "the results of a request that writes are held back until the transaction is committed, and {too_many}; ask for fewer, with count() or iterate(), or read them in a request of their own"
+                "the results of a request that writes are held back until the transaction is committed, and \
+                 {too_many}; ask for fewer, with count() or iterate(), or read them in a request of their own"
             ),
         ))
     }

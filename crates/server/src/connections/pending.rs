@@ -15,12 +15,12 @@ use crate::access::network::network;
 /// The register of pending connections.
 #[derive(Debug)]
 pub struct PendingConnections {
-    state: Mutex<Waiting>,
+    state: Mutex<PendingState>,
     count_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingState {
     /// By number, so the oldest is first.
     connections: BTreeMap<u64, (SmolStr, Arc<Notify>)>,
     last: u64,
@@ -54,7 +54,7 @@ impl PendingConnections {
     }
 }
 
-impl Waiting {
+impl PendingState {
     /// The oldest connection of the address that has the most connections.
     fn one_too_many(&self) -> Option<u64> {
         let mut counts: HashMap<&str, (usize, u64)> = HashMap::new();
@@ -99,6 +99,6 @@ mod tests {
         assert!(first.evicted().now_or_never().is_some());
         assert!(one.evicted().now_or_never().is_none() && second.evicted().now_or_never().is_none());
         drop(second);
-        assert!(!pending.enter("192.0.2.1:2").1, "a seat was free");
+        assert!(!pending.enter("192.0.2.1:2").1, "there was room");
     }
 }

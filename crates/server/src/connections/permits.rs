@@ -17,29 +17,29 @@ use crate::limits::Limits;
 
 /// A count for each name. Names with a count of 0 are removed.
 #[derive(Debug, Default)]
-struct Shares(Mutex<HashMap<SmolStr, usize>>);
+struct NameCounts(Mutex<HashMap<SmolStr, usize>>);
 
 /// A unit of a name's count, until it is dropped.
 #[derive(Debug)]
-pub struct Share {
-    shares: Arc<Shares>,
+pub struct NameCount {
+    shares: Arc<NameCounts>,
     name: SmolStr,
 }
 
-impl Shares {
+impl NameCounts {
     /// Counts one more for a name, unless it has `count_max` already.
-    fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<Share> {
+    fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<NameCount> {
         let mut counts = self.0.lock();
         let count = counts.get(&name).copied().unwrap_or(0);
         if count >= count_max {
             return None;
         }
         counts.insert(name.clone(), count + 1);
-        Some(Share { shares: Arc::clone(self), name })
+        Some(NameCount { shares: Arc::clone(self), name })
     }
 }
 
-impl Drop for Share {
+impl Drop for NameCount {
     fn drop(&mut self) {
         let mut counts = self.shares.0.lock();
         if let Some(count) = counts.get_mut(&self.name) {
@@ -58,15 +58,15 @@ pub struct ConnectionPermits {
     count_max: usize,
     address_max: usize,
     user_max: usize,
-    addresses: Arc<Shares>,
-    users: Arc<Shares>,
+    addresses: Arc<NameCounts>,
+    users: Arc<NameCounts>,
 }
 
 /// The permit of a connection. Dropping it returns it.
 #[derive(Debug)]
 pub struct ConnectionPermit {
     _permit: OwnedSemaphorePermit,
-    _address: Share,
+    _address: NameCount,
 }
 
 impl ConnectionPermits {
@@ -113,7 +113,7 @@ impl ConnectionPermits {
     }
 
     /// Counts one more WebSocket of a user.
-    pub fn of_user(&self, user: &str) -> Result<Share> {
+    pub fn of_user(&self, user: &str) -> Result<NameCount> {
         self.users.take(user.into(), self.user_max).ok_or_else(|| {
             full(format!(
                 "the user `{user}` has {} WebSockets, as many as one may; close some, or raise the limit \
@@ -133,25 +133,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_shared_by_address_and_given_back() {
+    fn permits_are_shared_by_address_and_given_back() {
         let limits = Limits {
             connection_count_max: 3,
             connection_count_address_max: 2,
             connection_count_user_max: 1,
             ..Limits::default()
         };
-        let places = ConnectionPermits::new(&limits);
+        let permits = ConnectionPermits::new(&limits);
         let words = |result: Result<ConnectionPermit>| result.unwrap_err().message().to_owned();
-        let held = [places.take("[2001:db8::1]:1").unwrap(), places.take("[2001:db8::2]:1").unwrap()];
-        assert!(words(places.take("[2001:db8::3]:1")).contains("2001:db8::/64 has 2 connections"));
-        let other = places.take("192.0.2.1:1").unwrap();
-        assert!(words(places.take("192.0.2.2:1")).contains("connection_count_max"));
-        assert_eq!(places.taken_count(), 3);
+        let held = [permits.take("[2001:db8::1]:1").unwrap(), permits.take("[2001:db8::2]:1").unwrap()];
+        assert!(words(permits.take("[2001:db8::3]:1")).contains("2001:db8::/64 has 2 connections"));
+        let other = permits.take("192.0.2.1:1").unwrap();
+        assert!(words(permits.take("192.0.2.2:1")).contains("connection_count_max"));
+        assert_eq!(permits.taken_count(), 3);
         drop((held, other));
-        assert_eq!(places.taken_count(), 0);
-        let ada = places.of_user("ada").unwrap();
-        assert!(places.of_user("ada").is_err() && places.of_user("eve").is_ok());
+        assert_eq!(permits.taken_count(), 0);
+        let ada = permits.of_user("ada").unwrap();
+        assert!(permits.of_user("ada").is_err() && permits.of_user("eve").is_ok());
         drop(ada);
-        places.of_user("ada").unwrap();
+        permits.of_user("ada").unwrap();
     }
 }

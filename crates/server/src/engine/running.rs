@@ -14,17 +14,17 @@ use smol_str::SmolStr;
 use tokio::time::Instant;
 
 use crate::access::caller::{Access, Caller};
-use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::engine::request::QueryRequest;
 
 /// The queries that run now, by their numbers, which are never reused.
 #[derive(Debug, Default)]
 pub struct RunningQueries {
-    state: Mutex<State>,
+    state: Mutex<RunningState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RunningState {
     running: BTreeMap<u64, RunningQuery>,
     last: u64,
 }
@@ -49,20 +49,20 @@ pub struct RunningQuery {
 
 /// Removes a query from the list when it is dropped.
 #[derive(Debug)]
-pub struct Guard<'a> {
+pub struct RunningQueryGuard<'a> {
     queries: &'a RunningQueries,
     id: u64,
     since: Instant,
 }
 
-impl Guard<'_> {
+impl RunningQueryGuard<'_> {
     /// The time since the begin of the query.
     pub fn elapsed(&self) -> Duration {
         self.since.elapsed()
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for RunningQueryGuard<'_> {
     fn drop(&mut self) {
         self.queries.state.lock().running.remove(&self.id);
     }
@@ -70,7 +70,7 @@ impl Drop for Guard<'_> {
 
 impl RunningQueries {
     /// Adds a query that begins on a graph.
-    pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> Guard<'_> {
+    pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> RunningQueryGuard<'_> {
         let since = Instant::now();
         let mut state = self.state.lock();
         state.last += 1;
@@ -85,7 +85,7 @@ impl RunningQueries {
             cancellation: request.cancellation.clone(),
         };
         state.running.insert(id, running);
-        Guard { queries: self, id, since }
+        RunningQueryGuard { queries: self, id, since }
     }
 
     /// The queries that a caller may know of, oldest first: its own, and all on graphs that it administers.
@@ -103,7 +103,7 @@ impl RunningQueries {
         let state = self.state.lock();
         match state.running.get(&id).filter(|query| query.belongs_to(caller)) {
             Some(query) => {
-                query.cancellation.fire(Reason::Killed);
+                query.cancellation.fire(CancelReason::Killed);
                 Ok(query.clone())
             }
             None => Err(unknown(id)),

@@ -39,7 +39,7 @@ use crate::answers::carrier::Carrier;
 use crate::answers::http_body::{BodyPiece, HttpAnswer};
 use crate::answers::result_max::ResultMax;
 use crate::answers::sink::ChannelSink;
-use crate::answers::wire::Format;
+use crate::answers::wire::MessageFormat;
 use crate::edge;
 use crate::limits::Limits;
 use crate::memory::budget;
@@ -81,7 +81,7 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> HttpRe
     let parent = trace::parent(request.headers());
     let is_get = request.method() == Method::GET;
     let mut held = shared.budget.account(Purpose::Messages);
-    let format = Format { encoding, is_text: false };
+    let format = MessageFormat { encoding, is_text: false };
     let call = match is_get {
         true => from_parameters(request.uri().query().unwrap_or_default())
             .and_then(|message| protocol::call(&message, format, &shared.limits.get()))
@@ -204,7 +204,7 @@ fn weight(range: &str) -> f32 {
 /// The request in the body of a `POST`, to be answered in this format.
 async fn from_body(
     request: Request,
-    format: Format,
+    format: MessageFormat,
     shared: &Arc<Shared>,
     held: &mut Draw,
 ) -> HttpResult<DecodedRequest> {
@@ -417,7 +417,7 @@ mod tests {
     fn parameters_are_arguments() {
         let request =
             from_parameters("gremlin=g.V%28x%29&bindings.x=1&bindings.y=a+b%C3%A9&aliases.g=gsi&batchSize=7").unwrap();
-        assert_eq!(request.gremlin().unwrap(), message::Gremlin::Text("g.V(x)"));
+        assert_eq!(request.gremlin().unwrap(), message::WireQuery::Text("g.V(x)"));
         let bindings = request.bindings().unwrap();
         assert_eq!((&bindings["x"], &bindings["y"]), (&Value::I32(1), &Value::from("a bé")));
         assert_eq!(request.aliases().unwrap(), [("g".into(), "gsi".into())]);
@@ -425,6 +425,6 @@ mod tests {
         for wrong in ["gremlin=%2", "gremlin=%zz", "gremlin=%ff", "gremlin=%é"] {
             assert!(from_parameters(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(from_parameters("gremlin=1").unwrap().gremlin().unwrap(), message::Gremlin::Text("1"));
+        assert_eq!(from_parameters("gremlin=1").unwrap().gremlin().unwrap(), message::WireQuery::Text("1"));
     }
 }

@@ -22,7 +22,7 @@ use crate::status::Failure;
 
 /// The parameters of a request.
 #[derive(Debug, Default)]
-struct Asked {
+struct StatusQuery {
     id: Option<u64>,
     cancels: bool,
 }
@@ -78,8 +78,8 @@ fn unknown(error: Error) -> (StatusCode, Failure) {
     (StatusCode::NOT_FOUND, error.into())
 }
 
-fn asked(form: &str) -> HttpResult<Asked> {
-    let mut asked = Asked::default();
+fn asked(form: &str) -> HttpResult<StatusQuery> {
+    let mut asked = StatusQuery::default();
     for (name, value) in query::pairs(form).map_err(bad)? {
         match name.as_str() {
             "queryId" => {

@@ -19,16 +19,16 @@ use axum::routing::get;
 use serde_json::json;
 use smol_str::SmolStr;
 
-use crate::access::auth::Denied;
+use crate::access::auth::LoginDenied;
 use crate::access::caller::Caller;
-use crate::access::lockout::Refused;
+use crate::access::lockout::LockedOut;
 use crate::connections::peer::{Admission, Peer};
 use crate::http::query;
 use crate::http::query_status;
 use crate::metrics::memory;
 use crate::metrics::process;
 use crate::shared::Shared;
-use crate::shutdown::Phase;
+use crate::shutdown::ShutdownPhase;
 use crate::websocket::connection;
 
 /// Bytes of a WebSocket's read buffer. Each connection has one from its beginning, and most are idle: with the library's
@@ -116,14 +116,14 @@ async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Ne
         (Ok(None), false) => {
             return unauthorized("this server asks who you are: send a name and password (HTTP Basic)");
         }
-        (Err(Denied::Refused(refused)), _) => return too_many(refused),
-        (Err(Denied::Wrong(error)), _) => return unauthorized(error.message()),
+        (Err(LoginDenied::Refused(refused)), _) => return too_many(refused),
+        (Err(LoginDenied::Wrong(error)), _) => return unauthorized(error.message()),
     }
     next.run(request).await
 }
 
 /// The caller of a request; `None` if the server has users and the request has no password.
-async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Caller>, Denied> {
+async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Caller>, LoginDenied> {
     let Some(authenticator) = &shared.authenticator else { return Ok(Some(Caller::anybody(peer))) };
     let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
     authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await.map(Some)
@@ -135,7 +135,7 @@ fn unauthorized(message: &str) -> Response {
 }
 
 /// The answer to a login that is refused without a check.
-fn too_many(refused: Refused) -> Response {
+fn too_many(refused: LockedOut) -> Response {
     let retry = [(RETRY_AFTER, refused.seconds().to_string())];
     (retry, problem(StatusCode::TOO_MANY_REQUESTS, refused.error().message())).into_response()
 }
@@ -195,7 +195,7 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     // Every client may know that some graph takes no writes; which one, and why, only its readers may (SERVER-3).
     let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();
-    let (code, status) = match (shared.shutdown().phase() > Phase::Serving, is_writable) {
+    let (code, status) = match (shared.shutdown().phase() > ShutdownPhase::Serving, is_writable) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         (false, false) => (StatusCode::OK, "read-only"),
         (false, true) => (StatusCode::OK, "ok"),

@@ -54,12 +54,12 @@ pub fn shrink_to(draw: &mut Draw, taken: u64) {
 }
 
 /// Bytes that hold their draw until the last of their handles is dropped.
-struct Counted {
+struct CountedBytes {
     bytes: Bytes,
     _draw: Draw,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -67,7 +67,7 @@ impl AsRef<[u8]> for Counted {
 
 /// The same bytes, which hold the draw until their last handle is dropped.
 pub fn counted(bytes: Bytes, draw: Draw) -> Bytes {
-    if draw.bytes() == 0 { bytes } else { Bytes::from_owner(Counted { bytes, _draw: draw }) }
+    if draw.bytes() == 0 { bytes } else { Bytes::from_owner(CountedBytes { bytes, _draw: draw }) }
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use mangrove_graph::{Error, Result};
 use parking_lot::Mutex;
 
 use crate::metrics::exposition::MetricKind::{self, Counter, Gauge, Histogram};
-use crate::metrics::exposition::{self, Exposition, Figure};
-use crate::metrics::process::{self, Space};
+use crate::metrics::exposition::{self, Exposition, SampleValue};
+use crate::metrics::process::{self, DiskSpace};
 
 /// Counters of the queries on one graph.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl QueryMeters {
 }
 
 /// A graph to report.
-pub(crate) struct Metered<'a> {
+pub(crate) struct MeteredGraph<'a> {
     /// The value of the label `graph`.
     pub graph: &'a str,
     pub database: &'a Database,
@@ -55,7 +55,7 @@ pub(crate) struct Metered<'a> {
 }
 
 /// One reading of a graph.
-struct Sample<'a> {
+struct GraphReading<'a> {
     graph: &'a str,
     counters: TransactionCounters,
     memory: MemoryReport,
@@ -71,10 +71,10 @@ struct Sample<'a> {
     durability: Option<Durability>,
 }
 
-impl<'a> Sample<'a> {
-    fn of(metered: &Metered<'a>) -> Self {
-        let Metered { graph, database, .. } = *metered;
-        Sample {
+impl<'a> GraphReading<'a> {
+    fn of(metered: &MeteredGraph<'a>) -> Self {
+        let MeteredGraph { graph, database, .. } = *metered;
+        GraphReading {
             graph,
             counters: database.transaction_counters(),
             memory: database.memory(),
@@ -91,7 +91,7 @@ impl<'a> Sample<'a> {
 }
 
 /// A metric with one number a graph: name, type, help text, and the number.
-type Metric = (&'static str, MetricKind, &'static str, fn(&Sample<'_>) -> u64);
+type Metric = (&'static str, MetricKind, &'static str, fn(&GraphReading<'_>) -> u64);
 
 const METRICS: &[Metric] = &[
     ("mangrove_commits_total", Counter, "Transactions committed with writes.", |s| s.counters.commits),
@@ -107,11 +107,13 @@ const METRICS: &[Metric] = &[
         |s| s.counters.pre_reads,
     ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
-    ("mangrove_oldest_snapshot_lag", Gauge, "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_oldest_snapshot_lag", Gauge, "Commits since the begin of the oldest running snapshot.", |s| {
+        s.snapshot_lag
+    }),
     ("mangrove_gc_queued_writes", Gauge, "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
     ("mangrove_gc_versions_total", Counter, "Older versions of properties reclaimed.", |s| s.garbage.versions),
-    ("mangrove_gc_vertices_total", Counter, "Places of vertices reclaimed.", |s| s.garbage.vertices),
-    ("mangrove_gc_edges_total", Counter, "Places of edges reclaimed.", |s| s.garbage.edges),
+    ("mangrove_gc_vertices_total", Counter, "Vertex slots reclaimed.", |s| s.garbage.vertices),
+    ("mangrove_gc_edges_total", Counter, "Edge slots reclaimed.", |s| s.garbage.edges),
     ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
     ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was there.", |s| s.plans.hits),
     ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),
@@ -126,7 +128,7 @@ const METRICS: &[Metric] = &[
 ];
 
 /// A gauge with a fraction.
-type FigureMetric = (&'static str, &'static str, fn(&Sample<'_>) -> f64);
+type FigureMetric = (&'static str, &'static str, fn(&GraphReading<'_>) -> f64);
 
 const FIGURES: &[FigureMetric] = &[
     ("mangrove_oldest_snapshot_age_seconds", "Age of the oldest running snapshot.", |s| s.snapshot_age_ms as f64 / 1e3),
@@ -164,7 +166,7 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
 ];
 
 /// The metrics of graphs in directories.
-fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
+fn durability(text: &mut Exposition, samples: &[GraphReading<'_>]) {
     let durable: Vec<(&str, &Durability)> =
         samples.iter().filter_map(|sample| Some((sample.graph, sample.durability.as_ref()?))).collect();
     if durable.is_empty() {
@@ -185,12 +187,12 @@ fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
 }
 
 /// A gauge of a file system.
-type SpaceMetric = (&'static str, &'static str, fn(&Space) -> u64);
+type SpaceMetric = (&'static str, &'static str, fn(&DiskSpace) -> u64);
 
 /// Gauges of the file systems that the graphs are on.
 fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
-    let spaces = graphs.iter().map(|(graph, durability)| (*graph, Space::of(&durability.directory)));
-    let spaces: Vec<(&str, Space)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
+    let spaces = graphs.iter().map(|(graph, durability)| (*graph, DiskSpace::of(&durability.directory)));
+    let spaces: Vec<(&str, DiskSpace)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
     let of_space: [SpaceMetric; 2] = [
         ("mangrove_disk_free_bytes", "Bytes that are free where the graph's directory is.", |space| space.free_bytes),
         ("mangrove_disk_size_bytes", "Bytes of the file system that the graph's directory is on.", |space| {
@@ -213,8 +215,8 @@ fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
 }
 
 /// The metrics of some graphs.
-pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
-    let samples: Vec<Sample<'_>> = graphs.iter().map(Sample::of).collect();
+pub(crate) fn exposition(graphs: &[MeteredGraph<'_>]) -> String {
+    let samples: Vec<GraphReading<'_>> = graphs.iter().map(GraphReading::of).collect();
     let mut text = Exposition::default();
     queries(&mut text, graphs);
     for &(name, kind, meaning, value) in METRICS {
@@ -226,7 +228,7 @@ pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
     for &(name, meaning, value) in FIGURES {
         let mut family = text.family(name, Gauge, meaning);
         for sample in &samples {
-            family.sample(&[("graph", sample.graph)], Figure(value(sample)));
+            family.sample(&[("graph", sample.graph)], SampleValue(value(sample)));
         }
     }
     let mut family = text.family("mangrove_aborts_total", Counter, "Transactions aborted, by cause.");
@@ -246,27 +248,27 @@ pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
 }
 
 /// The metrics of queries.
-fn queries(text: &mut Exposition, graphs: &[Metered<'_>]) {
+fn queries(text: &mut Exposition, graphs: &[MeteredGraph<'_>]) {
     let mut family = text.family("mangrove_queries_running", Gauge, "Queries that run now.");
-    for Metered { graph, running, .. } in graphs {
+    for MeteredGraph { graph, running, .. } in graphs {
         family.sample(&[("graph", graph)], running);
     }
     let meaning = "How long queries took, with their results, by whether they may write.";
     let mut family = text.family("mangrove_query_seconds", Histogram, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         family.histogram(&[("graph", graph), ("kind", "read")], &meters.reads);
         family.histogram(&[("graph", graph), ("kind", "write")], &meters.writes);
     }
     let meaning = "Queries that failed, by the kind of error.";
     let mut family = text.family("mangrove_query_errors_total", Counter, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         for (error, count) in meters.errors.lock().iter() {
             family.sample(&[("graph", graph), ("error", error)], count);
         }
     }
     let meaning = "Queries that took longer than slow_query.";
     let mut family = text.family("mangrove_slow_queries_total", Counter, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         family.sample(&[("graph", graph)], meters.slow.load(Ordering::Relaxed));
     }
 }
@@ -282,7 +284,7 @@ mod tests {
         database.query("g.addV('a')").unwrap();
         let meters = QueryMeters::default();
         meters.ended(true, Duration::from_millis(1), &Result::<()>::Err(Error::conflict("another was first")));
-        let text = exposition(&[Metered { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
+        let text = exposition(&[MeteredGraph { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
         assert!(text.contains("mangrove_commits_total{graph=\"g\\\"1\"} 2\n"), "{text}");
         assert!(text.contains("mangrove_aborts_total{graph=\"g\\\"1\",cause=\"write_conflict\"} 0\n"), "{text}");
         assert!(text.contains("mangrove_plan_cache_hits_total{graph=\"g\\\"1\"} 1\n"), "{text}");

@@ -14,7 +14,7 @@ use crate::status::Failure;
 
 /// None or one open transaction, with the traversal source on which it was begun.
 #[derive(Default)]
-pub struct Slot {
+pub struct CurrentTransaction {
     open: Option<(SmolStr, Box<dyn EngineTransaction>)>,
     /// The open transaction's write mark at the begin of the running request.
     mark: usize,
@@ -22,7 +22,7 @@ pub struct Slot {
     has_committed: bool,
 }
 
-impl Slot {
+impl CurrentTransaction {
     /// Returns true if a transaction is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()

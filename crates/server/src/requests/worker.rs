@@ -20,9 +20,9 @@ use tokio::time::{Instant, sleep_until};
 use tracing::Span;
 
 use crate::access::auth::HASHING_COUNT_MAX;
-use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::limits::Limits;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 use crate::status::Failure;
 
 /// Messages up to this size are decoded on the thread that has read them, because waking another takes longer.
@@ -76,12 +76,12 @@ impl RequestWatch {
 
     /// Waits for the deadline, the loss of the connection, or the phase `Cancelling`, whichever comes first, and fires the
     /// cancellation.
-    async fn fire(&mut self) -> Reason {
+    async fn fire(&mut self) -> CancelReason {
         let reason = tokio::select! {
-            limit = passed(self.deadline) => Reason::Timeout(limit),
+            limit = passed(self.deadline) => CancelReason::Timeout(limit),
             // The sender is dropped when the connection's task ends, which means the same.
-            _ = self.gone.wait_for(|gone| *gone) => Reason::Gone,
-            () = self.shutdown.reached(Phase::Cancelling) => Reason::Stopped,
+            _ = self.gone.wait_for(|gone| *gone) => CancelReason::Gone,
+            () = self.shutdown.reached(ShutdownPhase::Cancelling) => CancelReason::Stopped,
         };
         self.cancellation.fire(reason);
         reason
@@ -93,7 +93,7 @@ struct FireOnDrop(Cancellation);
 
 impl Drop for FireOnDrop {
     fn drop(&mut self) {
-        self.0.fire(Reason::Gone);
+        self.0.fire(CancelReason::Gone);
     }
 }
 

@@ -29,15 +29,15 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::connections::allowance::{Allowance, Allowed};
+use crate::connections::allowance::{Allowance, AllowedStream};
 use crate::connections::peer::{Admission, Peer};
 use crate::connections::pending::{PendingConnection, PendingConnections};
 use crate::connections::permits::ConnectionPermit;
-use crate::connections::stall::Stalling;
+use crate::connections::stall::StallingStream;
 use crate::connections::tls::Tls;
 use crate::http::router;
 use crate::shared::Shared;
-use crate::shutdown::Phase;
+use crate::shutdown::ShutdownPhase;
 
 /// Pending connections, beside those with a permit.
 const PENDING_COUNT_MAX: usize = 256;
@@ -72,10 +72,10 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
         if is_other_evicted {
             shared.meters.dropped_unheard();
         }
-        let is_late = shared.shutdown().phase() >= Phase::Draining;
+        let is_late = shared.shutdown().phase() >= ShutdownPhase::Draining;
         // The shutdown waits for connections, but not for late ones.
         let alive = if is_late { None } else { shared.alive() };
-        let entrance = Arc::new(Entrance {
+        let entrance = Arc::new(ConnectionEntrance {
             shared: Arc::clone(&shared),
             peer,
             pending_connection,
@@ -95,17 +95,17 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
 }
 
 /// The state of a connection before and at its first request.
-struct Entrance {
+struct ConnectionEntrance {
     shared: Arc<Shared>,
     peer: SmolStr,
-    /// Its pending_connection in the pending, until it has a place.
+    /// Its entry among the pending connections, until it has a permit.
     pending_connection: PendingConnection,
     /// True if it came during the shutdown.
     is_late: bool,
     place: Mutex<Option<Arc<ConnectionPermit>>>,
 }
 
-impl Entrance {
+impl ConnectionEntrance {
     /// Decides on a request. The first that needs a permit takes it for the connection.
     fn admit(&self, path: &str) -> Admission {
         let mut place = self.place.lock();
@@ -131,7 +131,7 @@ impl Entrance {
 async fn connection(
     mut stream: TcpStream,
     address: SocketAddr,
-    entrance: &Arc<Entrance>,
+    entrance: &Arc<ConnectionEntrance>,
     router: Router,
     tls: Option<Tls>,
 ) {
@@ -168,10 +168,15 @@ async fn connection(
 }
 
 /// Serves HTTP/1 until either side ends it, it becomes a WebSocket, or it is evicted.
-async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, entrance: &Arc<Entrance>, router: Router) {
+async fn http1(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    entrance: &Arc<ConnectionEntrance>,
+    router: Router,
+) {
     let shared = &entrance.shared;
     let allowance = Arc::new(Allowance::default());
-    let stream = Allowed::new(Stalling::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
+    let stream =
+        AllowedStream::new(StallingStream::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
     let asked = Arc::clone(entrance);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let admission = asked.admit(request.uri().path());
@@ -199,7 +204,7 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ent
     let is_stopping = async {
         match is_late {
             true => std::future::pending().await,
-            false => shutdown.reached(Phase::Draining).await,
+            false => shutdown.reached(ShutdownPhase::Draining).await,
         }
     };
     let ended = tokio::select! {
@@ -214,7 +219,7 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ent
             let mut shutdown = shared.shutdown();
             tokio::select! {
                 ended = connection => ended,
-                () = shutdown.reached(Phase::Cutting) => return,
+                () = shutdown.reached(ShutdownPhase::Cutting) => return,
             }
         }
     };

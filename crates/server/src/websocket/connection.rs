@@ -23,17 +23,17 @@ use tracing::Instrument;
 use crate::access::caller::Caller;
 use crate::answers::outgoing::{Outgoing, outgoing};
 use crate::answers::result_max::ResultMax;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::connections::allowance::Allowance;
 use crate::connections::peer::Peer;
 use crate::memory::budget;
 use crate::requests::call::{DecodedRequest, RequestWork};
 use crate::requests::job::{AcceptedRequest, Reply};
-use crate::requests::protocol::{self, RawMessage, Refusal};
+use crate::requests::protocol::{self, MessageRefusal, RawMessage};
 use crate::requests::sessions::ConnectionId;
 use crate::requests::worker::RequestWatch;
 use crate::shared::Shared;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 use crate::status::{Failure, Status};
 use crate::trace;
 use crate::websocket::gate::{Gate, Known, Passage};
@@ -82,10 +82,10 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     tracing::debug!(connection = connection.id, "opened");
     let farewell = tokio::select! {
         farewell = connection.read(&mut stream) => farewell,
-        () = shutdown.reached(Phase::Draining) => Some((close_code::AWAY, "the server shuts down".to_owned())),
+        () = shutdown.reached(ShutdownPhase::Draining) => Some((close_code::AWAY, "the server shuts down".to_owned())),
         _ = &mut writer => None,
     };
-    if shutdown.phase() >= Phase::Draining && !connection.drained(&mut shutdown).await {
+    if shutdown.phase() >= ShutdownPhase::Draining && !connection.drained(&mut shutdown).await {
         writer.abort();
     }
     // In this order: a request that still waits in the queue of a session, perhaps a commit, must find itself cancelled.
@@ -96,7 +96,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
         let frame = CloseFrame { code, reason: shortened(&reason).into() };
         tokio::select! {
             _ = connection.outgoing.send(Message::Close(Some(frame))) => {}
-            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+            () = shutdown.reached(ShutdownPhase::Cutting) => writer.abort(),
         }
     }
     tracing::debug!(connection = connection.id, "closed");
@@ -104,7 +104,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     if !writer.is_finished() {
         tokio::select! {
             _ = &mut writer => {}
-            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+            () = shutdown.reached(ShutdownPhase::Cutting) => writer.abort(),
         }
     }
 }
@@ -180,7 +180,7 @@ impl Connection {
     async fn drained(&self, shutdown: &mut Shutdown) -> bool {
         tokio::select! {
             _ = self.in_flight.acquire_many(self.in_flight_count_max) => true,
-            () = shutdown.reached(Phase::Cutting) => false,
+            () = shutdown.reached(ShutdownPhase::Cutting) => false,
         }
     }
 
@@ -221,14 +221,14 @@ impl Connection {
     /// here.
     async fn decode(&self, message: &RawMessage) -> Option<(DecodedRequest, Draw)> {
         let (shared, given, length) = (Arc::clone(&self.shared), message.clone(), message.bytes.len());
-        let format = if message.is_text { Format::TEXT } else { Format::BINARY };
+        let format = if message.is_text { MessageFormat::TEXT } else { MessageFormat::BINARY };
         let mut held = self.shared.budget.account(Purpose::Messages);
         // A message that is too long is refused for that, so it draws no more than the longest one.
         let counted = length.min(self.shared.limits.get().message_bytes_max);
         let decoded = match budget::hold_decoding(&mut held, counted) {
             Ok(()) => {
                 let decode = move || protocol::decode(&given, &shared.limits.get());
-                let failed = |error: Error| Refusal { request: None, format, failure: error.into() };
+                let failed = |error: Error| MessageRefusal { request: None, format, failure: error.into() };
                 self.shared.workers.decode(length, decode).await.map_err(failed).flatten()
             }
             Err(error) => Err(protocol::refuse(message, error)),
@@ -247,7 +247,7 @@ impl Connection {
     }
 
     async fn send(&self, message: Message) {
-        // An error means that the connection is gone; there is no one to answer.
+        // An error means that the connection is gone, so there is no client to answer.
         let _ = self.outgoing.send(message).await;
     }
 

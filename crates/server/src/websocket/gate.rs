@@ -21,9 +21,9 @@ use uuid::Uuid;
 
 use crate::access::auth::{Authenticator, FAILURE_COUNT_MAX};
 use crate::access::caller::Caller;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::connections::peer::Peer;
-use crate::connections::permits::{ConnectionPermits, Share};
+use crate::connections::permits::{ConnectionPermits, NameCount};
 use crate::limits::Limits;
 use crate::requests::call::{DecodedRequest, RequestWork};
 use crate::requests::protocol::RawMessage;
@@ -45,12 +45,12 @@ pub struct Gate {
 }
 
 /// The caller of a connection, and its unit of the user's count of WebSockets.
-pub type Known = (Caller, Option<Share>);
+pub type Known = (Caller, Option<NameCount>);
 
 /// A request that waits for the login, with what is needed to refuse it.
 struct Held {
     message: RawMessage,
-    format: Format,
+    format: MessageFormat,
     request: Uuid,
 }
 
@@ -91,7 +91,7 @@ impl Gate {
         };
         tokio::select! {
             () = overdue => {
-                (close_code::POLICY, "nobody proved who they are within the limit authentication_timeout".to_owned())
+                (close_code::POLICY, "the client did not log in within the limit authentication_timeout".to_owned())
             }
             () = self.peer.allowance.spent() => {
                 let max = self.login_bytes_max;
@@ -147,7 +147,7 @@ impl Gate {
     async fn prove(
         &mut self,
         request: Uuid,
-        format: Format,
+        format: MessageFormat,
         message: &[u8],
         authenticator: &Arc<Authenticator>,
         permits: &ConnectionPermits,
@@ -166,7 +166,7 @@ impl Gate {
             Err(error) => {
                 self.failures += 1;
                 let failure = Failure::unauthorized(error.message());
-                let mut refused: Vec<(Format, Uuid)> =
+                let mut refused: Vec<(MessageFormat, Uuid)> =
                     self.held.drain(..).map(|held| (held.format, held.request)).collect();
                 // Drivers send the login under the id of the challenged request, which is answered once (SERVER-5).
                 if !refused.iter().any(|(_, id)| *id == request) {

@@ -18,6 +18,7 @@ pub(crate) struct Inject {
     /// True as the first step of a nested traversal.
     nested: bool,
     remember: Remember,
+    /// The instances of each open group that have got the values.
     served: FastMap<GroupId, TagSet>,
 }
 

@@ -42,7 +42,7 @@ impl Operator<Rows> for Range {
         let number = |operand| context.resolve_integer(operand, "the argument of range()");
         let (low, high) = (number(&self.operands.0)?, self.operands.1.as_ref().map(number).transpose()?);
         self.low = u64::try_from(low).map_err(|_| Error::invalid("range() cannot begin before position 0"))?;
-        // A negative end means none.
+        // A negative end means no end.
         self.high = high.and_then(|high| u64::try_from(high).ok());
         if self.high.is_some_and(|high| high < self.low) {
             return Err(Error::invalid("range() cannot end before it begins"));

@@ -13,7 +13,7 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::held::{HeldRows, rows_by_instance};
 use crate::rows::{Remember, Rows};
 use crate::values::collection::distinct;
@@ -23,7 +23,7 @@ pub(crate) struct Aggregate {
     name: Name,
     held: HeldRows,
     /// The index of each member in the bulk set, as far as this operator has seen.
-    indexes: Table<Equivalent, usize>,
+    indexes: PartitionedTable<Equivalent, usize>,
 }
 
 /// About the bytes of a member of a bulk set, with its entry in the table of indexes.
@@ -31,7 +31,7 @@ const MEMBER_BYTES: usize = 104;
 
 impl Aggregate {
     pub fn new(name: Name) -> Self {
-        Aggregate { name, held: HeldRows::default(), indexes: Table::default() }
+        Aggregate { name, held: HeldRows::default(), indexes: PartitionedTable::default() }
     }
 }
 
@@ -42,7 +42,7 @@ impl Operator<Rows> for Aggregate {
     }
 
     fn recycle(&mut self) -> bool {
-        self.indexes = Table::default();
+        self.indexes = PartitionedTable::default();
         self.held.is_empty()
     }
 
@@ -132,7 +132,7 @@ fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, meter: &mut Met
 fn add_to_bulk_set(
     set: Arc<Vec<(Value, u64)>>,
     values: Vec<(Value, u64)>,
-    indexes: &mut Table<Equivalent, usize>,
+    indexes: &mut PartitionedTable<Equivalent, usize>,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
     let mut entries = Arc::unwrap_or_clone(set);

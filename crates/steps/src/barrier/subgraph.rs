@@ -16,20 +16,25 @@ use crate::rows::{ObjectColumn, Rows};
 /// The bytes of an element of the graph, with its entry in the set of known ones.
 const ELEMENT_BYTES: u64 = size_of::<Value>() as u64 + 16;
 
-type Known<T> = FastSet<T>;
+type KnownElements<T> = FastSet<T>;
 
 /// Adds the edge of every row to a side effect when the group has ended, then sends the rows on.
 pub(crate) struct Subgraph {
     name: Name,
     held: HeldRows,
     /// The elements of the side effect, as far as this operator has seen.
-    vertices: Known<VertexId>,
-    edges: Known<EdgeId>,
+    vertices: KnownElements<VertexId>,
+    edges: KnownElements<EdgeId>,
 }
 
 impl Subgraph {
     pub fn new(name: Name) -> Self {
-        Subgraph { name, held: HeldRows::default(), vertices: Known::default(), edges: Known::default() }
+        Subgraph {
+            name,
+            held: HeldRows::default(),
+            vertices: KnownElements::default(),
+            edges: KnownElements::default(),
+        }
     }
 
     /// Adds edges that the graph lacks, and their ends.
@@ -90,8 +95,8 @@ impl Operator<Rows> for Subgraph {
     }
 
     fn recycle(&mut self) -> bool {
-        self.vertices = Known::default();
-        self.edges = Known::default();
+        self.vertices = KnownElements::default();
+        self.edges = KnownElements::default();
         self.held.is_empty()
     }
 

@@ -13,7 +13,7 @@ use mangrove_flow::topology::OpId;
 use mangrove_flow::{GroupId, Output};
 use parking_lot::Mutex;
 
-use crate::barrier::seen::Seen;
+use crate::barrier::seen::SeenRows;
 use crate::rows::Rows;
 use mangrove_graph::FastMap;
 
@@ -27,7 +27,7 @@ pub(crate) struct Visited {
 struct VisitedState {
     /// For each open iteration: the group that entered the outermost loop.
     loops: FastMap<GroupId, GroupId>,
-    seen: FastMap<GroupId, FastMap<OpId, Seen>>,
+    seen: FastMap<GroupId, FastMap<OpId, SeenRows>>,
 }
 
 impl Visited {
@@ -61,7 +61,7 @@ impl Visited {
     }
 
     /// Runs `change` on what an operator in the body has seen in the loop of an iteration.
-    pub fn with<R>(&self, iteration: GroupId, operator: OpId, change: impl FnOnce(&mut Seen) -> R) -> R {
+    pub fn with<R>(&self, iteration: GroupId, operator: OpId, change: impl FnOnce(&mut SeenRows) -> R) -> R {
         let mut state = self.state.lock();
         let outermost = state.loops.get(&iteration).copied().unwrap_or(iteration);
         change(state.seen.entry(outermost).or_default().entry(operator).or_default())

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use crate::limits::nesting;
 use crate::services::Services;
 
-/// What the operators of one run share on one node.
+/// The state that the operators of one run share on one node.
 pub struct ExecutionContext {
     /// The graph as the transaction of the query sees it.
     pub view: Arc<dyn GraphView>,

@@ -72,17 +72,17 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Values that a call makes one by one. If the call fails, the query takes them over and drops them after the client knows of
-/// the failure ([`QueryControl::leave`]).
-pub(crate) struct Making<'a> {
+/// Values that a call makes one by one. If the call fails, the query takes the values over and drops them after the client
+/// has been told of the failure ([`QueryControl::leave`]).
+pub(crate) struct MadeSoFar<'a> {
     values: Vec<Value>,
     control: &'a QueryControl,
 }
 
-impl<'a> Making<'a> {
+impl<'a> MadeSoFar<'a> {
     /// No values yet, with room for `room`.
     pub fn new(meter: &Meter<'a>, room: usize) -> Self {
-        Making { values: Vec::with_capacity(room), control: meter.control }
+        MadeSoFar { values: Vec::with_capacity(room), control: meter.control }
     }
 
     pub fn push(&mut self, value: Value) {
@@ -100,7 +100,7 @@ impl<'a> Making<'a> {
     }
 }
 
-impl Drop for Making<'_> {
+impl Drop for MadeSoFar<'_> {
     fn drop(&mut self) {
         if !self.values.is_empty() {
             self.control.leave(std::mem::take(&mut self.values));
@@ -155,7 +155,7 @@ mod tests {
         let control = limited_control(u64::MAX, None);
         let made = |fails: bool| {
             let meter = Meter::new(&control);
-            let mut making = Making::new(&meter, 0);
+            let mut making = MadeSoFar::new(&meter, 0);
             making.push(Value::Null);
             if fails { Vec::new() } else { making.done() }
         };

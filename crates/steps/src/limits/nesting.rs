@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use mangrove_flow::QueryControl;
 use mangrove_graph::{Error, FastMap, Result, Tree, Value};
 
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 
 /// The deepest nesting of a value that a loop carries or a side effect holds (STEPS-2).
 pub(crate) const NESTING_MAX: u32 = 256;
@@ -24,7 +24,7 @@ pub(crate) const NESTING_MAX: u32 = 256;
 /// The most values that a reader of a collection meets again (STEPS-3).
 pub(crate) const REPEATED_MAX: u64 = 1 << 24;
 
-/// The same for one result: detaching and writing it touch every part each time it is met.
+/// The same limit for one result: detaching and writing it touch every part each time it is met.
 const RETURNED_REPEATED_MAX: u64 = 1 << 22;
 
 /// Values walked between two checks of the limits of the query.
@@ -38,11 +38,11 @@ const KNOWN_MAX: usize = 16;
 
 /// Checks collections that are made one after the other. A large one that many of them hold is walked once.
 #[derive(Default)]
-pub(crate) struct Watcher {
-    known: FastMap<usize, Known>,
+pub(crate) struct NestingWatcher {
+    known: FastMap<usize, KnownExtent>,
 }
 
-struct Known {
+struct KnownExtent {
     /// Keeps the address from being used again. The members may be freed.
     _collection: Weak<dyn Any + Send + Sync>,
     extent: Extent,
@@ -50,11 +50,11 @@ struct Known {
     distinct: u64,
 }
 
-impl Watcher {
+impl NestingWatcher {
     /// Fails if a reader of this value, which was just made, would meet the same values too often.
     pub fn check(&mut self, value: &Value, control: &QueryControl) -> Result<()> {
         if has_collections(value) {
-            let mut walk = Walk::new(Some(&mut self.known), Some(control));
+            let mut walk = ValueWalk::new(Some(&mut self.known), Some(control));
             let extent = walk.extent(value)?;
             walk.check_repeated(extent, REPEATED_MAX)?;
         }
@@ -69,7 +69,7 @@ impl Watcher {
 
 /// Fails if a reader of one of these values, which were just made, would meet the same values too often.
 pub(crate) fn check_made<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
-    let mut watcher = Watcher::default();
+    let mut watcher = NestingWatcher::default();
     values.into_iter().try_for_each(|value| watcher.check(value, control))
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn check_made<'a>(values: impl IntoIterator<Item = &'a Value>, contro
 pub fn check_results<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
     for value in values.into_iter().filter(|value| has_collections(value)) {
         control.check()?;
-        let mut walk = Walk::new(None, Some(control));
+        let mut walk = ValueWalk::new(None, Some(control));
         let extent = walk.extent(value)?;
         walk.check_repeated(extent, RETURNED_REPEATED_MAX)?;
     }
@@ -104,7 +104,7 @@ pub(crate) fn check(value: &Value) -> Result<()> {
 }
 
 fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
-    let mut walk = Walk::new(None, control);
+    let mut walk = ValueWalk::new(None, control);
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::evaluation(format!(
@@ -117,7 +117,7 @@ fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
 
 /// Fails for a parameter that nests too deep: a session may keep a result in a variable and wrap it in every request.
 pub(crate) fn check_parameter(name: &str, value: &Value) -> Result<()> {
-    let mut walk = Walk::new(None, None);
+    let mut walk = ValueWalk::new(None, None);
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::invalid(format!("the value of `{name}` nests more than {NESTING_MAX} deep")));
@@ -160,7 +160,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// What a reader meets that goes through a value.
+/// The values and levels that a reader meets on its way through a value.
 #[derive(Clone, Copy)]
 struct Extent {
     /// The number of values, each as often as it is met; the value itself counts as one.
@@ -172,10 +172,10 @@ struct Extent {
 const SCALAR: Extent = Extent { values: 1, height: 0 };
 
 /// A walk through a value that enters each shared collection once.
-struct Walk<'a> {
+struct ValueWalk<'a> {
     /// The shared collections met so far, by address. The walked value keeps them alive.
-    met: Table<usize, Extent>,
-    known: Option<&'a mut FastMap<usize, Known>>,
+    met: PartitionedTable<usize, Extent>,
+    known: Option<&'a mut FastMap<usize, KnownExtent>>,
     control: Option<&'a QueryControl>,
     /// The number of values walked.
     looked_at: u64,
@@ -184,9 +184,16 @@ struct Walk<'a> {
     next_look: u64,
 }
 
-impl<'a> Walk<'a> {
-    fn new(known: Option<&'a mut FastMap<usize, Known>>, control: Option<&'a QueryControl>) -> Self {
-        Walk { met: Table::default(), known, control, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
+impl<'a> ValueWalk<'a> {
+    fn new(known: Option<&'a mut FastMap<usize, KnownExtent>>, control: Option<&'a QueryControl>) -> Self {
+        ValueWalk {
+            met: PartitionedTable::default(),
+            known,
+            control,
+            looked_at: 0,
+            known_distinct: 0,
+            next_look: LOOK_VALUES,
+        }
     }
 
     fn check_repeated(&self, extent: Extent, max: u64) -> Result<()> {
@@ -243,7 +250,7 @@ impl<'a> Walk<'a> {
                 known.clear();
             }
             let weak: Weak<T> = Arc::downgrade(collection);
-            known.insert(address, Known { _collection: weak, extent, distinct });
+            known.insert(address, KnownExtent { _collection: weak, extent, distinct });
         }
         Ok(extent)
     }
@@ -301,7 +308,7 @@ mod tests {
             assert!(check(&doubled(24, Value::Null)).unwrap_err().message().contains("repeated"));
             assert!(check(&doubled(200, Value::Null)).is_err());
         }
-        // What is there once takes its memory, and has no other bound.
+        // A value that is held once is bounded by its memory alone.
         assert!(check(&Value::list(vec![Value::list(vec![]); 2])).is_ok());
         let once = (0..3_000_000).map(|n| Value::list(vec![n.into()])).collect();
         assert!(check(&Value::list(once)).is_ok());
@@ -341,10 +348,10 @@ mod tests {
     fn a_watcher_finds_what_is_wrapped_in_what_it_knows() {
         let control = control();
         let large = Value::list(vec![Value::Null; 10_000]);
-        let mut watcher = Watcher::default();
+        let mut watcher = NestingWatcher::default();
         let mut value = large.clone();
         let mut times = 0;
-        // Each of these shares all that it holds with what is kept, and is known when the next one is looked at.
+        // Each of these shares all its members with a kept one, which is known when the next one is checked.
         let mut kept = Vec::new();
         let refused = loop {
             let [a, b] =
@@ -365,12 +372,12 @@ mod tests {
     fn a_large_collection_that_many_hold_is_looked_at_once() {
         let control = control();
         let large = Value::list((0..1_000_000).map(|n| Value::list(vec![n.into()])).collect());
-        let mut watcher = Watcher::default();
-        // Gone through each time, this would be 10^11 values.
+        let mut watcher = NestingWatcher::default();
+        // A walk that entered each reference would meet 10^11 values.
         for n in 0..50_000 {
             watcher.check(&Value::map(vec![("n".into(), n.into()), ("all".into(), large.clone())]), &control).unwrap();
         }
-        // What takes its place in memory is another one.
+        // The value that gets its address next is another one.
         drop(large);
         let other = doubled(60, Value::Null);
         assert!(watcher.check(&Value::list(vec![other]), &control).is_err());

@@ -17,7 +17,7 @@ const WHOLE_MAX: usize = 1 << 15;
 
 /// A map; with `()` as value, a set.
 #[derive(Debug)]
-pub(crate) struct Table<K, V = ()> {
+pub(crate) struct PartitionedTable<K, V = ()> {
     hasher: RandomState,
     /// All entries of a table that is not large.
     whole: HashTable<(K, V)>,
@@ -26,9 +26,9 @@ pub(crate) struct Table<K, V = ()> {
     len: usize,
 }
 
-impl<K, V> Default for Table<K, V> {
+impl<K, V> Default for PartitionedTable<K, V> {
     fn default() -> Self {
-        Table { hasher: RandomState::default(), whole: HashTable::new(), parts: Vec::new(), len: 0 }
+        PartitionedTable { hasher: RandomState::default(), whole: HashTable::new(), parts: Vec::new(), len: 0 }
     }
 }
 
@@ -38,7 +38,7 @@ fn part_of(hash: u64) -> usize {
     (hash >> 48) as usize % PARTS
 }
 
-impl<K: Hash + Eq, V> Table<K, V> {
+impl<K: Hash + Eq, V> PartitionedTable<K, V> {
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
@@ -90,7 +90,7 @@ impl<K: Hash + Eq, V> Table<K, V> {
     }
 }
 
-impl<K: Hash + Eq> Table<K> {
+impl<K: Hash + Eq> PartitionedTable<K> {
     /// Adds a key. Returns true if it is new.
     pub fn insert(&mut self, key: K) -> bool {
         self.get_or_insert_with(key, || ()).1
@@ -108,7 +108,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_table_is_a_map(keys in prop::collection::vec(0..50_u64, 0..200), many in any::<bool>()) {
-            let (mut table, mut expected) = (Table::default(), HashMap::new());
+            let (mut table, mut expected) = (PartitionedTable::default(), HashMap::new());
             if many {
                 for key in 1_000..1_000 + 2 * WHOLE_MAX as u64 {
                     table.get_or_insert_with(key, || key);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_large_table_grows_part_by_part() {
-        let mut table = Table::default();
+        let mut table = PartitionedTable::default();
         let mut capacity = 0;
         for key in 0..1_000_000_u64 {
             table.insert(key);

@@ -16,12 +16,12 @@ use crate::services::ServiceCall;
 pub(crate) struct CallService {
     service: Option<Name>,
     operands: Vec<(Option<Name>, ComputedOperand)>,
-    arguments: Vec<(Option<Name>, Given)>,
+    arguments: Vec<(Option<Name>, CallArgument)>,
     remember: Remember,
 }
 
 /// An argument of a name; without a name, a map of names and values.
-enum Given {
+enum CallArgument {
     Constant(Value),
     Computed(usize),
 }
@@ -37,8 +37,8 @@ impl CallService {
         let mut arguments = Vec::with_capacity(self.arguments.len());
         for (name, given) in &self.arguments {
             let value = match given {
-                Given::Constant(value) => Some(value),
-                Given::Computed(column) => rows.computed_value(*column, row),
+                CallArgument::Constant(value) => Some(value),
+                CallArgument::Computed(column) => rows.computed_value(*column, row),
             };
             match (name, value) {
                 (_, None) => {}
@@ -79,8 +79,8 @@ impl Operator<Rows> for CallService {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let given = |(name, operand): &(Option<Name>, ComputedOperand)| {
             let given = match operand {
-                ComputedOperand::Operand(operand) => Given::Constant(context.resolve(operand as &Operand)?),
-                ComputedOperand::Computed(column) => Given::Computed(*column),
+                ComputedOperand::Operand(operand) => CallArgument::Constant(context.resolve(operand as &Operand)?),
+                ComputedOperand::Computed(column) => CallArgument::Computed(*column),
             };
             Ok((name.clone(), given))
         };

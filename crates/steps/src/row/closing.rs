@@ -16,7 +16,7 @@ use crate::row::sorted_lists::{SortedLists, distinct, named_vertices, times_in};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
-/// What leaves the operator for a row.
+/// The rows that leave the operator for a row.
 pub(crate) enum ClosingKind {
     /// One row for each edge, at the named vertex.
     Follow {

@@ -18,13 +18,13 @@ use crate::values::predicate::CompiledTest;
 
 /// Conditions on elements and properties: `has…`.
 pub(crate) struct Filter {
-    conditions: Vec<Prepared>,
+    conditions: Vec<PreparedCondition>,
     names: NameCache,
     values: ValueRows,
 }
 
 /// A condition that is ready to run.
-enum Prepared {
+enum PreparedCondition {
     LabelIn {
         names: Vec<Name>,
         sets: LabelSets,
@@ -41,36 +41,38 @@ enum Prepared {
     HasNot(Name),
 }
 
-impl Prepared {
+impl PreparedCondition {
     fn new(condition: &Condition) -> Self {
         match condition {
             Condition::LabelIn(names) => {
-                Prepared::LabelIn { names: names.clone(), sets: LabelSets::with_any(names.clone()) }
+                PreparedCondition::LabelIn { names: names.clone(), sets: LabelSets::with_any(names.clone()) }
             }
-            Condition::Label(test) => Prepared::Label { test: CompiledTest::new(test), known: Vec::new() },
-            Condition::Id(test) => Prepared::Id(CompiledTest::new(test)),
-            Condition::Property(key, test) => Prepared::Has(key.clone(), Some(CompiledTest::new(test))),
-            Condition::HasKey(key) => Prepared::Has(key.clone(), None),
-            Condition::HasNot(key) => Prepared::HasNot(key.clone()),
-            Condition::PropertyKey(test) => Prepared::PropertyKey(CompiledTest::new(test)),
-            Condition::PropertyValue(test) => Prepared::PropertyValue(CompiledTest::new(test)),
+            Condition::Label(test) => PreparedCondition::Label { test: CompiledTest::new(test), known: Vec::new() },
+            Condition::Id(test) => PreparedCondition::Id(CompiledTest::new(test)),
+            Condition::Property(key, test) => PreparedCondition::Has(key.clone(), Some(CompiledTest::new(test))),
+            Condition::HasKey(key) => PreparedCondition::Has(key.clone(), None),
+            Condition::HasNot(key) => PreparedCondition::HasNot(key.clone()),
+            Condition::PropertyKey(test) => PreparedCondition::PropertyKey(CompiledTest::new(test)),
+            Condition::PropertyValue(test) => PreparedCondition::PropertyValue(CompiledTest::new(test)),
         }
     }
 
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         match self {
-            Prepared::LabelIn { .. } | Prepared::Has(_, None) | Prepared::HasNot(_) => Ok(()),
-            Prepared::Label { test, known } => {
+            PreparedCondition::LabelIn { .. } | PreparedCondition::Has(_, None) | PreparedCondition::HasNot(_) => {
+                Ok(())
+            }
+            PreparedCondition::Label { test, known } => {
                 known.clear();
                 test.begin(context)
             }
-            Prepared::Id(test) if context.ids != IdRule::Any => {
+            PreparedCondition::Id(test) if context.ids != IdRule::Any => {
                 test.begin_as(context, &|value| context.ids.canonical(value))
             }
-            Prepared::PropertyKey(test)
-            | Prepared::PropertyValue(test)
-            | Prepared::Id(test)
-            | Prepared::Has(_, Some(test)) => test.begin(context),
+            PreparedCondition::PropertyKey(test)
+            | PreparedCondition::PropertyValue(test)
+            | PreparedCondition::Id(test)
+            | PreparedCondition::Has(_, Some(test)) => test.begin(context),
         }
     }
 
@@ -78,10 +80,10 @@ impl Prepared {
     /// for each element, a property a column of its own.
     fn cost(&self) -> u8 {
         match self {
-            Prepared::PropertyKey(_) | Prepared::PropertyValue(_) => 0,
-            Prepared::LabelIn { .. } | Prepared::Label { .. } => 1,
-            Prepared::Id(_) => 2,
-            Prepared::Has(..) | Prepared::HasNot(_) => 3,
+            PreparedCondition::PropertyKey(_) | PreparedCondition::PropertyValue(_) => 0,
+            PreparedCondition::LabelIn { .. } | PreparedCondition::Label { .. } => 1,
+            PreparedCondition::Id(_) => 2,
+            PreparedCondition::Has(..) | PreparedCondition::HasNot(_) => 3,
         }
     }
 }
@@ -89,8 +91,8 @@ impl Prepared {
 impl Filter {
     /// A filter for rows that meet all of these conditions.
     pub fn new(conditions: &[Condition]) -> Self {
-        let mut conditions: Vec<Prepared> = conditions.iter().map(Prepared::new).collect();
-        conditions.sort_by_key(Prepared::cost);
+        let mut conditions: Vec<PreparedCondition> = conditions.iter().map(PreparedCondition::new).collect();
+        conditions.sort_by_key(PreparedCondition::cost);
         Filter { conditions, names: NameCache::default(), values: ValueRows::default() }
     }
 
@@ -141,7 +143,7 @@ fn check_kinds(objects: &ObjectColumn) -> Result<()> {
     }
 }
 
-impl Prepared {
+impl PreparedCondition {
     /// Returns a flag for each object: whether the condition holds.
     fn passes(
         &mut self,
@@ -153,25 +155,25 @@ impl Prepared {
         let kinds = Kinds::of(objects);
         let mut passes = vec![false; objects.len()];
         match self {
-            Prepared::LabelIn { names: labels, sets } => {
+            PreparedCondition::LabelIn { names: labels, sets } => {
                 let filter = sets.filter(view);
                 scatter_labels(&kinds, view, &mut passes, |set| filter.takes(set))?;
                 scatter_keys(&kinds, view, names, &mut passes, |key| labels.contains(key));
             }
-            Prepared::Label { test, known } => {
+            PreparedCondition::Label { test, known } => {
                 scatter_labels(&kinds, view, &mut passes, |set| label_passes(set, test, known, view, names))?;
                 scatter_keys(&kinds, view, names, &mut passes, |key| test.holds(&Value::String(key.clone())));
             }
-            Prepared::Id(test) => scatter_ids(&kinds, view, names, test, &mut passes)?,
-            Prepared::Has(key, test) => {
+            PreparedCondition::Id(test) => scatter_ids(&kinds, view, names, test, &mut passes)?,
+            PreparedCondition::Has(key, test) => {
                 let holds = |value: &Value| test.as_ref().is_none_or(|t| t.holds(value));
                 scatter_values(&kinds, key, view, values, &mut passes, holds)?;
             }
-            Prepared::HasNot(key) => {
+            PreparedCondition::HasNot(key) => {
                 scatter_values(&kinds, key, view, values, &mut passes, |_| true)?;
                 passes.iter_mut().for_each(|pass| *pass = !*pass);
             }
-            Prepared::PropertyKey(test) => {
+            PreparedCondition::PropertyKey(test) => {
                 for (row, object) in &kinds.others {
                     let key = match object {
                         Value::VertexProperty(p) => p.key,
@@ -181,7 +183,7 @@ impl Prepared {
                     passes[*row] = test.holds(&names.key_value(key, view));
                 }
             }
-            Prepared::PropertyValue(test) => {
+            PreparedCondition::PropertyValue(test) => {
                 for (row, object) in &kinds.others {
                     passes[*row] = match object {
                         Value::VertexProperty(p) => test.holds(&p.value),

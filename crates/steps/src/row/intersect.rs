@@ -25,14 +25,14 @@ pub(crate) struct Intersect {
     labels: LabelSets,
     closings: Vec<(Name, SortedLists)>,
     remember: Remember,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingRows>,
     expansion: Expansion,
     /// The neighbors of one row.
     run: Vec<VertexId>,
 }
 
 /// Rows whose lists fit into memory together, and how far they are expanded.
-struct Pending {
+struct PendingRows {
     group: GroupId,
     rows: Rows,
     /// The vertices that the neighbors of each row must have edges to, one after the other.
@@ -91,7 +91,7 @@ impl Intersect {
             if at > begin && (is_full || at == whole.len()) {
                 let targets = targets.iter().map(|of| of[begin..at].to_vec()).collect();
                 let rows = rows.take(&whole[begin..at]);
-                self.pending.push_back(Pending { group, rows, targets, cursor: ExpandCursor::default() });
+                self.pending.push_back(PendingRows { group, rows, targets, cursor: ExpandCursor::default() });
                 (begin, cost) = (at, 0);
             }
             cost += costs.get(at).copied().unwrap_or(0);

@@ -269,11 +269,11 @@ impl MapOperator for SelectColumn {
 #[derive(Default)]
 pub(crate) struct Unfold {
     remember: Remember,
-    rest: Option<Folded>,
+    rest: Option<FoldedRows>,
 }
 
 /// Rows whose collections are not unfolded to the end.
-struct Folded {
+struct FoldedRows {
     group: GroupId,
     rows: Rows,
     /// Bytes charged for the rows.
@@ -288,7 +288,7 @@ impl Unfold {
         Unfold { remember, rest: None }
     }
 
-    fn advance(&mut self, mut work: Folded, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn advance(&mut self, mut work: FoldedRows, out: &mut Output<'_, Rows>) -> Result<()> {
         let mut unfolded = work.unfold(&mut Meter::new(out.control()))?;
         unfolded.remember(&self.remember);
         let group = work.group;
@@ -306,7 +306,7 @@ impl Unfold {
     }
 }
 
-impl Folded {
+impl FoldedRows {
     /// Returns the next members, as many as a message holds.
     fn unfold(&mut self, meter: &mut Meter<'_>) -> Result<Rows> {
         let (mut from, mut made) = (Vec::new(), Vec::new());
@@ -361,7 +361,7 @@ impl Operator<Rows> for Unfold {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if let ObjectColumn::Values(_) = &batch.objects {
-            return self.advance(Folded { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
+            return self.advance(FoldedRows { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
         }
         batch.computed.clear();
         batch.remember(&self.remember);

@@ -10,14 +10,14 @@ use crate::values::predicate::CompiledTest;
 
 /// Keeps collections of whose members all, any or none pass a test. An object that is no collection is dropped, whatever the
 /// quantifier.
-pub(crate) struct Members {
+pub(crate) struct TestMembers {
     quantifier: Quantifier,
     test: CompiledTest,
 }
 
-impl Members {
+impl TestMembers {
     pub fn new(quantifier: Quantifier, test: CompiledTest) -> Self {
-        Members { quantifier, test }
+        TestMembers { quantifier, test }
     }
 
     fn hold(&self, object: &Value) -> bool {
@@ -39,7 +39,7 @@ impl Members {
     }
 }
 
-impl RowOperator for Members {
+impl RowOperator for TestMembers {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.test.begin(context)
     }

@@ -180,12 +180,12 @@ fn is_object(rows: &Rows, row: usize, value: &Value) -> bool {
 /// `where("a", eq("b"))`: compares computed column 0 with the computed columns of the test's names.
 pub(crate) struct CompareComputed {
     test: ComputedTest,
-    members: Members,
+    members: HashedMembers,
 }
 
 /// The members of the collection that `within("x")` was last applied to, hashed, because many rows share one collection.
 #[derive(Default)]
-struct Members {
+struct HashedMembers {
     /// The collection, kept so that no other one gets its address.
     of: Option<Value>,
     vertices: FastSet<VertexId>,
@@ -195,7 +195,7 @@ struct Members {
 /// A collection of at least this many members is hashed.
 const HASHED_MEMBERS_MIN: usize = 16;
 
-impl Members {
+impl HashedMembers {
     /// Returns true if the collection contains a value; `None` if the caller must search it.
     fn contain(&mut self, left: &Value, collection: &Value) -> Option<bool> {
         let len = match collection {
@@ -255,7 +255,7 @@ enum ComputedTest {
 impl CompareComputed {
     /// A test whose names are computed columns 1, 2, … in their order.
     pub fn new(test: &LabelTest) -> Self {
-        CompareComputed { test: number(test, &mut 1), members: Members::default() }
+        CompareComputed { test: number(test, &mut 1), members: HashedMembers::default() }
     }
 }
 
@@ -293,7 +293,7 @@ impl RowOperator for CompareComputed {
     }
 }
 
-fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
+fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut HashedMembers) -> Result<bool> {
     let computed =
         |column| rows.computed_value(column, row).ok_or_else(|| Error::bug("a tested computed column has a value"));
     let left = computed(0)?;
@@ -323,7 +323,7 @@ fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut Members) ->
 }
 
 /// Returns true if a value equals that of one of the names, or is in a collection that one names.
-fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
+fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut HashedMembers) -> Result<bool> {
     for &name in names {
         let right = rows.computed_value(name, row).ok_or_else(|| Error::bug("a tested computed column has a value"))?;
         let found = members.contain(left, right).unwrap_or_else(|| match right {
@@ -339,12 +339,12 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut M
 }
 
 /// `as()`: adds labels to the current objects of the paths.
-pub(crate) struct Identity {
+pub(crate) struct AddLabels {
     /// The labels.
     pub labels: Vec<Name>,
 }
 
-impl RowOperator for Identity {
+impl RowOperator for AddLabels {
     fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         rows.computed.clear();
         rows.label(&self.labels, context.whole_paths());
@@ -353,9 +353,9 @@ impl RowOperator for Identity {
 }
 
 /// Drops all rows: an empty branch of `union()`.
-pub(crate) struct Discard;
+pub(crate) struct DropRows;
 
-impl RowOperator for Discard {
+impl RowOperator for DropRows {
     fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|_, _| false))
     }

@@ -8,7 +8,7 @@ use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
-use crate::row::map::{MapOperator, Target};
+use crate::row::map::{MapOperator, ValueTarget};
 use crate::row::operator::RowOperator;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::fold;
@@ -39,8 +39,8 @@ impl MapOperator for FoldSack {
         fold::apply(self.0, sack, value, meter).map(Some)
     }
 
-    fn target(&self) -> Target {
-        Target::Sack
+    fn target(&self) -> ValueTarget {
+        ValueTarget::Sack
     }
 }
 

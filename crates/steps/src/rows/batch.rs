@@ -46,7 +46,7 @@ pub struct Rows {
     pub(crate) loops: Option<Vec<Loops>>,
     /// The sack of each row.
     pub(crate) sacks: Option<Vec<Value>>,
-    /// What `by()`s took.
+    /// The computed columns, one for each `by()`.
     pub(crate) computed: Vec<ComputedColumn>,
 }
 
@@ -122,9 +122,8 @@ impl Rows {
         if kept.len() == self.len() { self } else { self.take(&kept) }
     }
 
-    /// Returns one row for each object, with the other columns of the row in `rows` that it was made from. It has no computed
-    /// columns,
-    /// and its path is not extended.
+    /// Returns one row for each object, with the other columns of the row in `rows` that it was made from. The result has no
+    /// computed columns, and paths are not extended.
     pub fn derive(&self, rows: &[u32], objects: ObjectColumn) -> Rows {
         debug_assert_eq!(rows.len(), objects.len());
         Rows {
@@ -244,10 +243,10 @@ impl Rows {
     }
 }
 
-/// What paths remember of the objects that an operator makes.
+/// The part of an operator's objects that paths remember.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remember {
-    /// True if paths are extended by them.
+    /// True if paths are extended by the objects.
     pub objects: bool,
     /// The labels of the step.
     pub labels: Vec<Name>,

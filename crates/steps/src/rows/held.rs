@@ -76,10 +76,10 @@ impl<T> ByInstance<T> {
 /// Rows that an operator keeps until their group has ended.
 #[derive(Default)]
 pub(crate) struct HeldRows {
-    groups: FastMap<GroupId, Held>,
+    groups: FastMap<GroupId, HeldGroup>,
 }
 
-struct Held {
+struct HeldGroup {
     rows: Rows,
     charged: u64,
     /// [`HeldRows::thin`] cuts if there are more rows than this.
@@ -102,7 +102,7 @@ impl HeldRows {
                 held.charged += bytes;
             }
             None => {
-                self.groups.insert(group, Held { rows, charged: bytes, full_at: BATCH_ROWS });
+                self.groups.insert(group, HeldGroup { rows, charged: bytes, full_at: BATCH_ROWS });
             }
         }
         Ok(())
@@ -122,13 +122,13 @@ impl HeldRows {
         let rows = cut(&held.rows)?;
         let bytes = rows.bytes() as u64;
         out.control().release(held.charged);
-        *held = Held { full_at: (rows.len() * 2).max(BATCH_ROWS), charged: bytes, rows };
+        *held = HeldGroup { full_at: (rows.len() * 2).max(BATCH_ROWS), charged: bytes, rows };
         out.control().charge(bytes)
     }
 
     /// Takes the rows of a group that has ended, without those of cancelled instances (STEPS-5).
     pub fn take(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Option<Rows> {
-        let Held { mut rows, charged, .. } = self.groups.remove(&group)?;
+        let HeldGroup { mut rows, charged, .. } = self.groups.remove(&group)?;
         out.control().release(charged);
         if let Some(tags) = out.cancelled_tags(group) {
             rows.discard(tags);

@@ -153,8 +153,8 @@ mod tests {
         drop(path);
     }
 
-    /// However paths come, row by row or a thousand at a time: the query is charged for about what they take, and gets it
-    /// back when they are gone.
+    /// The query is charged for about the bytes that paths take, whether they come row by row or a thousand at a time. The
+    /// charge is released with the paths.
     #[test]
     fn paths_are_charged_while_there_are_any() {
         let control = Arc::new(crate::limits::meter::limited_control(u64::MAX, None));

@@ -1,6 +1,6 @@
 //! The branch scope: one instance for each row.
 //!
-//! | steps | what leaves the scope |
+//! | steps | rows that leave the scope |
 //! |---|---|
 //! | `where(t)`, `not(t)`, `or(t, …)` | the rows that pass |
 //! | `map`, `flatMap`, `local`, `coalesce`, `optional` | the results in place of the rows |
@@ -28,7 +28,7 @@ use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 use crate::scope::answers::{AskedRows, TestAnswers};
 use crate::scope::queue::WaitQueue;
 
-/// What leaves the scope.
+/// The rows that leave the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BranchKind {
     /// The rows that pass. The first result of a pipeline decides.
@@ -56,7 +56,7 @@ pub(crate) struct BranchShape {
     pub serial: bool,
     /// True if results leave in the order of the rows.
     pub ordered: bool,
-    /// What the paths of results remember.
+    /// The part of the results that paths remember.
     pub remember: Remember,
     /// True if the answer for a row depends on its object and on side effects alone.
     pub by_object: bool,

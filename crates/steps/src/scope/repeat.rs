@@ -59,7 +59,7 @@ pub(crate) struct LoopShape {
 }
 
 /// The loop of one group outside.
-struct Loop {
+struct RunningLoop {
     /// The number and group of the current iteration.
     iteration: u32,
     inside: GroupId,
@@ -74,7 +74,7 @@ struct Loop {
 /// About the bytes of an entry of the set of reached vertices.
 const REACHED_BYTES: u64 = 24;
 
-impl Loop {
+impl RunningLoop {
     /// Returns the rows that reach a vertex for the first time.
     fn admit(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<Rows> {
         let before = self.reached.len();
@@ -97,7 +97,7 @@ impl Loop {
 pub(crate) struct LoopScope {
     shape: LoopShape,
     visited: Arc<Visited>,
-    loops: FastMap<GroupId, Loop>,
+    loops: FastMap<GroupId, RunningLoop>,
     outside: FastMap<GroupId, GroupId>,
 }
 
@@ -111,13 +111,13 @@ impl LoopScope {
         LoopScope { shape, visited, loops: FastMap::default(), outside: FastMap::default() }
     }
 
-    fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Loop {
+    fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
         let (outside, visited) = (&mut self.outside, &self.visited);
         self.loops.entry(group).or_insert_with(|| {
             let inside = out.open_group(group);
             visited.iteration_begins(group, inside);
             outside.insert(inside, group);
-            Loop { iteration: 0, inside, next: Merger::default(), instances: None, reached: HashSet::default() }
+            RunningLoop { iteration: 0, inside, next: Merger::default(), instances: None, reached: HashSet::default() }
         })
     }
 

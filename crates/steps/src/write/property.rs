@@ -12,24 +12,24 @@ use mangrove_plan::logical::Name;
 use mangrove_plan::physical::PropertyWrite;
 use mangrove_txn::WriteCardinality;
 
-use super::{CHECK_EVERY, Source, Statement, WriteBarrier, WriteContext};
+use super::{CHECK_EVERY, Statement, ValueSource, WriteBarrier, WriteContext};
 use crate::rows::current::current;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// The key that a value is written under.
-enum Key<'a> {
+enum WrittenKey<'a> {
     /// The same for all rows.
     Known(&'a Name, KeyId),
     /// The result of a traversal for each row.
     Computed(usize),
 }
 
-impl Key<'_> {
+impl WrittenKey<'_> {
     /// Returns the name and number of the key for a row.
     fn of(&self, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<(Name, KeyId)> {
         match self {
-            Key::Known(name, key) => Ok(((*name).clone(), *key)),
-            Key::Computed(column) => match rows.computed_value(*column, row) {
+            WrittenKey::Known(name, key) => Ok(((*name).clone(), *key)),
+            WrittenKey::Computed(column) => match rows.computed_value(*column, row) {
                 Some(Value::String(name)) => Ok((name.clone(), key(name, ctx)?)),
                 Some(other) => Err(Error::evaluation(format!(
                     "the traversal that is to give a property key gives a {}; a key is a string",
@@ -42,25 +42,27 @@ impl Key<'_> {
 }
 
 /// A property to write, with its key and constant values looked up.
-pub(crate) struct Write<'a> {
-    key: Key<'a>,
+pub(crate) struct WrittenProperty<'a> {
+    key: WrittenKey<'a>,
     cardinality: Option<Cardinality>,
-    value: Source,
-    meta: Vec<(&'a Name, KeyId, Source)>,
+    value: ValueSource,
+    meta: Vec<(&'a Name, KeyId, ValueSource)>,
 }
 
-impl<'a> Write<'a> {
+impl<'a> WrittenProperty<'a> {
     /// Looks up keys and values that are the same for all rows.
     pub fn new(property: &'a PropertyWrite, ctx: &WriteContext<'_>) -> Result<Self> {
-        let meta =
-            property.meta.iter().map(|(name, value)| Ok((name, key(name, ctx)?, Source::new(value, ctx.context)?)));
-        Ok(Write {
+        let meta = property
+            .meta
+            .iter()
+            .map(|(name, value)| Ok((name, key(name, ctx)?, ValueSource::new(value, ctx.context)?)));
+        Ok(WrittenProperty {
             key: match property.computed_key {
-                None => Key::Known(&property.key, key(&property.key, ctx)?),
-                Some(column) => Key::Computed(column),
+                None => WrittenKey::Known(&property.key, key(&property.key, ctx)?),
+                Some(column) => WrittenKey::Computed(column),
             },
             cardinality: property.cardinality,
-            value: Source::new(&property.value, ctx.context)?,
+            value: ValueSource::new(&property.value, ctx.context)?,
             meta: meta.collect::<Result<_>>()?,
         })
     }
@@ -183,7 +185,7 @@ impl SetProperty {
 
 impl Statement for SetProperties {
     fn write(&mut self, mut rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
-        let write = Write::new(&self.property, ctx)?;
+        let write = WrittenProperty::new(&self.property, ctx)?;
         if let Cow::Owned(objects) = current(&rows.objects, ctx.context)? {
             rows.objects = objects;
         }

@@ -274,7 +274,7 @@ fn dropping_takes_everything_once() {
     let mut left = vec![a, b];
     f.transaction.retain_vertices(&mut left).unwrap();
     assert_eq!((left, f.degree(a)), (vec![a], 0));
-    // What went with its owner is no error.
+    // A property that was deleted with its owner is no error.
     f.drop(vec![property, weight, b.into(), other.into()]).unwrap();
     check_error(f.drop(vec![1.into()]), ErrorKind::Evaluation, "here is a int");
 }

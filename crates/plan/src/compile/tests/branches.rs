@@ -16,7 +16,7 @@ fn repeat_takes_its_modulators_from_both_sides() {
          until: Some(Times(Parameter(\"x\"))), until_first: false, emit: Some(Test(Compare(Gt, Literal(I32(1))))), \
          emit_first: false })]",
     );
-    // Between two bodies, a modulator belongs to the loop before it, unless that has its own.
+    // Between two bodies, a modulator belongs to the loop before it, unless that loop has its own.
     let two = compact("g.V().repeat(out()).times(2).repeat(__.in()).emit()");
     assert_eq!((two.matches("Times(").count(), two.matches("Some(Always)").count()), (1, 1));
     assert!(two.find("Times(") < two.find("direction: In"), "{two}");
@@ -97,7 +97,8 @@ fn a_match_is_steps_labels_and_filters() {
         "g.V().match(as('a').out().as('b'), as('b').in().as('a'))",
         "g.V().as('a').select(last, 'a').out().as('b').select(last, 'b').in().where(eq('a')).select(last, 'a', 'b')",
     );
-    // What binds nothing comes first; what reads the whole stream is kept apart for each traverser.
+    // A pattern that binds nothing comes first. A pattern that reads the whole stream runs separately for each
+    // traverser.
     same_but_for_lookups(
         "g.V().match(as('a').out().count().as('b'), as('a').has('x'))",
         "g.V().as('a').select(last, 'a').has('x').select(last, 'a').flatMap(out().count()).as('b').select(last, 'a', 'b')",

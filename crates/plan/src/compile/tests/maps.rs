@@ -1,4 +1,4 @@
-//! Maps, barriers, functions, and what `by()` takes.
+//! Maps, barriers, functions, and the values of `by()`.
 
 use super::*;
 
@@ -82,7 +82,7 @@ fn maps_and_barriers() {
         ),
     );
     same("g.V().filter(gt(1))", "g.V().is(gt(1))");
-    // As 3.7 has them.
+    // As in TinkerPop 3.7.
     same("g.V().aggregate(global, 'x').by('a')", "g.V().aggregate('x').by('a')");
     same("g.V().aggregate(local, 'x').by('a')", "g.V().local(aggregate('x').by('a'))");
     same("g.V().store('x')", "g.V().local(aggregate('x'))");

@@ -1,4 +1,4 @@
-//! Where traversals begin and what configures them.
+//! The beginnings of traversals, and the configuration of sources.
 
 use super::*;
 

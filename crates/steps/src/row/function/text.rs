@@ -10,7 +10,7 @@ use bigdecimal::BigDecimal;
 use mangrove_graph::{Detached, Error, FastMap, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
-use super::{Given, check_members, check_text, class};
+use super::{ArgumentValue, check_members, check_text, class};
 use crate::context::execution::ExecutionContext;
 use crate::detach::{Detail, detach};
 use crate::limits::meter::Meter;
@@ -89,7 +89,7 @@ impl Texts {
             Value::DateTime(moment) => text.push_str(&without_empty_seconds(&moment.to_string())),
             Value::Tree(tree) => self.write_map(collection::branches(tree), text),
             Value::Duration(_) | Value::Bytes(_) => {
-                let literal = mangrove_gremlin::Argument::Value(value.clone()).to_string();
+                let literal = mangrove_gremlin::FunctionArgument::Value(value.clone()).to_string();
                 let inner = literal.split_once(['\'', '"']).and_then(|(_, rest)| rest.rsplit_once(['\'', '"']));
                 text.push_str(inner.map_or(&*literal, |(inner, _)| inner))
             }
@@ -319,7 +319,7 @@ pub(super) fn apply(
     function: TextFunction,
     local: bool,
     object: &Value,
-    given: &[Given<'_>],
+    given: &[ArgumentValue<'_>],
     texts: &Texts,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
@@ -351,7 +351,7 @@ fn misfit(function: TextFunction, local: bool, found: &Value) -> Error {
     Error::evaluation(message)
 }
 
-fn of_text(function: TextFunction, text: &str, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
+fn of_text(function: TextFunction, text: &str, given: &[ArgumentValue<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let argument = |at: usize| given.get(at).and_then(|given| given.value());
     // The result of a long text may be short, and it is made again for each row, so reading it counts, too.
     meter.pass(text.len())?;
@@ -487,7 +487,7 @@ fn substring(text: &str, from: Option<&Value>, to: Option<&Value>, meter: &mut M
 }
 
 /// Concatenates texts. Nulls and traversals without a result add nothing. If there are only nulls, the result is null.
-pub(super) fn concat(object: &Value, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
+pub(super) fn concat(object: &Value, given: &[ArgumentValue<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let mut all = TextWriter::new("concat", meter);
     let mut is_null = true;
     for value in std::iter::once(Some(object)).chain(given.iter().map(|given| given.value())).flatten() {

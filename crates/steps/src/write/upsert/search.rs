@@ -8,7 +8,7 @@ use mangrove_graph::{
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Operand, Test};
 
-use super::map::Entries;
+use super::description::ElementDescription;
 use crate::row::filter::Filter;
 use crate::rows::ObjectColumn;
 use crate::write::{CHECK_EVERY, WriteContext};
@@ -17,14 +17,14 @@ use crate::write::{CHECK_EVERY, WriteContext};
 const CANDIDATES: usize = 1024;
 
 /// A search in the snapshot of the running transaction.
-pub(super) struct Search<'a> {
+pub(super) struct ElementSearch<'a> {
     ctx: &'a WriteContext<'a>,
     indexes: Vec<IndexInfo>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ElementSearch<'a> {
     pub fn new(ctx: &'a WriteContext<'a>) -> Self {
-        Search { ctx, indexes: ctx.context.view.vertex_indexes() }
+        ElementSearch { ctx, indexes: ctx.context.view.vertex_indexes() }
     }
 
     fn view(&self) -> &dyn GraphView {
@@ -51,7 +51,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns all vertices that a map describes.
-    pub fn vertices(&mut self, wanted: &Entries) -> Result<Vec<VertexId>> {
+    pub fn vertices(&mut self, wanted: &ElementDescription) -> Result<Vec<VertexId>> {
         let mut found = Vec::new();
         if let Some(id) = &wanted.id {
             found.extend(self.vertex_of(id)?);
@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
     }
 
     /// Reads candidates from an index whose keys the map has all. Returns false if there is no such index.
-    fn by_index(&self, wanted: &Entries, found: &mut Vec<VertexId>) -> Result<bool> {
+    fn by_index(&self, wanted: &ElementDescription, found: &mut Vec<VertexId>) -> Result<bool> {
         let view = self.view();
         let value = |key: &KeyId| {
             wanted
@@ -122,11 +122,11 @@ impl<'a> Search<'a> {
         Ok(false)
     }
 
-    fn labels(&self, wanted: &Entries) -> LabelFilter {
+    fn labels(&self, wanted: &ElementDescription) -> LabelFilter {
         wanted.label.as_ref().map_or(LabelFilter::Any, |label| self.view().label_filter(std::slice::from_ref(label)))
     }
 
-    fn keep_vertices(&self, vertices: &mut Vec<VertexId>, wanted: &Entries) -> Result<()> {
+    fn keep_vertices(&self, vertices: &mut Vec<VertexId>, wanted: &ElementDescription) -> Result<()> {
         if let Some(kept) = self.fitting(ObjectColumn::Vertices(vertices.clone()), wanted)? {
             *vertices = kept.into_iter().map(|row| vertices[row as usize]).collect();
         }
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the rows of the candidates that a map describes, ids aside; `None` stands for all.
-    fn fitting(&self, objects: ObjectColumn, wanted: &Entries) -> Result<Option<Vec<u32>>> {
+    fn fitting(&self, objects: ObjectColumn, wanted: &ElementDescription) -> Result<Option<Vec<u32>>> {
         let mut conditions: Vec<Condition> = Vec::new();
         conditions.extend(wanted.label.as_ref().map(|label| Condition::LabelIn(vec![label.clone()])));
         conditions.extend(wanted.properties.iter().map(|(name, value, _)| {
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns all edges that a map describes; none if it names an end that does not exist.
-    pub fn edges(&mut self, wanted: &Entries, ends: [Option<VertexId>; 2]) -> Result<Vec<EdgeId>> {
+    pub fn edges(&mut self, wanted: &ElementDescription, ends: [Option<VertexId>; 2]) -> Result<Vec<EdgeId>> {
         if (0..2).any(|end| wanted.ends[end].is_some() && ends[end].is_none()) {
             return Ok(Vec::new());
         }
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
         &self,
         vertex: VertexId,
         direction: Direction,
-        wanted: &Entries,
+        wanted: &ElementDescription,
         found: &mut Vec<EdgeId>,
     ) -> Result<()> {
         let request = ExpandRequest { direction, labels: self.labels(wanted), edges: true, limit: CANDIDATES };
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn scan_edges(&self, wanted: &Entries, found: &mut Vec<EdgeId>) -> Result<()> {
+    fn scan_edges(&self, wanted: &ElementDescription, found: &mut Vec<EdgeId>) -> Result<()> {
         let labels = self.labels(wanted);
         let mut cursor = ScanCursor::default();
         loop {
@@ -207,7 +207,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn keep_edges(&self, edges: &mut Vec<EdgeId>, wanted: &Entries, ends: [Option<VertexId>; 2]) -> Result<()> {
+    fn keep_edges(
+        &self,
+        edges: &mut Vec<EdgeId>,
+        wanted: &ElementDescription,
+        ends: [Option<VertexId>; 2],
+    ) -> Result<()> {
         if ends.iter().any(Option::is_some) {
             let (mut sources, mut targets) = (Vec::new(), Vec::new());
             self.view().edge_ends(edges, &mut sources, &mut targets)?;
