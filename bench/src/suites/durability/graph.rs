@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mangrove::{Database, EdgeId, Result, Value, VertexId};
 
-use super::place::{open, without_checkpoints};
+use super::run_directory::{open, without_checkpoints};
 use crate::options::Scale;
 use crate::people::{self, Names, Shape};
 use crate::social::{self, EDGE_BATCH, KNOWS};

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use mangrove::{Database, DatabaseOptions, LabelFilter, Result, Share, Value, ValueRows, VertexId};
 
 use super::clients::{Client, Perform};
-use super::place::{Place, open};
+use super::run_directory::{RunDirectory, open};
 use crate::harness::wrong;
 use crate::people::{self, Names, Shape};
 use crate::social::KNOWS;
@@ -98,7 +98,7 @@ const BLOCK: u64 = 4 << 10;
 const FLOOR_BLOCKS: u64 = 1_024;
 
 impl Floor {
-    pub(super) fn new(place: &Place) -> Result<Self> {
+    pub(super) fn new(place: &RunDirectory) -> Result<Self> {
         let file = File::create_new(place.fresh("floor"))?;
         file.write_all_at(&vec![0; (BLOCK * FLOOR_BLOCKS) as usize], 0)?;
         file.sync_all()?;
