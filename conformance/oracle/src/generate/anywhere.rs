@@ -4,7 +4,7 @@ use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Instruction};
 use rand::Rng;
 
-use super::chain::{Chain, Generator, Place};
+use super::chain::{Chain, ChainPosition, Generator};
 use super::schema::{Kind, value};
 use crate::script::int;
 
@@ -16,7 +16,7 @@ impl Generator {
     /// accident of the reference implementation.
     pub fn inject_again(&mut self, chain: &mut Chain) {
         let share = if chain.state.labels.is_empty() { 0.5 } else { 0.15 };
-        if chain.state.place == Place::Top && self.rng.random_bool(share) {
+        if chain.state.place == ChainPosition::Top && self.rng.random_bool(share) {
             self.inject_here(chain);
         }
     }

@@ -13,7 +13,7 @@ use crate::script::{int, nested, text, token};
 
 /// The position of a chain within the traversal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum ChainPosition {
     /// The whole traversal.
     Top,
     /// A child that runs once for each traverser.
@@ -27,7 +27,7 @@ pub(crate) enum Place {
 /// What the generator knows of a stream. The header of the module `generate` explains the words.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub place: Place,
+    pub place: ChainPosition,
     pub kind: Kind,
     pub ordered: bool,
     pub clustered: bool,
@@ -159,7 +159,7 @@ impl Generator {
 
     pub fn start(&mut self) -> Chain {
         let state = State {
-            place: Place::Top,
+            place: ChainPosition::Top,
             kind: Kind::Vertex,
             ordered: false,
             clustered: false,
@@ -280,19 +280,19 @@ impl Generator {
                 Self::repeat,
             ]);
         }
-        if state.place == Place::Top {
+        if state.place == ChainPosition::Top {
             actions.push(Self::effect_in_scope);
         }
         if state.kind == Kind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
         }
         // Actions that need a rare state come up often in that state.
-        if state.place == Place::Top && state.history {
+        if state.place == ChainPosition::Top && state.history {
             actions.extend([Self::label_with_as as Action; 2]);
         }
         if !state.labels.is_empty() && self.depth < self.options.depth_max {
             actions.extend([Self::select_label as Action, Self::where_label, Self::where_label, Self::path]);
-            if state.place == Place::Top && state.history {
+            if state.place == ChainPosition::Top && state.history {
                 actions.extend([Self::label_with_as as Action; 3]);
             }
         }
@@ -335,9 +335,13 @@ impl Generator {
     }
 
     /// A child for a stream in this state.
-    pub fn child(&mut self, outer: &State, place: Place, step_count: usize) -> Chain {
-        let place = if place == Place::Global && outer.place == Place::Body { Place::Body } else { place };
-        let is_one = place == Place::Local;
+    pub fn child(&mut self, outer: &State, place: ChainPosition, step_count: usize) -> Chain {
+        let place = if place == ChainPosition::Global && outer.place == ChainPosition::Body {
+            ChainPosition::Body
+        } else {
+            place
+        };
+        let is_one = place == ChainPosition::Local;
         let state = State { place, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
         let mut chain = Chain { steps: Vec::new(), state };
         self.depth += 1;

@@ -13,7 +13,7 @@ use mangrove_gremlin::{Argument, Comparison, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
+use super::chain::{Chain, ChainPosition, Generator};
 use super::schema::Kind;
 use crate::script::{compare, int, nested, step, text, token};
 
@@ -36,7 +36,7 @@ impl Generator {
     pub fn effect_in_scope(&mut self, chain: &mut Chain) {
         let state = &chain.state;
         let is_used = |name: &str| state.side_effects.iter().any(|(used, _)| used == &name);
-        if state.place != Place::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
+        if state.place != ChainPosition::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
             return;
         }
         let scope = *[Scope::Passes, Scope::Passes, Scope::RunsOut, Scope::TakesFirst]
@@ -82,7 +82,7 @@ impl Generator {
 
     /// Expansions that bring many traversers to one vertex, each followed by a step that merges them.
     pub fn meet_again(&mut self, chain: &mut Chain) {
-        if chain.state.kind != Kind::Vertex || chain.state.place == Place::Body {
+        if chain.state.kind != Kind::Vertex || chain.state.place == ChainPosition::Body {
             return;
         }
         let walk = *["both", "both", "out", "in"].choose(&mut self.rng).expect("not empty");
@@ -102,7 +102,7 @@ impl Generator {
     /// A `repeat` that gathers in every iteration, also objects that come round again.
     fn loop_that_gathers(&mut self, chain: &mut Chain) {
         let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
-        body.state.place = Place::Body;
+        body.state.place = ChainPosition::Body;
         if chain.state.kind == Kind::Vertex {
             self.neighbors(&mut body);
         }
@@ -122,7 +122,7 @@ impl Generator {
     /// Steps for a scope of this kind; one of them gathers.
     fn effect_child(&mut self, chain: &Chain, scope: Scope, name: &str, may_nest: bool) -> Vec<Instruction> {
         let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
-        inner.state.place = Place::Local;
+        inner.state.place = ChainPosition::Local;
         inner.state.may_gather = false;
         match (inner.state.kind.clone(), self.rng.random_range(0..6)) {
             (kind, 0) if kind.is_element() => {

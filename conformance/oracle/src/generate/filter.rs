@@ -5,7 +5,7 @@ use mangrove_gremlin::{Argument, Comparison, Instruction, Order, Predicate, Text
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
+use super::chain::{Chain, ChainPosition, Generator};
 use super::schema::{Kind, NAMES, value};
 use crate::script::{int, nested, step, text, token};
 
@@ -106,7 +106,7 @@ impl Generator {
     /// `where`, `filter` and `not` with a child.
     pub fn where_child(&mut self, chain: &mut Chain) {
         let name = *["where", "filter", "not"].choose(&mut self.rng).expect("not empty");
-        let child = self.child(&chain.state, Place::Local, 2);
+        let child = self.child(&chain.state, ChainPosition::Local, 2);
         chain.push(name, [nested(child.steps)]);
     }
 
@@ -115,7 +115,7 @@ impl Generator {
             return self.infix(chain);
         }
         let name = if self.rng.random_bool(0.5) { "and" } else { "or" };
-        let children = (0..2).map(|_| nested(self.child(&chain.state, Place::Local, 1).steps)).collect();
+        let children = (0..2).map(|_| nested(self.child(&chain.state, ChainPosition::Local, 1).steps)).collect();
         chain.steps.push(Instruction::new(name, children));
     }
 
@@ -175,10 +175,10 @@ impl Generator {
 
     pub fn dedup(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
-        if !kind.is_plain() || chain.state.place == Place::Body || !chain.state.may_gather {
+        if !kind.is_plain() || chain.state.place == ChainPosition::Body || !chain.state.may_gather {
             return;
         }
-        let may_choose = chain.state.ordered || chain.state.place == Place::Top;
+        let may_choose = chain.state.ordered || chain.state.place == ChainPosition::Top;
         if kind.is_element() && may_choose && self.rng.random_bool(0.3) {
             let (arguments, _) = self.by(&kind);
             chain.push("dedup", []);
@@ -250,7 +250,7 @@ impl Generator {
         if !chain.state.may_gather {
             return;
         }
-        if !chain.state.ordered && (chain.state.place != Place::Top || self.rng.random_bool(0.7)) {
+        if !chain.state.ordered && (chain.state.place != ChainPosition::Top || self.rng.random_bool(0.7)) {
             return;
         }
         let (low, length) = (self.rng.random_range(0..4), self.rng.random_range(1..6));
@@ -278,7 +278,7 @@ impl Generator {
     /// Steps that change nothing or return nothing.
     pub fn plain_step(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..30) {
-            0 if chain.state.place == Place::Top => {
+            0 if chain.state.place == ChainPosition::Top => {
                 chain.push("discard", []);
                 chain.end();
             }

@@ -4,7 +4,7 @@ use mangrove_gremlin::{Argument, Comparison, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place, State};
+use super::chain::{Chain, ChainPosition, Generator, State};
 use super::schema::Kind;
 use crate::script::{compare, int, nested, step, text};
 
@@ -17,14 +17,14 @@ impl Generator {
         if chain.state.kind != Kind::Vertex {
             return;
         }
-        if chain.state.place != Place::Body && self.rng.random_bool(0.15) {
+        if chain.state.place != ChainPosition::Body && self.rng.random_bool(0.15) {
             return self.reachable(chain);
         }
         let name = LOOPS.get(chain.state.loops.len()).copied().filter(|_| self.rng.random_bool(0.3));
         let inside = State { loops: [&chain.state.loops[..], name.as_slice()].concat(), ..chain.state.clone() };
         let body = self.body(&inside);
         // A nested loop runs as often as the product of both counts.
-        let times = self.rng.random_range(0..if chain.state.place == Place::Body { 3 } else { 4 });
+        let times = self.rng.random_range(0..if chain.state.place == ChainPosition::Body { 3 } else { 4 });
         let form = self.rng.random_range(0..7);
         let until = self.until(&inside, times);
         if form <= 3 {
@@ -87,7 +87,7 @@ impl Generator {
     /// All reachable vertices, each once: `dedup` remembers across iterations. The traversal does not ask in which
     /// iteration a vertex was found first.
     fn reachable(&mut self, chain: &mut Chain) {
-        let mut body = Chain { steps: Vec::new(), state: State { place: Place::Body, ..chain.state.clone() } };
+        let mut body = Chain { steps: Vec::new(), state: State { place: ChainPosition::Body, ..chain.state.clone() } };
         let is_first = self.rng.random_bool(0.3);
         if is_first {
             body.push("dedup", []);
@@ -120,7 +120,8 @@ impl Generator {
         }
         if self.rng.random_bool(0.3) {
             // Traversers that pass this test leave the loop, and their vertices have no neighbors.
-            let mut leaves = Chain { steps: Vec::new(), state: State { place: Place::Local, ..chain.state.clone() } };
+            let mut leaves =
+                Chain { steps: Vec::new(), state: State { place: ChainPosition::Local, ..chain.state.clone() } };
             self.has(&mut leaves);
             chain.push("until", [nested(leaves.steps)]);
         }
@@ -130,7 +131,7 @@ impl Generator {
 
     /// A body from vertices to vertices that keeps loop counters.
     fn body(&mut self, outer: &State) -> Chain {
-        let state = State { place: Place::Body, ordered: false, from_vertex: false, ..outer.clone() };
+        let state = State { place: ChainPosition::Body, ordered: false, from_vertex: false, ..outer.clone() };
         let mut body = Chain { steps: Vec::new(), state };
         self.neighbors(&mut body);
         if self.rng.random_bool(0.5) {
@@ -156,7 +157,7 @@ impl Generator {
                 body.push("filter", [nested(condition)]);
             }
             // A loop in a loop in a loop reaches too many vertices.
-            7 | 8 if outer.place != Place::Body => {
+            7 | 8 if outer.place != ChainPosition::Body => {
                 self.depth += 1;
                 self.repeat(&mut body);
                 self.depth -= 1;
@@ -210,7 +211,7 @@ impl Generator {
             let others = self.loops_test(inside, Comparison::Gte, times);
             return nested([step("or", [nested(loops), nested(others)])]);
         }
-        let mut condition = Chain { steps: Vec::new(), state: State { place: Place::Local, ..inside.clone() } };
+        let mut condition = Chain { steps: Vec::new(), state: State { place: ChainPosition::Local, ..inside.clone() } };
         let own: [fn(&mut Self, &mut Chain); 2] = [Self::has, Self::neighbors];
         own.choose(&mut self.rng).expect("not empty")(self, &mut condition);
         loops = vec![step("or", [nested(loops), nested(condition.steps)])];

@@ -5,7 +5,7 @@ use mangrove_gremlin::{Argument, Column, Instruction, Order, Pop, Scope};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
+use super::chain::{Chain, ChainPosition, Generator};
 use super::schema::Kind;
 use crate::script::{int, nested, step, text, token};
 
@@ -211,7 +211,7 @@ impl Generator {
                 chain.becomes(Kind::List(Box::new(value)));
                 chain.state.lists_unordered = true;
             }
-            3 if key.is_homogeneous() && chain.state.place == Place::Top => {
+            3 if key.is_homogeneous() && chain.state.place == ChainPosition::Top => {
                 chain.push("order", [Argument::Scope(Scope::Local)]);
                 chain.push("by", [Argument::Column(Column::Keys)]);
                 chain.state.maps_ordered = true;
@@ -257,7 +257,7 @@ impl Generator {
         let state = &mut chain.state;
         let free = LABELS.into_iter().find(|l| state.labels.iter().all(|(used, _)| used != l));
         let Some(label) = free else { return };
-        if !state.history || state.place != Place::Top || !state.kind.is_plain() {
+        if !state.history || state.place != ChainPosition::Top || !state.kind.is_plain() {
             return;
         }
         state.labels.push((label, state.kind.clone()));
@@ -310,7 +310,7 @@ impl Generator {
     }
 
     pub fn path(&mut self, chain: &mut Chain) {
-        if !chain.state.history || chain.state.place != Place::Top || self.rng.random_bool(0.5) {
+        if !chain.state.history || chain.state.place != ChainPosition::Top || self.rng.random_bool(0.5) {
             return;
         }
         chain.push("path", []);

@@ -5,14 +5,14 @@ use mangrove_gremlin::{Argument, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
+use super::chain::{Chain, ChainPosition, Generator};
 use super::schema::{Kind, NAMES};
 use crate::script::{int, nested, step, text, token};
 
 impl Generator {
     /// A tree of the paths so far, as a result or in a side effect.
     pub fn tree(&mut self, chain: &mut Chain) {
-        if !chain.state.history || chain.state.place != Place::Top || self.rng.random_bool(0.5) {
+        if !chain.state.history || chain.state.place != ChainPosition::Top || self.rng.random_bool(0.5) {
             return;
         }
         let as_side_effect = self.rng.random_bool(0.3);
@@ -30,7 +30,7 @@ impl Generator {
 
     /// The edges of a stream with their ends, as a graph.
     pub fn subgraph(&mut self, chain: &mut Chain) {
-        if chain.state.place != Place::Top || chain.state.kind != Kind::Edge || self.rng.random_bool(0.5) {
+        if chain.state.place != ChainPosition::Top || chain.state.kind != Kind::Edge || self.rng.random_bool(0.5) {
             return;
         }
         chain.push("subgraph", [text("sg")]);
@@ -70,7 +70,7 @@ impl Generator {
 
     /// `V(…)` in the middle: it runs again for every traverser.
     pub fn start_again(&mut self, chain: &mut Chain) {
-        if chain.state.place == Place::Body || self.rng.random_bool(0.7) {
+        if chain.state.place == ChainPosition::Body || self.rng.random_bool(0.7) {
             return;
         }
         let ids = (0..self.rng.random_range(1..3)).map(|_| self.vertex_id()).collect();
@@ -93,7 +93,7 @@ impl Generator {
                 let taken = nested([step("hasLabel", [text(self.label(&Kind::Vertex))]), step("limit", [int(0)])]);
                 chain.push("choose", [taken, nested([step("fail", [text("reached")])])]);
             }
-            7 if chain.state.place == Place::Top && self.rng.random_bool(0.2) => chain.push("fail", []),
+            7 if chain.state.place == ChainPosition::Top && self.rng.random_bool(0.2) => chain.push("fail", []),
             8 if chain.state.kind.is_element() => {
                 chain.push("propertyMap", []);
                 chain.becomes(Kind::Opaque);
