@@ -5,15 +5,15 @@ use mangrove_gremlin::{Argument, Instruction, Pick};
 use rand::Rng;
 
 use super::chain::{Chain, ChainPosition, Generator, State};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{nested, step, text, token};
 
 /// The kind of a stream into which several children send.
-fn common(kinds: &[Kind]) -> Kind {
+fn common(kinds: &[ObjectKind]) -> ObjectKind {
     match kinds.split_first() {
         Some((first, rest)) if rest.iter().all(|k| k == first) => first.clone(),
-        _ if kinds.iter().all(|k| k.is_homogeneous() || *k == Kind::Mixed) => Kind::Mixed,
-        _ => Kind::Opaque,
+        _ if kinds.iter().all(|k| k.is_homogeneous() || *k == ObjectKind::Mixed) => ObjectKind::Mixed,
+        _ => ObjectKind::Opaque,
     }
 }
 
@@ -25,15 +25,15 @@ fn without_gathering(outer: &State) -> State {
 
 /// The oracle marks an entry of a map on its traverser, and these steps make new traversers.
 fn forget_entries(chain: &mut Chain) {
-    if matches!(chain.state.kind, Kind::Entry(..)) {
-        chain.state.kind = Kind::Opaque;
+    if matches!(chain.state.kind, ObjectKind::Entry(..)) {
+        chain.state.kind = ObjectKind::Opaque;
     }
 }
 
 impl Generator {
     /// Steps whose child's path becomes a part of the outer path.
     fn merge(chain: &mut Chain, children: &[State], passes_through: bool) {
-        let mut kinds: Vec<Kind> = children.iter().map(|c| c.kind.clone()).collect();
+        let mut kinds: Vec<ObjectKind> = children.iter().map(|c| c.kind.clone()).collect();
         if passes_through {
             kinds.push(chain.state.kind.clone());
         }
@@ -49,7 +49,7 @@ impl Generator {
             chain.loses_history();
         }
         if sacks.windows(2).any(|pair| pair[0] != pair[1]) {
-            chain.state.sack = if sacks.contains(&None) { None } else { Some(Kind::Mixed) };
+            chain.state.sack = if sacks.contains(&None) { None } else { Some(ObjectKind::Mixed) };
         } else {
             chain.state.sack = sacks.into_iter().next().flatten();
         }
@@ -150,11 +150,11 @@ impl Generator {
     /// `branch(f)` and `choose(f)` with an `f` that returns several values, or none: the first value counts.
     fn branch_on_first(&mut self, chain: &mut Chain) {
         let (f, kind) = match chain.state.kind.clone() {
-            Kind::Vertex => {
+            ObjectKind::Vertex => {
                 let key = self.multi_key();
                 (vec![step("values", [text(key.name)])], key.kind.clone())
             }
-            Kind::List(inner) if inner.is_homogeneous() && !chain.state.lists_unordered => {
+            ObjectKind::List(inner) if inner.is_homogeneous() && !chain.state.lists_unordered => {
                 (vec![step("unfold", [])], *inner)
             }
             kind if kind.is_homogeneous() => {

@@ -5,7 +5,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, ChainPosition, Generator, State};
-use super::schema::Kind;
+use super::schema::ObjectKind;
 use crate::script::{compare, int, nested, step, text};
 
 /// Names of loops, by depth.
@@ -14,7 +14,7 @@ const LOOPS: [&str; 3] = ["r", "s", "t"];
 impl Generator {
     /// `repeat` over vertices. A condition that may never hold is combined with a limit on iterations.
     pub fn repeat(&mut self, chain: &mut Chain) {
-        if chain.state.kind != Kind::Vertex {
+        if chain.state.kind != ObjectKind::Vertex {
             return;
         }
         if chain.state.place != ChainPosition::Body && self.rng.random_bool(0.15) {
@@ -49,7 +49,7 @@ impl Generator {
                 match self.rng.random_range(0..3) {
                     0 => chain.push("emit", []),
                     1 => {
-                        let label = text(self.label(&Kind::Vertex));
+                        let label = text(self.label(&ObjectKind::Vertex));
                         chain.push("emit", [nested([step("hasLabel", [label])])]);
                     }
                     _ => {
@@ -61,12 +61,12 @@ impl Generator {
             _ => chain.push("until", [until]),
         }
         chain.absorbs(&body.state);
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         if !body.state.history {
             chain.loses_history();
         }
         if chain.state.sack != body.state.sack {
-            chain.state.sack = chain.state.sack.as_ref().map(|_| Kind::Mixed);
+            chain.state.sack = chain.state.sack.as_ref().map(|_| ObjectKind::Mixed);
         }
     }
 
@@ -125,7 +125,7 @@ impl Generator {
             self.has(&mut leaves);
             chain.push("until", [nested(leaves.steps)]);
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain.loses_history();
     }
 
@@ -137,9 +137,9 @@ impl Generator {
         if self.rng.random_bool(0.5) {
             self.sack(&mut body);
         }
-        if body.state.kind != Kind::Vertex {
+        if body.state.kind != ObjectKind::Vertex {
             body.steps.pop();
-            body.state.kind = Kind::Vertex;
+            body.state.kind = ObjectKind::Vertex;
         }
         match self.rng.random_range(0..12) {
             0 | 1 => self.has(&mut body),
@@ -175,7 +175,7 @@ impl Generator {
             self.depth += 1;
             self.grow(body, 1);
             self.depth -= 1;
-            if body.state.kind != Kind::Vertex || body.state.ended {
+            if body.state.kind != ObjectKind::Vertex || body.state.ended {
                 *body = before;
             }
         }
@@ -183,7 +183,7 @@ impl Generator {
 
     /// A branching step.
     fn fork(&mut self, body: &mut Chain) {
-        let (a, b, label) = (text(self.edge_label()), text(self.edge_label()), text(self.label(&Kind::Vertex)));
+        let (a, b, label) = (text(self.edge_label()), text(self.edge_label()), text(self.label(&ObjectKind::Vertex)));
         let (out, back) = (nested([step("out", [a])]), nested([step("in", [b])]));
         match self.rng.random_range(0..5) {
             0 => body.push("choose", [nested([step("hasLabel", [label])]), out, back]),
