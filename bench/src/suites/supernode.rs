@@ -13,7 +13,7 @@ use crate::harness::{Operation, Schedule, measure, wrong};
 use crate::oltp::audit;
 use crate::oltp::beside::{Others, beside, retrying};
 use crate::options::Suite;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{KNOWS, load_edges};
 use mangrove_generate::random::{RandomStream, mix};
@@ -49,10 +49,10 @@ impl Star {
     fn load(log_vertices: u32) -> Result<Self> {
         let (count, edge_count) = (1usize << log_vertices, 1usize << (log_vertices + 4).min(LOG_EDGES_MAX));
         let database = Database::in_memory();
-        let names = Names::of(&database);
+        let names = PeopleNames::of(&database);
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, count, Shape::TwoProperties);
+        let people = people::batches(&database, count, PeopleContent::TwoProperties);
         let vertices = people::load(&mut loader, names.person, &people)?;
         let (hub, others) = (vertices[0], vertices[1..].to_vec());
         let mut random = RandomStream::from_seed(mix(31));

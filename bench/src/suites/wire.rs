@@ -20,7 +20,7 @@ use self::speaker::{RequestForm, Speaker, Transport, TraversalForm};
 use super::Context;
 use crate::oltp::histogram::Histogram;
 use crate::options::Suite;
-use crate::people::{self, Shape};
+use crate::people::{self, PeopleContent};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 
@@ -55,7 +55,7 @@ const PLAIN: RequestForm =
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let people = context.options.scale.people();
-    let database = people::database(people, Shape::TwoProperties)?;
+    let database = people::database(people, PeopleContent::TwoProperties)?;
     let served = Served::start(&database)?;
     let asked = MeasuredServer { context, address: served.address() };
 

@@ -13,7 +13,7 @@ use mangrove::{Database, DatabaseOptions, LabelFilter, Result, Share, Value, Val
 use super::clients::{Client, Perform};
 use super::run_directory::{RunDirectory, open};
 use crate::harness::wrong;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::social::KNOWS;
 
 /// Vertices of a client.
@@ -132,8 +132,8 @@ impl Mangrove {
             None => Database::in_memory(),
         };
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, (clients * VERTICES_A_CLIENT) as usize, Shape::Ids);
-        people::load(&mut loader, Names::of(&database).person, &people)?;
+        let people = people::batches(&database, (clients * VERTICES_A_CLIENT) as usize, PeopleContent::Ids);
+        people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
         loader.finish()?;
         Ok(Mangrove { database, work, directory })
     }
