@@ -11,7 +11,7 @@ use mangrove::{
 use super::Context;
 use crate::harness::{Operation, Schedule, measure, wrong};
 use crate::oltp::audit;
-use crate::oltp::beside::{Others, beside, retrying};
+use crate::oltp::beside::{SmallTransactions, beside, retrying};
 use crate::options::Suite;
 use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Metric, Row};
@@ -137,7 +137,7 @@ fn deletion(star: &Star, threads: usize, report: &mut Growing<'_>) -> Result<()>
         f64::from(conflicts),
         "count",
     ));
-    for (variant, Others { latency, failed }) in [("alone", &alone), ("beside the deletion", &during)] {
+    for (variant, SmallTransactions { latency, failed }) in [("alone", &alone), ("beside the deletion", &during)] {
         let p99 = row("others: p99", variant, latency.quantile(0.99) as f64);
         report.push(p99.with("transactions", latency.count() as f64, "count").with("failed", *failed as f64, "count"));
         let target = (variant != "alone").then_some(STALL_NS_MAX);
