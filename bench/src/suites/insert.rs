@@ -94,7 +94,7 @@ fn check_count(what: &str, found: u64, expected: u64) -> Result<()> {
     if found == expected {
         return Ok(());
     }
-    Err(wrong(format!("{what}: {expected} were inserted and {found} are there")))
+    Err(wrong(format!("{what}: {expected} were inserted, found {found}")))
 }
 
 #[derive(Default)]

@@ -182,7 +182,7 @@ fn check_vertices(loaded: u64, mix: &Mix, record: &RunRecord, size: Size) -> Res
     if size.vertices == expected {
         return Ok(());
     }
-    Err(wrong(format!("{}: {expected} vertices were to be left and {} are", mix.name, size.vertices)))
+    Err(wrong(format!("{}: expected {expected} vertices, found {}", mix.name, size.vertices)))
 }
 
 /// Makes the rows of a run.

@@ -128,7 +128,7 @@ fn deletion(star: &Star, threads: usize, report: &mut Growing<'_>) -> Result<()>
     let ((nanos, conflicts), during) = beside(&star.database, &star.others, threads, || retrying(delete))?;
     let size = audit::check(&star.database)?;
     if size.edges != 0 || size.vertices != star.others.len() as u64 {
-        return Err(wrong(format!("{size:?} is left of a star without its center")));
+        return Err(wrong(format!("after the center of the star was deleted, the graph still has {size:?}")));
     }
     let row = |case: &str, variant: &str, value: f64| Row::single(NAME, case, variant, Metric::Time, value, "ns");
     let edges = star.edge_count as f64;

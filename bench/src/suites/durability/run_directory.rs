@@ -50,7 +50,7 @@ impl RunDirectory {
 impl Drop for RunDirectory {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.root) {
-            eprintln!("{} is left over: {error}", self.root.display());
+            eprintln!("could not remove {}: {error}", self.root.display());
         }
     }
 }
