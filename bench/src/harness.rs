@@ -156,7 +156,7 @@ pub fn verify(
         let input = below(mix(trial), input_count);
         let (expected, found) = (expected(input)?, operation.perform(input)?);
         if expected != found {
-            return Err(wrong(format!("{what}: input {input} is answered with {found}, not with {expected}")));
+            return Err(wrong(format!("{what}: for input {input}, expected {expected}, found {found}")));
         }
     }
     Ok(())

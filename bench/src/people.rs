@@ -75,7 +75,7 @@ impl Columns {
 
 /// The catalog's numbers for the names above.
 #[derive(Clone, Copy)]
-pub struct Names {
+pub struct PeopleNames {
     /// [`PERSON`]
     pub person: LabelSetId,
     /// [`BORN`]
@@ -84,11 +84,11 @@ pub struct Names {
     pub name: KeyId,
 }
 
-impl Names {
+impl PeopleNames {
     /// Looks the names up in this database.
     pub fn of(database: &Database) -> Self {
         let catalog = database.catalog();
-        Names {
+        PeopleNames {
             person: catalog.intern_label_text(PERSON),
             born: catalog.intern_key(BORN),
             name: catalog.intern_key(NAME),
@@ -98,7 +98,7 @@ impl Names {
 
 /// The ids and properties with which people are loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
+pub enum PeopleContent {
     /// No id and no property.
     Bare,
     /// Their id.
@@ -113,35 +113,39 @@ pub enum Shape {
 const BATCH: usize = 64 << 10;
 
 /// One call of the loader.
-pub struct Batch {
+pub struct PeopleBatch {
     count: usize,
     ids: Option<Vec<UserId>>,
     columns: Vec<BulkColumn>,
 }
 
 /// The first `count` people, as batches for the loader.
-pub fn batches(database: &Database, count: usize, shape: Shape) -> Vec<Batch> {
+pub fn batches(database: &Database, count: usize, shape: PeopleContent) -> Vec<PeopleBatch> {
     (0..count as u64).step_by(BATCH).map(|first| batch(database, first, count as u64, shape)).collect()
 }
 
-fn batch(database: &Database, first: u64, count: u64, shape: Shape) -> Batch {
+fn batch(database: &Database, first: u64, count: u64, shape: PeopleContent) -> PeopleBatch {
     let numbers = first..count.min(first + BATCH as u64);
     let catalog = database.catalog();
     let column = |key, values| BulkColumn { key: catalog.intern_key(key), values };
     let mut columns = Vec::new();
-    if matches!(shape, Shape::TwoProperties | Shape::AllProperties) {
+    if matches!(shape, PeopleContent::TwoProperties | PeopleContent::AllProperties) {
         columns.push(column(BORN, ColumnData::I64(numbers.clone().map(born).collect())));
         columns.push(column(NAME, ColumnData::String(numbers.clone().map(name).collect())));
     }
-    if shape == Shape::AllProperties {
+    if shape == PeopleContent::AllProperties {
         columns.push(column(AGE, ColumnData::I64(numbers.clone().map(age).collect())));
     }
-    let ids = (shape != Shape::Bare).then(|| numbers.clone().map(id).collect());
-    Batch { count: (numbers.end - numbers.start) as usize, ids, columns }
+    let ids = (shape != PeopleContent::Bare).then(|| numbers.clone().map(id).collect());
+    PeopleBatch { count: (numbers.end - numbers.start) as usize, ids, columns }
 }
 
 /// Loads batches of people and returns their vertices in order.
-pub fn load(loader: &mut mangrove_store::BulkLoader, person: LabelSetId, batches: &[Batch]) -> Result<Vec<VertexId>> {
+pub fn load(
+    loader: &mut mangrove_store::BulkLoader,
+    person: LabelSetId,
+    batches: &[PeopleBatch],
+) -> Result<Vec<VertexId>> {
     let mut vertices = Vec::new();
     for batch in batches {
         vertices.extend(loader.vertices(person, batch.count, batch.ids.as_deref(), &batch.columns)?);
@@ -150,11 +154,11 @@ pub fn load(loader: &mut mangrove_store::BulkLoader, person: LabelSetId, batches
 }
 
 /// A database with people and nothing else.
-pub fn database(count: usize, shape: Shape) -> Result<Database> {
+pub fn database(count: usize, shape: PeopleContent) -> Result<Database> {
     let database = Database::in_memory();
     let mut loader = database.bulk_load()?;
     let batches = batches(&database, count, shape);
-    load(&mut loader, Names::of(&database).person, &batches)?;
+    load(&mut loader, PeopleNames::of(&database).person, &batches)?;
     loader.finish()?;
     Ok(database)
 }

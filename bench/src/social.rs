@@ -5,7 +5,7 @@ use mangrove::{Database, EdgeId, LabelSetId, Result, VertexId};
 use crate::csr::Csr;
 use crate::kronecker;
 use crate::options::{EDGE_FACTOR, Scale};
-use crate::people::{self, Columns, Names, Shape};
+use crate::people::{self, Columns, PeopleContent, PeopleNames};
 use mangrove_generate::random::{RandomStream, mix};
 
 /// The label of edges.
@@ -37,7 +37,7 @@ pub struct Social {
     /// The database.
     pub database: Database,
     /// The catalog's numbers for its names.
-    pub names: Names,
+    pub names: PeopleNames,
     /// The label of edges.
     pub knows: LabelSetId,
     /// The vertices, by number.
@@ -54,10 +54,10 @@ impl Social {
         let count = 1 << scale.log_vertices();
         let csr = Csr::new(count, edges);
         let database = Database::in_memory();
-        let names = Names::of(&database);
+        let names = PeopleNames::of(&database);
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, count, Shape::AllProperties);
+        let people = people::batches(&database, count, PeopleContent::AllProperties);
         let vertices = people::load(&mut loader, names.person, &people)?;
         load_edges(&mut loader, knows, &ends(&vertices, edges))?;
         loader.finish()?;

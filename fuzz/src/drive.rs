@@ -18,7 +18,7 @@ use crate::{STACK_BYTES, Target};
 
 /// A counter of memory; an allocator that counts implements it.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct MemoryCounter {
     /// Begins a new count.
     pub reset: fn(),
     /// The most bytes held since the begin of the count, less those held at its begin.
@@ -61,7 +61,7 @@ pub struct Options {
     /// The seed of the random numbers.
     pub seed: u64,
     /// The counter of memory.
-    pub memory: Option<Memory>,
+    pub memory: Option<MemoryCounter>,
     /// A factor for [`Target::time_max`], for programs without optimization.
     pub patience: u32,
     /// The file to which each input is written before it is shown.
@@ -109,7 +109,7 @@ pub struct Shown {
 
 impl Shown {
     /// Shows an input to a target.
-    pub fn by(target: &Target, memory: Option<Memory>, input: &[u8]) -> Self {
+    pub fn by(target: &Target, memory: Option<MemoryCounter>, input: &[u8]) -> Self {
         if let Some(memory) = memory {
             (memory.reset)();
         }

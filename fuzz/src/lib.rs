@@ -40,7 +40,7 @@ pub const STACK_BYTES: usize = 2 << 20;
 
 /// The form of inputs, for mutations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
+pub enum InputShape {
     /// Numbers of one to eight bytes, lengths among them.
     Binary,
     /// Words, numbers and brackets; with the words that mutations insert.
@@ -53,7 +53,7 @@ pub struct Target {
     /// The name of the target and of its folder in `corpus/`.
     pub name: &'static str,
     /// The form of its inputs.
-    pub shape: Shape,
+    pub shape: InputShape,
     /// Reads an input. Returns true if it accepts it. Panics if a check fails.
     pub run: fn(&[u8]) -> bool,
     /// The text of an input, if its bytes are not readable.
@@ -74,7 +74,12 @@ const MIB: usize = 1 << 20;
 impl Target {
     /// A target whose inputs may take a second, and a mebibyte of memory plus 512 bytes for each of their own: decoding
     /// wire bytes must not take more. A value of one byte becomes one of 32 bytes, in collections that double.
-    pub const fn new(name: &'static str, shape: Shape, run: fn(&[u8]) -> bool, seeds: fn() -> Vec<Vec<u8>>) -> Self {
+    pub const fn new(
+        name: &'static str,
+        shape: InputShape,
+        run: fn(&[u8]) -> bool,
+        seeds: fn() -> Vec<Vec<u8>>,
+    ) -> Self {
         let (memory, time_max) = ((MIB, 512), Duration::from_secs(1));
         Target { name, shape, run, says: None, seeds, memory, time_max, quick_inputs: 100_000 }
     }

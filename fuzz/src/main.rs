@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
-use mangrove_fuzz::drive::{Effort, Memory, Options, Shown, drive};
+use mangrove_fuzz::drive::{Effort, MemoryCounter, Options, Shown, drive};
 use mangrove_fuzz::{TARGETS, Target};
 use peak_alloc::PeakAlloc;
 
@@ -133,7 +133,7 @@ fn taken(elapsed: Duration, peak_bytes: usize) -> String {
 /// The factor for time limits if the program is not optimized.
 const PATIENCE: u32 = if cfg!(debug_assertions) { 5 } else { 1 };
 
-const MEMORY: Memory = Memory {
+const MEMORY: MemoryCounter = MemoryCounter {
     reset: || {
         ALLOCATOR.reset_peak_usage();
         BEFORE.store(ALLOCATOR.current_usage(), Ordering::Relaxed);

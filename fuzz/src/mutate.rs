@@ -8,7 +8,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 
-use crate::Shape;
+use crate::InputShape;
 
 /// The longest mutated input, in bytes.
 pub const LENGTH_MAX: usize = 64 << 10;
@@ -53,7 +53,7 @@ const NUMBERS: [&str; 12] = [
 const BRACKETS: [(u8, u8); 4] = [(b'(', b')'), (b'[', b']'), (b'{', b'}'), (b'"', b'"')];
 
 /// A mutation of one of these inputs, with pieces of others.
-pub fn mutate(random: &mut SmallRng, inputs: &[Vec<u8>], shape: Shape) -> Vec<u8> {
+pub fn mutate(random: &mut SmallRng, inputs: &[Vec<u8>], shape: InputShape) -> Vec<u8> {
     let mut input = inputs.choose(random).cloned().unwrap_or_default();
     // Mostly a few changes: an input with many is refused at its first byte.
     let count = 1 << random.random_range(0..4u32);
@@ -61,8 +61,8 @@ pub fn mutate(random: &mut SmallRng, inputs: &[Vec<u8>], shape: Shape) -> Vec<u8
         match (shape, random.random_range(0..4)) {
             (_, 0) => bytes(random, &mut input),
             (_, 1) => pieces(random, &mut input, inputs),
-            (Shape::Binary, _) => number(random, &mut input),
-            (Shape::Text(words), _) => text(random, &mut input, words),
+            (InputShape::Binary, _) => number(random, &mut input),
+            (InputShape::Text(words), _) => text(random, &mut input, words),
         }
         input.truncate(LENGTH_MAX);
     }
@@ -218,7 +218,7 @@ mod tests {
         let inputs = [b"g.V(1).out('a')".to_vec(), b"[1,2]".to_vec()];
         let make = || {
             let mut random = SmallRng::seed_from_u64(7);
-            let mut once = |_| mutate(&mut random, &inputs, Shape::Text(&["x", "y("]));
+            let mut once = |_| mutate(&mut random, &inputs, InputShape::Text(&["x", "y("]));
             (0..2_000).map(&mut once).collect::<Vec<_>>()
         };
         let made = make();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mangrove_fuzz::TARGETS;
-use mangrove_fuzz::drive::{Effort, Memory, Options, drive};
+use mangrove_fuzz::drive::{Effort, MemoryCounter, Options, drive};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -15,7 +15,7 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
-const MEMORY: Memory = Memory {
+const MEMORY: MemoryCounter = MemoryCounter {
     reset: || {
         ALLOCATOR.reset_peak_usage();
         BEFORE.store(ALLOCATOR.current_usage(), Ordering::Relaxed);

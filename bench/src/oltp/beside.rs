@@ -19,7 +19,7 @@ const TRANSACTIONS_MIN: u64 = 50;
 
 /// The outcomes of the small transactions.
 #[derive(Clone, Debug, Default)]
-pub struct Others {
+pub struct SmallTransactions {
     /// Latency of the committed ones, in nanoseconds.
     pub latency: Histogram,
     /// The number that met a conflict.
@@ -33,7 +33,7 @@ pub fn beside<T>(
     vertices: &Arc<Vec<VertexId>>,
     threads: usize,
     heavy: impl FnOnce() -> Result<T>,
-) -> Result<(T, Others)> {
+) -> Result<(T, SmallTransactions)> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
@@ -44,7 +44,7 @@ pub fn beside<T>(
             .collect();
         let outcome = heavy();
         stop.store(true, Ordering::Relaxed);
-        let mut others = Others::default();
+        let mut others = SmallTransactions::default();
         for thread in running {
             let of_thread = thread.join().map_err(|_| Error::bug("a small transaction panicked"))??;
             others.latency.merge(&of_thread.latency);
@@ -68,8 +68,13 @@ pub fn retrying<T>(mut transaction: impl FnMut() -> Result<T>) -> Result<(T, u32
     }
 }
 
-fn small(database: &mangrove::Database, vertices: &[VertexId], seed: u64, stop: &AtomicBool) -> Result<Others> {
-    let (mut random, mut others) = (RandomStream::from_seed(mix(seed)), Others::default());
+fn small(
+    database: &mangrove::Database,
+    vertices: &[VertexId],
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<SmallTransactions> {
+    let (mut random, mut others) = (RandomStream::from_seed(mix(seed)), SmallTransactions::default());
     let mut neighbors = Expansion::default();
     let mut count = 0;
     while count < TRANSACTIONS_MIN || !stop.load(Ordering::Relaxed) {

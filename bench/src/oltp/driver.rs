@@ -59,7 +59,7 @@ pub struct Outcome {
 
 /// The outcomes of a run.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct RunRecord {
     /// By index of the template in the mix.
     pub outcomes: Vec<Outcome>,
     /// The duration of the run.
@@ -69,9 +69,9 @@ pub struct Record {
     slice_seconds: f64,
 }
 
-impl Record {
+impl RunRecord {
     fn new(templates: usize, seconds: f64) -> Self {
-        Record {
+        RunRecord {
             outcomes: vec![Outcome::default(); templates],
             seconds,
             slices: vec![0; SLICE_COUNT],
@@ -91,7 +91,7 @@ impl Record {
         }
     }
 
-    fn merge(&mut self, other: &Record) {
+    fn merge(&mut self, other: &RunRecord) {
         for (mine, others) in self.outcomes.iter_mut().zip(&other.outcomes) {
             mine.done += others.done;
             mine.missing += others.missing;
@@ -159,7 +159,7 @@ pub struct Watch<'a> {
 struct Count(AtomicU64);
 
 /// Runs the workers. Returns the first error that is no conflict.
-pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Watch<'_>>) -> Result<Record> {
+pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Watch<'_>>) -> Result<RunRecord> {
     let barrier = Barrier::new(workers.len() + 1);
     let stop = AtomicBool::new(false);
     let counts: Vec<Count> = workers.iter().map(|_| Count::default()).collect();
@@ -184,7 +184,7 @@ pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Wa
         if let Some(watch) = watch {
             look_on(watch, start, length, &counts, &stop);
         }
-        let mut record = Record::new(mix.entries.len(), length.seconds);
+        let mut record = RunRecord::new(mix.entries.len(), length.seconds);
         for thread in running {
             let of_thread = thread.join().map_err(|_| Error::bug("a thread of a run panicked"))??;
             record.merge(&of_thread);
@@ -204,8 +204,8 @@ fn look_on(watch: Watch<'_>, start: Instant, length: Length, counts: &[Count], s
 }
 
 /// The work of one thread.
-fn work(mix: &Mix, length: Length, worker: &mut Worker, count: &AtomicU64, stop: &AtomicBool) -> Result<Record> {
-    let mut record = Record::new(mix.entries.len(), length.seconds);
+fn work(mix: &Mix, length: Length, worker: &mut Worker, count: &AtomicU64, stop: &AtomicBool) -> Result<RunRecord> {
+    let mut record = RunRecord::new(mix.entries.len(), length.seconds);
     let (start, mut transactions) = (Instant::now(), 0u64);
     loop {
         let template = worker.draw.template(mix);

@@ -30,7 +30,7 @@ const SEED: u64 = 22;
 
 /// The catalog's numbers for the names in the graph.
 #[derive(Clone, Copy, Debug)]
-pub struct Names {
+pub struct GraphNames {
     /// `l0`, … `l19`
     pub labels: [LabelSetId; VERTEX_LABELS as usize],
     /// `e0` to `e3`
@@ -41,10 +41,10 @@ pub struct Names {
     pub weight: KeyId,
 }
 
-impl Names {
+impl GraphNames {
     fn of(database: &Database) -> Self {
         let catalog = database.catalog();
-        Names {
+        GraphNames {
             labels: std::array::from_fn(|n| catalog.intern_label_text(&format!("l{n}"))),
             edge_labels: std::array::from_fn(|n| catalog.intern_label_text(&format!("e{n}"))),
             name: catalog.intern_key(NAME),
@@ -62,7 +62,7 @@ pub const NOTE: &str = "note";
 /// The key of the edge property.
 pub const WEIGHT: &str = "w";
 
-/// The label of a vertex, as an index into [`Names::labels`].
+/// The label of a vertex, as an index into [`GraphNames::labels`].
 pub fn label_of(number: u64) -> usize {
     below(mix(number ^ 0x1abe1), VERTEX_LABELS) as usize
 }
@@ -102,7 +102,7 @@ impl Blueprint {
     /// A new database with the graph. For LBV's templates it also has edge properties and an index on names.
     pub fn load(&self, operations: Operations) -> Result<Graph> {
         let database = Database::in_memory();
-        let names = Names::of(&database);
+        let names = GraphNames::of(&database);
         let with_properties = operations == Operations::Lbv;
         let mut loader = database.bulk_load()?;
         let vertices = load_vertices(&mut loader, &database, &names, self.vertex_count)?;
@@ -128,7 +128,7 @@ impl Blueprint {
 fn load_vertices(
     loader: &mut mangrove_store::BulkLoader,
     database: &Database,
-    names: &Names,
+    names: &GraphNames,
     count: u64,
 ) -> Result<Vec<VertexId>> {
     let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); VERTEX_LABELS as usize];
@@ -158,7 +158,7 @@ pub struct Graph {
     /// The database.
     pub database: Database,
     /// The catalog's numbers for its names.
-    pub names: Names,
+    pub names: GraphNames,
     /// The index on names, if there is one.
     pub index: Option<IndexId>,
     /// The number of loaded vertices.

@@ -128,7 +128,7 @@ impl Graph {
         self.each_people(|view, vertices| {
             numbers.clear();
             if !view.vertex_numbers(vertices, key, &mut numbers)? {
-                return Err(Error::bug("the property is a number with everybody"));
+                return Err(Error::bug("the property of all people is a number"));
             }
             each(&numbers.integers);
             Ok(())
@@ -144,7 +144,7 @@ impl Graph {
             for value in rows.value.drain(..) {
                 match value {
                     Value::String(text) => each(text),
-                    _ => return Err(Error::bug("the property is a text with everybody")),
+                    _ => return Err(Error::bug("the property of all people is a text")),
                 }
             }
             Ok(())
@@ -232,7 +232,7 @@ fn by_row(
         column.clear();
         view.vertex_values(vertices, *key, column)?;
         if column.row.len() != vertices.len() {
-            return Err(Error::bug("everybody has one value a key"));
+            return Err(Error::bug("all people have one value for each key"));
         }
     }
     let mut columns: Vec<_> = columns.iter_mut().map(|column| column.value.drain(..)).collect();
@@ -376,7 +376,7 @@ fn sums(graph: &Graph) -> Box<dyn Operation> {
             ages.clear();
             years.clear();
             if !view.vertex_numbers(vertices, age, &mut ages)? || !view.vertex_numbers(vertices, born, &mut years)? {
-                return Err(Error::bug("both properties are numbers with everybody"));
+                return Err(Error::bug("both properties of all people are numbers"));
             }
             ages.integers.iter().zip(&years.integers).for_each(|(age, born)| *sums.entry(*age).or_default() += born);
             Ok(())

@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `place` | the directory |
+//! | `run_directory` | the directory of the run |
 //! | `clients` | threads that commit and wait |
 //! | `system` | the small writes; the floor and the database |
 //! | `rivals` | redb and SQLite |
@@ -20,14 +20,14 @@ mod checkpoints;
 mod clients;
 mod commits;
 mod graph;
-mod place;
 mod recovery;
 mod rivals;
+mod run_directory;
 mod system;
 
 use mangrove::Result;
 
-use self::place::{Place, is_in_memory};
+use self::run_directory::{RunDirectory, is_in_memory};
 use super::Context;
 use crate::options::Suite;
 use crate::report::{Growing, Metric, Row};
@@ -35,7 +35,7 @@ use crate::report::{Growing, Metric, Row};
 const NAME: &str = Suite::Durability.name();
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
-    let place = Place::new(context.options.choices.directory.as_deref())?;
+    let place = RunDirectory::new(context.options.choices.directory.as_deref())?;
     disk(&place, report);
     commits::run(context, &place, report)?;
     checkpoints::run(context, &place, report)?;
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
 }
 
 /// Reports the file system, without which the figures mean nothing.
-fn disk(place: &Place, report: &mut Growing<'_>) {
+fn disk(place: &RunDirectory, report: &mut Growing<'_>) {
     let (kind, in_memory) = match place.file_system() {
         Some(kind) if is_in_memory(&kind) => (format!("{kind}: no disk, figures say nothing; see --dir"), true),
         Some(kind) => (kind, false),

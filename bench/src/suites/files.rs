@@ -13,7 +13,7 @@ use super::Context;
 use super::load::{Folder, check_counts, repetitions};
 use crate::harness::{measure_prepared, wrong};
 use crate::options::{Options, Suite};
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Row};
 use crate::social::{self, KNOWS};
 
@@ -54,10 +54,10 @@ struct Graph {
 impl Graph {
     fn database(&self, edges: &[(u32, u32)]) -> Result<Database> {
         let database = Database::in_memory();
-        let people = people::batches(&database, self.vertices, Shape::TwoProperties);
+        let people = people::batches(&database, self.vertices, PeopleContent::TwoProperties);
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let vertices = people::load(&mut loader, Names::of(&database).person, &people)?;
+        let vertices = people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
         social::load_edges(&mut loader, knows, &social::ends(&vertices, edges))?;
         loader.finish()?;
         Ok(database)

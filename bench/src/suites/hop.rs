@@ -17,7 +17,7 @@ use super::{Context, ReadCase, against_rival};
 use crate::csr::Csr;
 use crate::harness::Operation;
 use crate::options::Suite;
-use crate::people::{self, Columns, Names, digest};
+use crate::people::{self, Columns, PeopleNames, digest};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 use crate::social::{self, Social};
@@ -143,7 +143,7 @@ fn distinct<T: Ord + Copy>(items: &mut Vec<T>) -> u64 {
 /// Through the typed interface, each in a read-only transaction of its own.
 struct Typed {
     database: Database,
-    names: Names,
+    names: PeopleNames,
     hops: Hops,
     request: ExpandRequest,
     found: Vec<Option<VertexId>>,

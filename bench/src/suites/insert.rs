@@ -18,7 +18,7 @@ use smol_str::SmolStr;
 use super::Context;
 use crate::harness::{Operation, measure, wrong};
 use crate::options::Suite;
-use crate::people::{self, BORN, NAME as NAME_KEY, Names, Shape, digest};
+use crate::people::{self, BORN, NAME as NAME_KEY, PeopleContent, PeopleNames, digest};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 use crate::social::{self, KNOWS};
@@ -64,7 +64,7 @@ fn vertices(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
         if !context.options.wants(CASE, way.map_or("typed", Way::name)) {
             continue;
         }
-        let (database, numbers) = (people::database(0, Shape::Ids)?, Numbers::default());
+        let (database, numbers) = (people::database(0, PeopleContent::Ids)?, Numbers::default());
         let served = Served::start(&database)?;
         let mut make = || match way {
             None => Ok(insert_vertices(&database, &numbers)),
@@ -94,7 +94,7 @@ fn check_count(what: &str, found: u64, expected: u64) -> Result<()> {
     if found == expected {
         return Ok(());
     }
-    Err(wrong(format!("{what}: {expected} were inserted and {found} are there")))
+    Err(wrong(format!("{what}: {expected} were inserted, found {found}")))
 }
 
 #[derive(Default)]
@@ -114,7 +114,7 @@ impl BareVertices {
 }
 
 fn insert_vertices(database: &Database, numbers: &Numbers) -> Box<dyn Operation> {
-    let (database, numbers, person) = (database.clone(), numbers.clone(), Names::of(database).person);
+    let (database, numbers, person) = (database.clone(), numbers.clone(), PeopleNames::of(database).person);
     Box::new(move |_| {
         let number = next(&numbers);
         let transaction = database.begin()?;
@@ -139,7 +139,7 @@ fn add_vertex(numbers: &Numbers) -> Question {
 
 /// Reads an inserted person back by the typed interface.
 fn check_person(database: &Database, number: u64) -> Result<()> {
-    let (transaction, names) = (database.begin_read()?, Names::of(database));
+    let (transaction, names) = (database.begin_read()?, PeopleNames::of(database));
     let (mut found, mut values) = (Vec::new(), ValueRows::default());
     transaction.view().find_vertices(&[people::id(number)], &mut found)?;
     let vertices: Vec<_> = found.into_iter().flatten().collect();
@@ -169,7 +169,7 @@ fn edges(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
         if !context.options.wants(CASE, way.map_or("typed", Way::name)) {
             continue;
         }
-        let (database, numbers) = (people::database(count, Shape::Ids)?, Numbers::default());
+        let (database, numbers) = (people::database(count, PeopleContent::Ids)?, Numbers::default());
         let empty_bytes = database.memory().total_bytes();
         let knows = database.catalog().intern_label_text(KNOWS);
         let served = Served::start(&database)?;

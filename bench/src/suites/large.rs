@@ -15,7 +15,7 @@ use crate::environment::resident_bytes;
 use crate::harness::{REPETITION_COUNT, wrong};
 use crate::oltp::Operations;
 use crate::oltp::audit::{self, all_vertices};
-use crate::oltp::beside::{Others, beside, retrying};
+use crate::oltp::beside::{SmallTransactions, beside, retrying};
 use crate::oltp::driver::is_conflict;
 use crate::oltp::graph::{Blueprint, Graph, NAME as NAME_KEY, UPDATED};
 use crate::options::Suite;
@@ -54,7 +54,7 @@ fn row(case: &str, variant: &str, metric: Metric, value: f64, unit: &'static str
     Row::single(NAME, case, variant, metric, value, unit)
 }
 
-fn others(variant: &str, others: &Others, report: &mut Growing<'_>) {
+fn others(variant: &str, others: &SmallTransactions, report: &mut Growing<'_>) {
     let p99 = others.latency.quantile(0.99) as f64;
     let percent = 100.0 * others.failed as f64 / (others.failed + others.latency.count()).max(1) as f64;
     let worst = others.latency.max() as f64;

@@ -15,7 +15,7 @@ use super::Context;
 use crate::csr::Csr;
 use crate::harness::{measure_prepared, wrong};
 use crate::options::{Options, Suite};
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Row};
 use crate::social::{self, KNOWS};
 
@@ -54,12 +54,12 @@ fn from_memory(options: &Options, count: usize, edges: &[(u32, u32)], report: &m
         repetitions(options),
         || {
             let database = Database::in_memory();
-            let batches = people::batches(&database, count, Shape::TwoProperties);
+            let batches = people::batches(&database, count, PeopleContent::TwoProperties);
             Ok((database, batches))
         },
         |(database, batches)| {
             let mut loader = database.bulk_load()?;
-            people::load(&mut loader, Names::of(&database).person, &batches)?;
+            people::load(&mut loader, PeopleNames::of(&database).person, &batches)?;
             loader.finish()?;
             check_counts(&database, count, 0)
         },
@@ -76,8 +76,8 @@ fn from_memory(options: &Options, count: usize, edges: &[(u32, u32)], report: &m
             let database = Database::in_memory();
             let knows = database.catalog().intern_label_text(KNOWS);
             let mut loader = database.bulk_load()?;
-            let people = people::batches(&database, count, Shape::Ids);
-            let vertices = people::load(&mut loader, Names::of(&database).person, &people)?;
+            let people = people::batches(&database, count, PeopleContent::Ids);
+            let vertices = people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
             let ends = social::ends(&vertices, edges);
             Ok((database, loader, knows, ends))
         },

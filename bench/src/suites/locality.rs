@@ -179,7 +179,10 @@ fn stage(
             continue;
         };
         if fresh.met != answer.met {
-            return Err(wrong(format!("{question}: {} neighbors are met afresh and {} {name}", fresh.met, answer.met)));
+            return Err(wrong(format!(
+                "{question}: {} neighbors in the fresh graph, {} in the {name} one",
+                fresh.met, answer.met
+            )));
         }
         let target = (name == "compacted").then_some(COMPACTED_MAX * fresh.each.median);
         report.push(row.beside(fresh.each.median).aiming_at(target));

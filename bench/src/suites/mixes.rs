@@ -10,7 +10,7 @@ use super::Context;
 use crate::harness::wrong;
 use crate::oltp::audit::{self, Size};
 use crate::oltp::draw::{Draw, Population};
-use crate::oltp::driver::{Length, Record, Watch, Worker, drive};
+use crate::oltp::driver::{Length, RunRecord, Watch, Worker, drive};
 use crate::oltp::graph::{Blueprint, Graph};
 use crate::oltp::histogram::Histogram;
 use crate::oltp::session::session;
@@ -100,7 +100,7 @@ impl Setting {
 
 /// The outcomes of a run, as counted here and by the database.
 pub(super) struct Measured {
-    pub record: Record,
+    pub record: RunRecord,
     pub before: TransactionCounters,
     pub after: TransactionCounters,
 }
@@ -173,7 +173,7 @@ fn measure(
 }
 
 /// Vertices added less vertices deleted must equal the growth. Only typed deletions tell if the vertex existed.
-fn check_vertices(loaded: u64, mix: &Mix, record: &Record, size: Size) -> Result<()> {
+fn check_vertices(loaded: u64, mix: &Mix, record: &RunRecord, size: Size) -> Result<()> {
     let effective = |which: fn(Verb) -> bool| {
         let of = mix.entries.iter().zip(&record.outcomes).filter(|((template, _), _)| which(template.verb));
         of.map(|(_, outcome)| outcome.done - outcome.missing).sum::<u64>()
@@ -182,7 +182,7 @@ fn check_vertices(loaded: u64, mix: &Mix, record: &Record, size: Size) -> Result
     if size.vertices == expected {
         return Ok(());
     }
-    Err(wrong(format!("{}: {expected} vertices were to be left and {} are", mix.name, size.vertices)))
+    Err(wrong(format!("{}: expected {expected} vertices, found {}", mix.name, size.vertices)))
 }
 
 /// Makes the rows of a run.
@@ -217,7 +217,7 @@ impl Reporter<'_> {
         Row::single(self.setting.suite.name(), case, &self.setting.variant(), metric, value, unit)
     }
 
-    fn throughput(&self, record: &Record) -> Row {
+    fn throughput(&self, record: &RunRecord) -> Row {
         let rate = record.throughput();
         let threads = self.context.options.threads;
         let rival = GDI_RMA.iter().find(|(name, _)| *name == self.mix.name).and_then(|(_, rates)| {
@@ -238,7 +238,7 @@ impl Reporter<'_> {
 
     /// The paper reports fewer than 0.2 % failed transactions for mostly reading mixes, and fewer than 2 % for the
     /// others.
-    fn failed(&self, record: &Record) -> Row {
+    fn failed(&self, record: &RunRecord) -> Row {
         let bound = match (self.setting.operations, self.mix.name.as_str()) {
             (Operations::Lbv, _) => None,
             (_, "read-mostly" | "read-intensive") => Some(0.2),
@@ -248,7 +248,7 @@ impl Reporter<'_> {
     }
 
     /// One row a template: the median latency, with the 5th and the 99th percentile as its range.
-    fn templates(&self, record: &Record, report: &mut Growing<'_>) {
+    fn templates(&self, record: &RunRecord, report: &mut Growing<'_>) {
         let total = (record.done() + record.failed()).max(1) as f64;
         for ((template, share), outcome) in self.mix.entries.iter().zip(&record.outcomes) {
             let latency = &outcome.latency;

@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use super::{Context, ReadCase, against_rival};
 use crate::harness::Operation;
 use crate::options::Suite;
-use crate::people::{self, Columns, Names, Shape, digest, digest_text};
+use crate::people::{self, Columns, PeopleContent, PeopleNames, digest, digest_text};
 use crate::report::Growing;
 use crate::served::Served;
 use crate::ways::{Question, Way};
@@ -27,7 +27,7 @@ const RIVAL_MS: f64 = 0.144;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let count = context.options.scale.people();
-    let database = people::database(count, Shape::TwoProperties)?;
+    let database = people::database(count, PeopleContent::TwoProperties)?;
     let served = Served::start(&database)?;
     let bare = Arc::new(Bare::new(count));
 
@@ -103,7 +103,7 @@ struct Typed {
 
 impl Typed {
     fn new(database: &Database, batch: usize) -> Self {
-        let names = Names::of(database);
+        let names = PeopleNames::of(database);
         let person_count = database.begin_read().and_then(|transaction| {
             transaction.view().count_vertices(&mangrove::LabelFilter::Any, mangrove::Share::ALL)
         });

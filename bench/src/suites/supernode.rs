@@ -11,9 +11,9 @@ use mangrove::{
 use super::Context;
 use crate::harness::{Operation, Schedule, measure, wrong};
 use crate::oltp::audit;
-use crate::oltp::beside::{Others, beside, retrying};
+use crate::oltp::beside::{SmallTransactions, beside, retrying};
 use crate::options::Suite;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{KNOWS, load_edges};
 use mangrove_generate::random::{RandomStream, mix};
@@ -49,10 +49,10 @@ impl Star {
     fn load(log_vertices: u32) -> Result<Self> {
         let (count, edge_count) = (1usize << log_vertices, 1usize << (log_vertices + 4).min(LOG_EDGES_MAX));
         let database = Database::in_memory();
-        let names = Names::of(&database);
+        let names = PeopleNames::of(&database);
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, count, Shape::TwoProperties);
+        let people = people::batches(&database, count, PeopleContent::TwoProperties);
         let vertices = people::load(&mut loader, names.person, &people)?;
         let (hub, others) = (vertices[0], vertices[1..].to_vec());
         let mut random = RandomStream::from_seed(mix(31));
@@ -128,7 +128,7 @@ fn deletion(star: &Star, threads: usize, report: &mut Growing<'_>) -> Result<()>
     let ((nanos, conflicts), during) = beside(&star.database, &star.others, threads, || retrying(delete))?;
     let size = audit::check(&star.database)?;
     if size.edges != 0 || size.vertices != star.others.len() as u64 {
-        return Err(wrong(format!("{size:?} is left of a star without its center")));
+        return Err(wrong(format!("after the center of the star was deleted, the graph still has {size:?}")));
     }
     let row = |case: &str, variant: &str, value: f64| Row::single(NAME, case, variant, Metric::Time, value, "ns");
     let edges = star.edge_count as f64;
@@ -137,7 +137,7 @@ fn deletion(star: &Star, threads: usize, report: &mut Growing<'_>) -> Result<()>
         f64::from(conflicts),
         "count",
     ));
-    for (variant, Others { latency, failed }) in [("alone", &alone), ("beside the deletion", &during)] {
+    for (variant, SmallTransactions { latency, failed }) in [("alone", &alone), ("beside the deletion", &during)] {
         let p99 = row("others: p99", variant, latency.quantile(0.99) as f64);
         report.push(p99.with("transactions", latency.count() as f64, "count").with("failed", *failed as f64, "count"));
         let target = (variant != "alone").then_some(STALL_NS_MAX);

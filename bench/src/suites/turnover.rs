@@ -7,7 +7,7 @@ use mangrove::{Database, Result, VertexId};
 use super::Context;
 use super::locality::copy;
 use crate::options::Suite;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{self, KNOWS};
 use mangrove_generate::random::{RandomStream, mix};
@@ -46,12 +46,12 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
 
 fn churned(count: u64) -> Result<Database> {
     let database = Database::in_memory();
-    let names = Names::of(&database);
+    let names = PeopleNames::of(&database);
     let knows = database.catalog().intern_label_text(KNOWS);
     let mut random = RandomStream::from_seed(mix(count));
     let mut loader = database.bulk_load()?;
     let mut vertices =
-        people::load(&mut loader, names.person, &people::batches(&database, count as usize, Shape::Ids))?;
+        people::load(&mut loader, names.person, &people::batches(&database, count as usize, PeopleContent::Ids))?;
     let any = |vertices: &[VertexId], random: &mut RandomStream| vertices[random.below(vertices.len() as u64) as usize];
     let edges: Vec<_> =
         (0..count * DEGREE / 2).map(|_| (any(&vertices, &mut random), any(&vertices, &mut random))).collect();

@@ -16,11 +16,11 @@ use mangrove::{Error, Result};
 use mangrove_gremlin::Encoding;
 use mangrove_gremlin::graphson::{Dialect, Version};
 
-use self::speaker::{Manner, Sent, Speaker, Transport};
+use self::speaker::{RequestForm, Speaker, Transport, TraversalForm};
 use super::Context;
 use crate::oltp::histogram::Histogram;
 use crate::options::Suite;
-use crate::people::{self, Shape};
+use crate::people::{self, PeopleContent};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 
@@ -50,18 +50,19 @@ const ENCODINGS: [Encoding; 5] = [
     json(Version::V2, false),
 ];
 
-const PLAIN: Manner = Manner { encoding: Encoding::GraphBinary, transport: Transport::WebSocket, sent: Sent::Text };
+const PLAIN: RequestForm =
+    RequestForm { encoding: Encoding::GraphBinary, transport: Transport::WebSocket, sent: TraversalForm::Text };
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let people = context.options.scale.people();
-    let database = people::database(people, Shape::TwoProperties)?;
+    let database = people::database(people, PeopleContent::TwoProperties)?;
     let served = Served::start(&database)?;
-    let asked = Asked { context, address: served.address() };
+    let asked = MeasuredServer { context, address: served.address() };
 
     for connections in CONNECTIONS {
         let case = format!("echo, {connections} connections");
         for transport in [Transport::WebSocket, Transport::Http] {
-            asked.measure(report, &case, Manner { transport, ..PLAIN }, ECHO, 1, connections)?;
+            asked.measure(report, &case, RequestForm { transport, ..PLAIN }, ECHO, 1, connections)?;
         }
     }
     let point = "g.V(7L).values('born', 'name')";
@@ -70,8 +71,8 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     }
     for encoding in ENCODINGS {
         for transport in [Transport::WebSocket, Transport::Http] {
-            for sent in [Sent::Text, Sent::Bytecode] {
-                asked.measure(report, "echo", Manner { encoding, transport, sent }, ECHO, 1, 1)?;
+            for sent in [TraversalForm::Text, TraversalForm::Bytecode] {
+                asked.measure(report, "echo", RequestForm { encoding, transport, sent }, ECHO, 1, 1)?;
             }
         }
     }
@@ -82,7 +83,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
                 // The server holds a whole answer back here, and a million results exceed the default limit.
                 let is_held = !encoding.is_json() && transport == Transport::Http && count > 100_000;
                 if !is_held {
-                    let manner = Manner { encoding, transport, sent: Sent::Text };
+                    let manner = RequestForm { encoding, transport, sent: TraversalForm::Text };
                     asked.measure(report, &format!("{count} results"), manner, &script, count as u64, 1)?;
                 }
             }
@@ -92,18 +93,18 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
 }
 
 /// The server under test.
-struct Asked<'a> {
+struct MeasuredServer<'a> {
     context: &'a Context<'a>,
     address: SocketAddr,
 }
 
-impl Asked<'_> {
+impl MeasuredServer<'_> {
     /// Checks the answer to a question, then sends it on this many connections.
     fn measure(
         &self,
         report: &mut Growing<'_>,
         case: &str,
-        manner: Manner,
+        manner: RequestForm,
         script: &str,
         result_count: u64,
         connections: usize,

@@ -145,7 +145,7 @@ function preflight(base, origin, headers) {
 
 const REST = [
   [
-    "the page may send what it sends",
+    "the page may send its requests",
     async base => {
       const response = await preflight(base, PAGE, "content-type");
       assert.equal(response.status, 204);
@@ -156,7 +156,7 @@ const REST = [
     },
   ],
   [
-    "pages of other sites may not",
+    "pages of other sites may send none",
     async base => {
       const response = await preflight(base, "https://evil.example", "content-type");
       assert.equal(response.status, 403);
@@ -188,7 +188,7 @@ const REST = [
     },
   ],
   [
-    "a query nobody waits for any more ends",
+    "a query ends when its client gives it up",
     async base => {
       const [headers, body] = WAYS.page("g.inject(1).repeat(__.map(__.sum())).until(__.is(2))");
       const gone = AbortSignal.timeout(300);

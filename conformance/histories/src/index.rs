@@ -173,7 +173,7 @@ impl<'h> Index<'h> {
             })
         };
         let Some(writer) = self.writer(object, value) else {
-            let text = format!("T{reader} read {value} in {name}, which nobody wrote");
+            let text = format!("T{reader} read {value} in {name}, which no transaction wrote");
             return anomaly(Kind::GarbageRead, vec![reader], text);
         };
         let w = writer.transaction;

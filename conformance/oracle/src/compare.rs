@@ -1,4 +1,4 @@
-//! Returns where two answers differ, as far as Gremlin determines them.
+//! Compares two answers, as far as Gremlin determines them.
 //!
 //! Each value first gets a [`Canonical`] form:
 //!

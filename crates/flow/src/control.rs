@@ -65,7 +65,7 @@ pub struct QueryControl {
     has_leftovers: AtomicBool,
 }
 
-/// Values of a failed query that take long to drop.
+/// Values of a failed query whose drop takes long.
 pub type Leftovers = Vec<Box<dyn Any + Send>>;
 
 /// A charge that is released when it is dropped, on any thread.
@@ -325,7 +325,7 @@ mod tests {
         query.charge(GRANT_BYTES - 1).unwrap();
         assert_eq!(budget.used_bytes(), GRANT_BYTES);
         query.charge(8 * GRANT_BYTES).unwrap();
-        // If no whole grant is left, the bytes that are needed may still be.
+        // If the budget has less than a whole grant left, it may still have the bytes that are needed.
         let others = budget.draw(Purpose::Graphs, GRANT_BYTES / 2).unwrap();
         query.charge(1).unwrap();
         assert_eq!(budget.used_bytes(), 9 * GRANT_BYTES + GRANT_BYTES / 2 + 1);
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(budget.used_for(Purpose::Queries), 4 * GRANT_BYTES);
         query.give_back();
         assert_eq!(budget.used_for(Purpose::Queries), 0);
-        // The next query of the same instance draws anew.
+        // The next query of the same instance draws on the budget again.
         query.charge(GRANT_BYTES).unwrap();
         query.renew(QueryLimits::default(), &(Arc::new(ManualClock::default()) as Arc<dyn Clock>), &Arc::default());
         assert_eq!(budget.used_for(Purpose::Queries), 0);
@@ -350,8 +350,8 @@ mod tests {
         assert_eq!(budget.used_bytes(), 0);
     }
 
-    /// Nodes of one query charge and release at once: whenever no charge is under way, the draw covers the held bytes,
-    /// and everything is returned at the end.
+    /// Several nodes of one query charge and release concurrently. The draw covers the charges whenever no charge or
+    /// release is under way, and at the end everything is given back.
     #[test]
     fn nodes_of_a_query_draw_together() {
         let budget = MemoryBudget::of(64 * GRANT_BYTES);

@@ -57,7 +57,7 @@ const RUNNING_WOKEN: u8 = 2;
 const WAITING: u8 = 3;
 const DONE: u8 = 4;
 
-/// A task and where it stands.
+/// A task and its state.
 struct TaskCell {
     state: AtomicU8,
     task: Mutex<Option<Box<dyn Task>>>,
@@ -237,7 +237,7 @@ fn run_once(shared: &Shared, cell: Arc<TaskCell>) {
     cell.state.store(RUNNING, Ordering::Release);
     let mut current = cell.task.lock();
     let Some(task) = current.as_mut() else { return };
-    // A task that panics is done; its drop tells the thread that waits for it. The executor goes on.
+    // A task that panics counts as done. Its drop wakes the thread that waits for it, and the executor goes on.
     let status =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(QUOTA_MESSAGES))).unwrap_or(TaskStatus::Done);
     let again = match status {
@@ -295,7 +295,7 @@ mod tests {
     fn a_short_task_overtakes_long_ones() {
         let executors = Executors::start(1).unwrap();
         let (say, heard) = mpsc::channel();
-        // All three are queued before the first of them runs, however slow this thread is.
+        // All three tasks exist before the first of them runs, however slow this thread is.
         let (open, gate) = mpsc::channel();
         executors.spawn(|_| Box::new(Gate(gate)));
         for (name, left) in [(1, 100_000), (2, 100_000), (3, 1)] {
@@ -347,7 +347,7 @@ mod tests {
         assert!(heard.recv_timeout(limit).expect("no thread waits for itself"), "the task had the last handle");
     }
 
-    /// Runs another task on demand.
+    /// Runs another task after the test sends.
     struct Later {
         wait: mpsc::Receiver<()>,
         then: Owner,

@@ -17,7 +17,8 @@
 //! | `control` | limits, memory account, cancellation |
 //! | [`executor`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-17 stand in the headers of these modules; `docs/design/dataflow.md` tells them in context.
+//! The invariants FLOW-1 to FLOW-17 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`] decides
 //! which rows go where, and every message in between is serialized.

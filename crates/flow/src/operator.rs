@@ -1,8 +1,8 @@
 //! The interface of an operator, and what an operator may do while it is called.
 //!
-//! An operator belongs to one node of one instance of a plan. It is called with a batch, with the end of a group, or to go
-//! on with earlier work; it answers through [`Output`]. It touches its own state, and the execution context that the runtime
-//! shows it with every call.
+//! An operator belongs to one node of one instance of a plan. The runtime calls it with a batch, with the end of a
+//! group, or to continue earlier work; it answers through [`Output`]. It uses only its own state and the execution
+//! context, which the runtime passes with every call.
 //!
 //! - **FLOW-2.** An operator is never called while a call of it is running, and no call blocks. An operator that asked to be
 //!   called again gets no new input before that work is done, so at most one message of each operator is half done.

@@ -1,12 +1,12 @@
 //! The runtime of one node: it calls the operators of a query until no work is left.
 //!
-//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from a
-//!   scope to the scope's own operator goes before all others.
+//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
+//!   a scope to the scope's own operator goes before all others.
 //!
-//! By the first half, a stream is worked off depth first: memory is bounded by what barriers hold, and the first results come
-//! early. By the second half, the result that decides a scope instance is seen at once, and the work that is left for that
-//! instance is cancelled instead of done. (By number alone the operator of a scope, which comes before the operators inside,
-//! would see the first result after the last one is made.)
+//! Because of the first rule, a stream is worked off depth first: barriers bound the memory, and the first results come
+//! early. Because of the second rule, the result that decides a scope instance is seen at once, and the remaining work
+//! for that instance is cancelled instead of done. (By number alone, the operator of a scope, which comes before the
+//! operators inside, would see the first result after the last one is made.)
 //!
 //! A runtime serves one run after the other, because operators, queues and tables cost more to make than a light query
 //! costs to run:
@@ -33,7 +33,7 @@ use crate::operator::{Operator, Output};
 use crate::router::{Body, Message, Router};
 use crate::topology::{OpId, Topology};
 
-/// How far a call of [`NodeRuntime::run`] came.
+/// The outcome of a call of [`NodeRuntime::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Results wait to be taken.
@@ -46,7 +46,7 @@ pub enum Progress {
     Complete,
 }
 
-/// What an operator did, for `profile()`.
+/// Counters of an operator, for `profile()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperatorStats {
     /// Messages received.
@@ -75,7 +75,7 @@ pub struct NodeRuntime<B: Batch> {
     work: Work<B>,
 }
 
-/// The runtime without its control, which the thread reads while it changes the work.
+/// The runtime without its control. The thread of the run reads the control while it changes this.
 struct Work<B: Batch> {
     operators: Vec<Box<dyn Operator<B>>>,
     router: Router<B>,
@@ -202,7 +202,7 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.failed
     }
 
-    /// Returns what each operator did, by number.
+    /// Returns the counters of each operator, by number.
     pub fn stats(&self) -> Vec<OperatorStats> {
         let rows_out = &self.work.router.rows_out;
         self.work.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()

@@ -1,5 +1,5 @@
-//! The runtime over a toy batch: numbers instead of traversers. One topology gives the same answer on one to four nodes
-//! with frames in any order.
+//! The runtime with a simple batch: numbers instead of traversers. One topology gives the same answer on one to four
+//! nodes, with frames in any order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use mangrove_flow::{
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
 
-/// Rows of (tag, number). A number belongs to the node of its remainder.
+/// Rows of (tag, number). The remainder of a number decides which node owns it.
 #[derive(Clone, Default, Debug)]
 struct Numbers(Vec<(u32, i64)>);
 
@@ -55,7 +55,7 @@ impl Batch for Numbers {
     }
 }
 
-/// Every node emits the numbers below `below` that it owns, `step` a call.
+/// Every node emits the numbers below `below` that it owns, `step` of them a call.
 struct Scan {
     next: i64,
     below: i64,
@@ -84,7 +84,7 @@ impl Operator<Numbers> for Scan {
     }
 }
 
-/// n becomes n + 1, …, n + fan. Checks that it receives only numbers that its node owns.
+/// Replaces n by n + 1, …, n + fan. Checks that it receives only numbers that its node owns.
 struct Neighbors(i64);
 
 impl Operator<Numbers> for Neighbors {
@@ -115,7 +115,7 @@ impl Operator<Numbers> for Sum {
     }
 }
 
-/// A branch scope: the pipeline inside replaces n by its results (edge 0 in, edge 1 out, port 1 back).
+/// A branch scope: replaces n by the results of the pipeline inside (edge 0 in, edge 1 out, port 1 back).
 #[derive(Default)]
 struct Scope {
     inside: HashMap<GroupId, GroupId>,
@@ -154,7 +154,7 @@ impl Operator<Numbers> for Scope {
     }
 }
 
-/// The first `n` rows; then the operators upstream are cancelled.
+/// Passes the first `n` rows, then cancels the work upstream.
 struct Limit(usize);
 
 impl Operator<Numbers> for Limit {
@@ -168,7 +168,7 @@ impl Operator<Numbers> for Limit {
     }
 }
 
-/// A scope that only tests for a result: the first one cancels the operators inside.
+/// A scope that only tests for a result: the first result cancels the work inside.
 #[derive(Default)]
 struct Asks {
     outside: Option<GroupId>,
@@ -335,7 +335,7 @@ fn what_returns_from_a_scope_goes_first() {
     assert!(runtime.stats()[2].rows_out <= 20, "the scan went on: {:?}", runtime.stats()[2]);
 }
 
-/// Sends a hundred messages at once, which have to wait.
+/// Sends a hundred messages in one call, so most of them wait.
 struct Burst;
 
 impl Operator<Numbers> for Burst {
@@ -383,7 +383,7 @@ fn what_waits_is_charged_and_what_is_handed_over_is_not() {
     runtime.begin(()).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap(), 100);
     assert_eq!(runtime.control().memory(), 0);
-    // All messages of a burst but the first wait, after the query's first message.
+    // Of the hundred messages of a burst, one is the direct message; the others wait and are charged.
     assert_eq!(runtime.control().memory_peak(), 99 * 16);
 }
 
@@ -426,7 +426,7 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
         }
     };
 
-    /// A clock that advances by a millisecond at every reading.
+    /// A clock on which every reading takes a millisecond.
     struct Ticking(ManualClock);
     impl Clock for Ticking {
         fn now_nanos(&self) -> u64 {

@@ -6,7 +6,7 @@ use mangrove::{CheckpointReport, EdgeId, Result, VertexId};
 
 use super::clients::{Client, Slice, run_beside, run_for};
 use super::graph::Graph;
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use super::system::{VERTICES_A_CLIENT, Work, client_of};
 use super::{NAME, row};
 use crate::harness::{REPETITION_COUNT, Timing, wrong};
@@ -19,7 +19,7 @@ const FEW_PERCENT: usize = 1;
 /// The size of a changed value in memory, in bytes.
 const VALUE_BYTES: f64 = 8.0;
 
-pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, place: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
     if !context.options.wants("checkpoint", "local") {
         return Ok(());
     }

@@ -7,10 +7,10 @@
 use mangrove::{Error, Result};
 
 use super::clients::{Client, Slice, run_for};
-use super::place::Place;
 use super::rivals::Redb;
 #[cfg(feature = "sqlite")]
 use super::rivals::Sqlite;
+use super::run_directory::RunDirectory;
 use super::system::{Floor, Mangrove, System, Work};
 use super::{NAME, row};
 use crate::harness::{REPETITION_COUNT, Timing};
@@ -37,7 +37,7 @@ const TIMES_FLOOR_MAX: f64 = 1.15;
 /// The target for shared syncs: this many clients commit this many times as often as one.
 const SHARING: (u64, f64) = (32, 10.0);
 
-pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, place: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
     let mut floor = Floors::new(place)?;
     for work in WORKS {
         let mut alone = None;
@@ -65,7 +65,7 @@ struct Floors {
 }
 
 impl Floors {
-    fn new(place: &Place) -> Result<Self> {
+    fn new(place: &RunDirectory) -> Result<Self> {
         let client = [Floor::new(place)?.client()?];
         Ok(Floors { client, latency: Histogram::default(), medians: Vec::new() })
     }
@@ -128,7 +128,7 @@ impl Case {
         format!("{}, {} {clients}", self.work.name(), self.clients)
     }
 
-    fn systems(&self, context: &Context<'_>, place: &Place) -> Result<Vec<Entry>> {
+    fn systems(&self, context: &Context<'_>, place: &RunDirectory) -> Result<Vec<Entry>> {
         let (work, clients, name) = (self.work, self.clients, self.name());
         let mut entries = Vec::new();
         let mut enter = |variant: &str, make: &dyn Fn() -> Result<Box<dyn System>>| {
@@ -149,7 +149,7 @@ impl Case {
     fn run(
         &self,
         context: &Context<'_>,
-        place: &Place,
+        place: &RunDirectory,
         floor: &mut Floors,
         report: &mut Growing<'_>,
     ) -> Result<Option<f64>> {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use mangrove::{Database, EdgeId, Result, Value, VertexId};
 
-use super::place::{open, without_checkpoints};
+use super::run_directory::{open, without_checkpoints};
 use crate::options::Scale;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::social::{self, EDGE_BATCH, KNOWS};
 
 /// The property that changes.
@@ -26,8 +26,8 @@ impl Graph {
         let database = open(directory, &without_checkpoints())?;
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, 1 << scale.log_vertices(), Shape::AllProperties);
-        let vertices = people::load(&mut loader, Names::of(&database).person, &people)?;
+        let people = people::batches(&database, 1 << scale.log_vertices(), PeopleContent::AllProperties);
+        let vertices = people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
         let mut edges = Vec::new();
         for ends in social::ends(&vertices, &social::edges(scale)).chunks(EDGE_BATCH) {
             let loaded: Vec<EdgeId> = loader.edges(knows, ends, None, &[])?;

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 
 use super::clients::{Client, run_for};
 use super::graph::Graph;
-use super::place::{Place, bytes_in, without_checkpoints};
 use super::row;
+use super::run_directory::{RunDirectory, bytes_in, without_checkpoints};
 use super::system::{VERTICES_A_CLIENT, Work, client_of};
 use crate::harness::{Timing, wrong};
 use crate::options::Scale;
@@ -44,7 +44,7 @@ const PHASES: [(RecoveryPhase, &str); 6] = [
     (RecoveryPhase::Indexes, "property indexes"),
 ];
 
-pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, place: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
     let largest = context.options.scale.log_vertices();
     let mut scales: Vec<_> = (LOG_MIN..largest).step_by(LOG_STEP).collect();
     scales.push(largest);
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>
     Ok(())
 }
 
-fn by_size(context: &Context<'_>, place: &Place, log: u32, report: &mut Growing<'_>) -> Result<()> {
+fn by_size(context: &Context<'_>, place: &RunDirectory, log: u32, report: &mut Growing<'_>) -> Result<()> {
     let case = format!("recovery, 2^{log} vertices");
     if !context.options.wants(&case, "local") {
         return Ok(());
@@ -73,7 +73,12 @@ fn by_size(context: &Context<'_>, place: &Place, log: u32, report: &mut Growing<
     place.clear()
 }
 
-fn by_log(context: &Context<'_>, place: &Place, (commits, edges): (u64, u64), report: &mut Growing<'_>) -> Result<()> {
+fn by_log(
+    context: &Context<'_>,
+    place: &RunDirectory,
+    (commits, edges): (u64, u64),
+    report: &mut Growing<'_>,
+) -> Result<()> {
     // A run over a tiny graph writes a short log.
     let commits = commits.min(1 << context.options.scale.log_vertices());
     let work = Work::Edges(edges);

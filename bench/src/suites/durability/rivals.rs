@@ -108,7 +108,7 @@ fn check_properties(
         for vertex in client * VERTICES_A_CLIENT..(client + 1) * VERTICES_A_CLIENT {
             let expected = work.last_writer(vertex, done).map_or(-1, |number| number as i64);
             if read(vertex)? != Some(expected) {
-                return Err(wrong(format!("{name}: a committed value of vertex {vertex} is not there")));
+                return Err(wrong(format!("{name}: a committed value of vertex {vertex} is missing")));
             }
         }
     }
@@ -119,7 +119,7 @@ fn check_edges(name: &str, expected: u64, out: u64, into: u64) -> Result<()> {
     if (out, into) == (expected, expected) {
         return Ok(());
     }
-    Err(wrong(format!("{name}: {expected} edges were committed, {out} are there by source and {into} by target")))
+    Err(wrong(format!("{name}: {expected} edges were committed, found {out} by source and {into} by target")))
 }
 
 #[cfg(feature = "sqlite")]

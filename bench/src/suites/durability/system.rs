@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use mangrove::{Database, DatabaseOptions, LabelFilter, Result, Share, Value, ValueRows, VertexId};
 
 use super::clients::{Client, Perform};
-use super::place::{Place, open};
+use super::run_directory::{RunDirectory, open};
 use crate::harness::wrong;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::social::KNOWS;
 
 /// Vertices of a client.
@@ -98,7 +98,7 @@ const BLOCK: u64 = 4 << 10;
 const FLOOR_BLOCKS: u64 = 1_024;
 
 impl Floor {
-    pub(super) fn new(place: &Place) -> Result<Self> {
+    pub(super) fn new(place: &RunDirectory) -> Result<Self> {
         let file = File::create_new(place.fresh("floor"))?;
         file.write_all_at(&vec![0; (BLOCK * FLOOR_BLOCKS) as usize], 0)?;
         file.sync_all()?;
@@ -132,8 +132,8 @@ impl Mangrove {
             None => Database::in_memory(),
         };
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, (clients * VERTICES_A_CLIENT) as usize, Shape::Ids);
-        people::load(&mut loader, Names::of(&database).person, &people)?;
+        let people = people::batches(&database, (clients * VERTICES_A_CLIENT) as usize, PeopleContent::Ids);
+        people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
         loader.finish()?;
         Ok(Mangrove { database, work, directory })
     }

@@ -21,7 +21,7 @@ pub enum Transport {
 
 /// The form in which the traversal is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sent {
+pub enum TraversalForm {
     /// As a script.
     Text,
     /// As bytecode.
@@ -30,16 +30,16 @@ pub enum Sent {
 
 /// The form of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct RequestForm {
     /// The encoding of requests and answers.
     pub encoding: Encoding,
     /// The protocol.
     pub transport: Transport,
     /// The form.
-    pub sent: Sent,
+    pub sent: TraversalForm,
 }
 
-impl Manner {
+impl RequestForm {
     /// The name in reports.
     pub fn name(self) -> String {
         let encoding = match self.encoding.media_type() {
@@ -50,7 +50,7 @@ impl Manner {
             "application/vnd.gremlin-v2.0+json;types=false" => "GraphSON 2 untyped",
             other => other,
         };
-        let sent = if self.sent == Sent::Text { "text" } else { "bytecode" };
+        let sent = if self.sent == TraversalForm::Text { "text" } else { "bytecode" };
         let transport = if self.transport == Transport::Http { "HTTP" } else { "WebSocket" };
         format!("{encoding}, {sent}, {transport}")
     }
@@ -58,8 +58,8 @@ impl Manner {
     /// The bytes of a request, without WebSocket frames.
     fn request(self, script: &str, batch_size: i32) -> Result<Vec<u8>> {
         let (op, processor, gremlin) = match self.sent {
-            Sent::Text => ("eval", "", Argument::from(Value::from(script))),
-            Sent::Bytecode => match parse_one(script, &Default::default())? {
+            TraversalForm::Text => ("eval", "", Argument::from(Value::from(script))),
+            TraversalForm::Bytecode => match parse_one(script, &Default::default())? {
                 Statement::Traversal { bytecode, .. } => ("bytecode", "traversal", Argument::Traversal(bytecode)),
                 _ => return Err(Error::bug("the question is no traversal")),
             },
@@ -100,7 +100,7 @@ impl Manner {
 pub struct Speaker {
     line: Line,
     request: Vec<u8>,
-    manner: Manner,
+    manner: RequestForm,
 }
 
 enum Line {
@@ -110,7 +110,7 @@ enum Line {
 
 impl Speaker {
     /// Connects. Answers come in batches of this many results.
-    pub fn connect(address: SocketAddr, manner: Manner, script: &str, batch_size: i32) -> Result<Self> {
+    pub fn connect(address: SocketAddr, manner: RequestForm, script: &str, batch_size: i32) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         let body = manner.request(script, batch_size)?;

@@ -4,8 +4,8 @@ use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Instruction};
 use rand::Rng;
 
-use super::chain::{Chain, Generator, Place};
-use super::schema::{Kind, value};
+use super::chain::{Chain, ChainPosition, Generator};
+use super::schema::{ObjectKind, value};
 use crate::script::int;
 
 /// A time in milliseconds that no case needs.
@@ -16,7 +16,7 @@ impl Generator {
     /// accident of the reference implementation.
     pub fn inject_again(&mut self, chain: &mut Chain) {
         let share = if chain.state.labels.is_empty() { 0.5 } else { 0.15 };
-        if chain.state.place == Place::Top && self.rng.random_bool(share) {
+        if chain.state.place == ChainPosition::Top && self.rng.random_bool(share) {
             self.inject_here(chain);
         }
     }
@@ -38,17 +38,17 @@ impl Generator {
 
     fn inject_here(&mut self, chain: &mut Chain) {
         let state = &chain.state;
-        let kind = if state.kind.is_homogeneous() { state.kind.clone() } else { Kind::Mixed };
+        let kind = if state.kind.is_homogeneous() { state.kind.clone() } else { ObjectKind::Mixed };
         let mut values: Vec<Value> = (0..self.rng.random_range(1..3)).map(|_| value(&mut self.rng, &kind)).collect();
         if self.rng.random_bool(0.4) {
             values.extend(values.clone());
         }
         chain.steps.push(Instruction::new("inject", values.into_iter().map(Argument::Value).collect()));
         let keeps = chain.state.kind == kind;
-        chain.spreads(if keeps { kind } else { Kind::Opaque });
+        chain.spreads(if keeps { kind } else { ObjectKind::Opaque });
         // Injected objects bear no label, and carry the sack of the source.
         chain.state.labels.clear();
-        chain.state.sack = chain.state.sack.as_ref().map(|_| Kind::Mixed);
+        chain.state.sack = chain.state.sack.as_ref().map(|_| ObjectKind::Mixed);
     }
 
     /// A time limit that no run reaches.

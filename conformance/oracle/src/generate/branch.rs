@@ -4,16 +4,16 @@ use mangrove_graph::Token;
 use mangrove_gremlin::{Argument, Instruction, Pick};
 use rand::Rng;
 
-use super::chain::{Chain, Generator, Place, State};
-use super::schema::{Kind, value};
+use super::chain::{Chain, ChainPosition, Generator, State};
+use super::schema::{ObjectKind, value};
 use crate::script::{nested, step, text, token};
 
 /// The kind of a stream into which several children send.
-fn common(kinds: &[Kind]) -> Kind {
+fn common(kinds: &[ObjectKind]) -> ObjectKind {
     match kinds.split_first() {
         Some((first, rest)) if rest.iter().all(|k| k == first) => first.clone(),
-        _ if kinds.iter().all(|k| k.is_homogeneous() || *k == Kind::Mixed) => Kind::Mixed,
-        _ => Kind::Opaque,
+        _ if kinds.iter().all(|k| k.is_homogeneous() || *k == ObjectKind::Mixed) => ObjectKind::Mixed,
+        _ => ObjectKind::Opaque,
     }
 }
 
@@ -25,15 +25,15 @@ fn without_gathering(outer: &State) -> State {
 
 /// The oracle marks an entry of a map on its traverser, and these steps make new traversers.
 fn forget_entries(chain: &mut Chain) {
-    if matches!(chain.state.kind, Kind::Entry(..)) {
-        chain.state.kind = Kind::Opaque;
+    if matches!(chain.state.kind, ObjectKind::Entry(..)) {
+        chain.state.kind = ObjectKind::Opaque;
     }
 }
 
 impl Generator {
     /// Steps whose child's path becomes a part of the outer path.
     fn merge(chain: &mut Chain, children: &[State], passes_through: bool) {
-        let mut kinds: Vec<Kind> = children.iter().map(|c| c.kind.clone()).collect();
+        let mut kinds: Vec<ObjectKind> = children.iter().map(|c| c.kind.clone()).collect();
         if passes_through {
             kinds.push(chain.state.kind.clone());
         }
@@ -49,13 +49,13 @@ impl Generator {
             chain.loses_history();
         }
         if sacks.windows(2).any(|pair| pair[0] != pair[1]) {
-            chain.state.sack = if sacks.contains(&None) { None } else { Some(Kind::Mixed) };
+            chain.state.sack = if sacks.contains(&None) { None } else { Some(ObjectKind::Mixed) };
         } else {
             chain.state.sack = sacks.into_iter().next().flatten();
         }
     }
 
-    fn children(&mut self, outer: &State, place: Place, count: usize) -> (Vec<Argument>, Vec<State>) {
+    fn children(&mut self, outer: &State, place: ChainPosition, count: usize) -> (Vec<Argument>, Vec<State>) {
         let made = (0..count).map(|_| {
             let length = self.rng.random_range(1..3);
             let child = self.child(outer, place, length);
@@ -66,13 +66,13 @@ impl Generator {
 
     pub fn union(&mut self, chain: &mut Chain) {
         let count = self.rng.random_range(1..4);
-        let (arguments, states) = self.children(&chain.state, Place::Global, count);
+        let (arguments, states) = self.children(&chain.state, ChainPosition::Global, count);
         chain.steps.push(Instruction::new("union", arguments));
         Self::merge(chain, &states, false);
     }
 
     pub fn coalesce(&mut self, chain: &mut Chain) {
-        let (arguments, states) = self.children(&chain.state, Place::Local, 2);
+        let (arguments, states) = self.children(&chain.state, ChainPosition::Local, 2);
         chain.steps.push(Instruction::new("coalesce", arguments));
         let (history, labels, sack) = (chain.state.history, chain.state.labels.clone(), chain.state.sack.clone());
         Self::merge(chain, &states, false);
@@ -83,13 +83,13 @@ impl Generator {
 
     pub fn optional(&mut self, chain: &mut Chain) {
         let outer = without_gathering(&chain.state);
-        let (arguments, states) = self.children(&outer, Place::Local, 1);
+        let (arguments, states) = self.children(&outer, ChainPosition::Local, 1);
         chain.steps.push(Instruction::new("optional", arguments));
         Self::merge(chain, &states, true);
     }
 
     pub fn local_or_flat_map(&mut self, chain: &mut Chain) {
-        let (arguments, states) = self.children(&chain.state, Place::Local, 1);
+        let (arguments, states) = self.children(&chain.state, ChainPosition::Local, 1);
         if self.rng.random_bool(0.5) {
             chain.steps.push(Instruction::new("local", arguments));
             Self::merge(chain, &states, false);
@@ -108,16 +108,16 @@ impl Generator {
     }
 
     pub fn side_effect(&mut self, chain: &mut Chain) {
-        let child = self.child(&chain.state, Place::Local, 2);
+        let child = self.child(&chain.state, ChainPosition::Local, 2);
         chain.push("sideEffect", [nested(child.steps)]);
     }
 
     /// `choose(test, yes[, no])`.
     pub fn choose(&mut self, chain: &mut Chain) {
-        let test = nested(self.child(&chain.state, Place::Local, 1).steps);
+        let test = nested(self.child(&chain.state, ChainPosition::Local, 1).steps);
         let has_else = self.rng.random_bool(0.7);
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, if has_else { 2 } else { 1 });
+        let (branches, states) = self.children(&outer, ChainPosition::Global, if has_else { 2 } else { 1 });
         let arguments = std::iter::once(test).chain(branches).collect();
         chain.steps.push(Instruction::new("choose", arguments));
         Self::merge(chain, &states, !has_else);
@@ -130,7 +130,7 @@ impl Generator {
             return;
         }
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, 2);
+        let (branches, states) = self.children(&outer, ChainPosition::Global, 2);
         chain.push("choose", [nested(f)]);
         let mut branches = branches.into_iter();
         if let Some(branch) = branches.next() {
@@ -150,11 +150,11 @@ impl Generator {
     /// `branch(f)` and `choose(f)` with an `f` that returns several values, or none: the first value counts.
     fn branch_on_first(&mut self, chain: &mut Chain) {
         let (f, kind) = match chain.state.kind.clone() {
-            Kind::Vertex => {
+            ObjectKind::Vertex => {
                 let key = self.multi_key();
                 (vec![step("values", [text(key.name)])], key.kind.clone())
             }
-            Kind::List(inner) if inner.is_homogeneous() && !chain.state.lists_unordered => {
+            ObjectKind::List(inner) if inner.is_homogeneous() && !chain.state.lists_unordered => {
                 (vec![step("unfold", [])], *inner)
             }
             kind if kind.is_homogeneous() => {
@@ -165,7 +165,7 @@ impl Generator {
             _ => return,
         };
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, 3);
+        let (branches, states) = self.children(&outer, ChainPosition::Global, 3);
         let is_branch = self.rng.random_bool(0.6);
         chain.push(if is_branch { "branch" } else { "choose" }, [nested(f)]);
         for (at, branch) in branches.into_iter().enumerate() {
@@ -189,7 +189,7 @@ impl Generator {
             return;
         }
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, 3);
+        let (branches, states) = self.children(&outer, ChainPosition::Global, 3);
         chain.push(
             "branch",
             // The grammar of the reference implementation takes no token here.

@@ -7,13 +7,13 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 
 use super::Options;
-use super::schema::{EDGE_LABELS, KEYS, Key, Kind, VERTEX_LABELS, value};
+use super::schema::{EDGE_LABELS, KEYS, Key, ObjectKind, VERTEX_LABELS, value};
 use crate::graph::Graph;
 use crate::script::{int, nested, text, token};
 
 /// The position of a chain within the traversal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum ChainPosition {
     /// The whole traversal.
     Top,
     /// A child that runs once for each traverser.
@@ -27,15 +27,15 @@ pub(crate) enum Place {
 /// What the generator knows of a stream. The header of the module `generate` explains the words.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub place: Place,
-    pub kind: Kind,
+    pub place: ChainPosition,
+    pub kind: ObjectKind,
     pub ordered: bool,
     pub clustered: bool,
     pub history: bool,
-    pub labels: Vec<(&'static str, Kind)>,
-    pub side_effects: Vec<(&'static str, Kind)>,
+    pub labels: Vec<(&'static str, ObjectKind)>,
+    pub side_effects: Vec<(&'static str, ObjectKind)>,
     /// The kind of values in the sack, if known.
-    pub sack: Option<Kind>,
+    pub sack: Option<ObjectKind>,
     /// The names of the enclosing loops.
     pub loops: Vec<&'static str>,
     /// True if steps on the stream as a whole (reductions, cuts, `dedup`) may follow.
@@ -62,20 +62,20 @@ impl Chain {
     }
 
     /// A step that returns one object for each: a sequence keeps its order, and the path goes on.
-    pub fn becomes(&mut self, kind: Kind) {
+    pub fn becomes(&mut self, kind: ObjectKind) {
         self.state.kind = kind;
         self.state.from_vertex = false;
         self.state.clustered = false;
     }
 
     /// A step that returns any number of objects for each, in no order.
-    pub fn spreads(&mut self, kind: Kind) {
+    pub fn spreads(&mut self, kind: ObjectKind) {
         self.becomes(kind);
         self.state.ordered = false;
     }
 
     /// A step that returns one object for the whole stream; its path begins anew.
-    pub fn reduces(&mut self, kind: Kind) {
+    pub fn reduces(&mut self, kind: ObjectKind) {
         self.becomes(kind);
         self.loses_history();
         self.state.ordered = true;
@@ -159,8 +159,8 @@ impl Generator {
 
     pub fn start(&mut self) -> Chain {
         let state = State {
-            place: Place::Top,
-            kind: Kind::Vertex,
+            place: ChainPosition::Top,
+            kind: ObjectKind::Vertex,
             ordered: false,
             clustered: false,
             history: true,
@@ -186,11 +186,11 @@ impl Generator {
             16 => {
                 let ids = (0..self.rng.random_range(1..4)).map(|_| self.edge_id()).collect();
                 chain.steps.push(Instruction::new("E", ids));
-                chain.becomes(Kind::Edge);
+                chain.becomes(ObjectKind::Edge);
             }
             17 | 18 => {
                 chain.push("E", []);
-                chain.becomes(Kind::Edge);
+                chain.becomes(ObjectKind::Edge);
             }
             _ => self.inject(&mut chain),
         }
@@ -201,7 +201,14 @@ impl Generator {
         if self.rng.random_bool(0.1) {
             return self.search(chain);
         }
-        let kinds = [Kind::Int(32), Kind::Float, Kind::Text, Kind::Mixed, Kind::Mixed, Kind::Date];
+        let kinds = [
+            ObjectKind::Int(32),
+            ObjectKind::Float,
+            ObjectKind::Text,
+            ObjectKind::Mixed,
+            ObjectKind::Mixed,
+            ObjectKind::Date,
+        ];
         let kind = kinds.choose(&mut self.rng).expect("not empty").clone();
         let count = self.rng.random_range(1..6);
         let mut values: Vec<Value> = (0..count).map(|_| self.injected(&kind)).collect();
@@ -214,7 +221,7 @@ impl Generator {
             values = vec![Value::list(values)];
         }
         chain.steps.push(Instruction::new("inject", values.into_iter().map(Argument::Value).collect()));
-        chain.becomes(if as_list { Kind::List(Box::new(kind)) } else { kind });
+        chain.becomes(if as_list { ObjectKind::List(Box::new(kind)) } else { kind });
     }
 
     /// Adds up to this many steps.
@@ -280,41 +287,46 @@ impl Generator {
                 Self::repeat,
             ]);
         }
-        if state.place == Place::Top {
+        if state.place == ChainPosition::Top {
             actions.push(Self::effect_in_scope);
         }
-        if state.kind == Kind::Vertex {
+        if state.kind == ObjectKind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
         }
         // Actions that need a rare state come up often in that state.
-        if state.place == Place::Top && state.history {
+        if state.place == ChainPosition::Top && state.history {
             actions.extend([Self::label_with_as as Action; 2]);
         }
         if !state.labels.is_empty() && self.depth < self.options.depth_max {
             actions.extend([Self::select_label as Action, Self::where_label, Self::where_label, Self::path]);
-            if state.place == Place::Top && state.history {
+            if state.place == ChainPosition::Top && state.history {
                 actions.extend([Self::label_with_as as Action; 3]);
             }
         }
-        if state.kind == Kind::Vertex && self.depth < self.options.depth_max {
+        if state.kind == ObjectKind::Vertex && self.depth < self.options.depth_max {
             actions.extend([Self::repeat as Action; 3]);
         }
         // Actions that only this kind of object has come up as often as all others together.
         let own: &[Action] = match &state.kind {
-            Kind::Vertex => {
+            ObjectKind::Vertex => {
                 &[Self::neighbors, Self::neighbors, Self::incident, Self::has, Self::element_value, Self::special]
             }
-            Kind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value, Self::special],
-            Kind::List(_) => &[Self::collection, Self::function],
-            Kind::Map(..) | Kind::Entry(..) | Kind::Record(_) | Kind::Path => &[Self::collection],
-            Kind::VertexProperty | Kind::EdgeProperty | Kind::MetaProperty => &[Self::property_parts],
-            Kind::Text | Kind::Int(_) | Kind::Float => &[Self::function, Self::convert],
-            Kind::Bool | Kind::Date => &[Self::convert],
+            ObjectKind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value, Self::special],
+            ObjectKind::List(_) => &[Self::collection, Self::function],
+            ObjectKind::Map(..) | ObjectKind::Entry(..) | ObjectKind::Record(_) | ObjectKind::Path => {
+                &[Self::collection]
+            }
+            ObjectKind::VertexProperty | ObjectKind::EdgeProperty | ObjectKind::MetaProperty => &[Self::property_parts],
+            ObjectKind::Text | ObjectKind::Int(_) | ObjectKind::Float => &[Self::function, Self::convert],
+            ObjectKind::Bool | ObjectKind::Date => &[Self::convert],
             _ => &[],
         };
         let common = actions.len();
         // Functions of scalars together weigh as one action.
-        let is_scalar = matches!(state.kind, Kind::Text | Kind::Int(_) | Kind::Float | Kind::Bool | Kind::Date);
+        let is_scalar = matches!(
+            state.kind,
+            ObjectKind::Text | ObjectKind::Int(_) | ObjectKind::Float | ObjectKind::Bool | ObjectKind::Date
+        );
         let times = if is_scalar { 4 } else { common };
         for _ in 0..times.checked_div(own.len()).unwrap_or(0) {
             actions.extend_from_slice(own);
@@ -325,9 +337,9 @@ impl Generator {
     /// Actions that only elements have, at a lower rate.
     pub fn special(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..7) {
-            4 | 5 if chain.state.kind == Kind::Vertex => self.several_values(chain),
+            4 | 5 if chain.state.kind == ObjectKind::Vertex => self.several_values(chain),
             0 => self.match_patterns(chain),
-            1 if chain.state.kind == Kind::Vertex => self.call(chain),
+            1 if chain.state.kind == ObjectKind::Vertex => self.call(chain),
             2 => self.subgraph(chain),
             3 => self.format(chain),
             _ => {}
@@ -335,9 +347,13 @@ impl Generator {
     }
 
     /// A child for a stream in this state.
-    pub fn child(&mut self, outer: &State, place: Place, step_count: usize) -> Chain {
-        let place = if place == Place::Global && outer.place == Place::Body { Place::Body } else { place };
-        let is_one = place == Place::Local;
+    pub fn child(&mut self, outer: &State, place: ChainPosition, step_count: usize) -> Chain {
+        let place = if place == ChainPosition::Global && outer.place == ChainPosition::Body {
+            ChainPosition::Body
+        } else {
+            place
+        };
+        let is_one = place == ChainPosition::Local;
         let state = State { place, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
         let mut chain = Chain { steps: Vec::new(), state };
         self.depth += 1;
@@ -350,15 +366,15 @@ impl Generator {
     }
 
     /// A child with at most one result, of a comparable kind.
-    pub fn single(&mut self, kind: &Kind) -> (Vec<Instruction>, Kind) {
+    pub fn single(&mut self, kind: &ObjectKind) -> (Vec<Instruction>, ObjectKind) {
         use crate::script::step;
         match kind {
-            Kind::Vertex | Kind::Edge => match self.rng.random_range(0..6) {
-                0 => (vec![step("label", [])], Kind::Text),
-                1 => (vec![step("id", [])], Kind::Int(32)),
-                2 if *kind == Kind::Vertex => {
+            ObjectKind::Vertex | ObjectKind::Edge => match self.rng.random_range(0..6) {
+                0 => (vec![step("label", [])], ObjectKind::Text),
+                1 => (vec![step("id", [])], ObjectKind::Int(32)),
+                2 if *kind == ObjectKind::Vertex => {
                     let name = *["out", "in", "both", "outE", "inE"].choose(&mut self.rng).expect("not empty");
-                    (vec![step(name, [text(self.edge_label())]), step("count", [])], Kind::Int(64))
+                    (vec![step(name, [text(self.edge_label())]), step("count", [])], ObjectKind::Int(64))
                 }
                 3 => {
                     let key = self.key(kind);
@@ -371,19 +387,19 @@ impl Generator {
                     (vec![step("values", [text(key.name)])], key.kind.clone())
                 }
             },
-            Kind::List(_) | Kind::Path => {
-                (vec![step("count", [Argument::Scope(mangrove_gremlin::Scope::Local)])], Kind::Int(64))
+            ObjectKind::List(_) | ObjectKind::Path => {
+                (vec![step("count", [Argument::Scope(mangrove_gremlin::Scope::Local)])], ObjectKind::Int(64))
             }
             _ if kind.is_plain() => (vec![step("identity", [])], kind.clone()),
-            _ => (vec![step("constant", [int(1)])], Kind::Int(32)),
+            _ => (vec![step("constant", [int(1)])], ObjectKind::Int(32)),
         }
     }
 
     /// A random `by` that returns a comparable value, and the kind of that value.
-    pub fn by(&mut self, kind: &Kind) -> (Vec<Argument>, Kind) {
+    pub fn by(&mut self, kind: &ObjectKind) -> (Vec<Argument>, ObjectKind) {
         if kind.is_element() {
             match self.rng.random_range(0..4) {
-                0 => return (vec![token(Token::Label)], Kind::Text),
+                0 => return (vec![token(Token::Label)], ObjectKind::Text),
                 1 | 2 => {
                     let key = self.key(kind);
                     return (vec![text(key.name)], key.kind.clone());
@@ -399,9 +415,10 @@ impl Generator {
     }
 
     /// A key of elements of this kind.
-    pub fn key(&mut self, kind: &Kind) -> &'static Key {
+    pub fn key(&mut self, kind: &ObjectKind) -> &'static Key {
         const ALL: &[Key] = &KEYS;
-        let fitting: Vec<&'static Key> = ALL.iter().filter(|k| k.on_vertices == (*kind == Kind::Vertex)).collect();
+        let fitting: Vec<&'static Key> =
+            ALL.iter().filter(|k| k.on_vertices == (*kind == ObjectKind::Vertex)).collect();
         fitting.choose(&mut self.rng).expect("both kinds have keys")
     }
 
@@ -409,8 +426,12 @@ impl Generator {
         EDGE_LABELS.choose(&mut self.rng).expect("not empty")
     }
 
-    pub fn label(&mut self, kind: &Kind) -> &'static str {
-        if *kind == Kind::Edge { self.edge_label() } else { VERTEX_LABELS.choose(&mut self.rng).expect("not empty") }
+    pub fn label(&mut self, kind: &ObjectKind) -> &'static str {
+        if *kind == ObjectKind::Edge {
+            self.edge_label()
+        } else {
+            VERTEX_LABELS.choose(&mut self.rng).expect("not empty")
+        }
     }
 
     /// The id of a vertex; sometimes an id that no vertex has.

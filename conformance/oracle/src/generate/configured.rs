@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, NAMES, value};
+use super::schema::{NAMES, ObjectKind, value};
 use crate::script::{nested, step, text};
 
 impl Generator {
@@ -17,7 +17,7 @@ impl Generator {
         chain.steps.clear();
         self.source.clear();
         chain.push("V", []);
-        chain.becomes(Kind::Vertex);
+        chain.becomes(ObjectKind::Vertex);
         if self.rng.random_bool(0.5) {
             self.has(&mut chain);
         }
@@ -46,7 +46,7 @@ impl Generator {
             chain.merges([])
         }
         chain.push("sack", []);
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain.end();
         chain
     }
@@ -56,7 +56,7 @@ impl Generator {
         let mut chain = self.plain_start();
         self.source.push(step("withSack", [Argument::Value(Value::list(Vec::new()))]));
         for _ in 0..self.rng.random_range(1..3) {
-            let key = self.key(&Kind::Vertex);
+            let key = self.key(&ObjectKind::Vertex);
             let name = if self.rng.random_bool(0.3) { self.multi_key().name } else { key.name };
             chain.push("sack", [Argument::Operator(Operator::AddAll)]);
             chain.push("by", [nested([step("values", [text(name)]), step("fold", [])])]);
@@ -65,7 +65,7 @@ impl Generator {
             }
         }
         chain.push("sack", []);
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain.state.lists_unordered = true;
         chain.end();
         chain
@@ -84,18 +84,18 @@ impl Generator {
         match self.rng.random_range(0..4) {
             0 => {
                 chain.push("count", []);
-                chain.reduces(Kind::Int(64));
+                chain.reduces(ObjectKind::Int(64));
             }
             1 => {
                 chain.push("values", [text("score")]);
                 chain.push("sum", []);
-                chain.reduces(Kind::Int(64));
+                chain.reduces(ObjectKind::Int(64));
             }
             2 => {
-                let (by, _) = self.by(&Kind::Vertex);
+                let (by, _) = self.by(&ObjectKind::Vertex);
                 chain.push("groupCount", []);
                 chain.steps.push(Instruction::new("by", by));
-                chain.reduces(Kind::Opaque);
+                chain.reduces(ObjectKind::Opaque);
             }
             _ => {}
         }
@@ -108,14 +108,14 @@ impl Generator {
         use Operator::{AddAll, And, Max, Min, Minus, Or, Sum, SumLong};
         let mut chain = self.plain_start();
         let (key, kind, operators): (_, _, &[Operator]) = match self.rng.random_range(0..5) {
-            0 => ("age", Kind::Int(32), &[Sum, Minus, Min, Max, SumLong]),
-            1 => ("score", Kind::Int(64), &[Sum, Minus, Min, Max]),
-            2 => ("flag", Kind::Bool, &[And, Or]),
-            3 => ("rank", Kind::Int(32), &[Sum, Max]),
-            _ => ("name", Kind::Text, &[AddAll, AddAll]),
+            0 => ("age", ObjectKind::Int(32), &[Sum, Minus, Min, Max, SumLong]),
+            1 => ("score", ObjectKind::Int(64), &[Sum, Minus, Min, Max]),
+            2 => ("flag", ObjectKind::Bool, &[And, Or]),
+            3 => ("rank", ObjectKind::Int(32), &[Sum, Max]),
+            _ => ("name", ObjectKind::Text, &[AddAll, AddAll]),
         };
         let seed = match &kind {
-            Kind::Text => {
+            ObjectKind::Text => {
                 let some = NAMES.choose_multiple(&mut self.rng, 2).map(|name| Value::from(*name)).collect::<Vec<_>>();
                 if self.rng.random_bool(0.5) { Value::list(some) } else { Value::Set(some.into()) }
             }
@@ -123,7 +123,7 @@ impl Generator {
         };
         let mut arguments = vec![text("r"), Argument::Value(seed)];
         // A collection needs no operator.
-        if kind != Kind::Text || self.rng.random_bool(0.5) {
+        if kind != ObjectKind::Text || self.rng.random_bool(0.5) {
             arguments.push(Argument::Operator(*operators.choose(&mut self.rng).expect("not empty")));
         }
         self.source.push(Instruction::new("withSideEffect", arguments));
@@ -140,7 +140,7 @@ impl Generator {
         }
         chain.push("cap", [text("r")]);
         chain.state.lists_unordered = true;
-        chain.reduces(Kind::Opaque);
+        chain.reduces(ObjectKind::Opaque);
         chain.end();
         chain
     }

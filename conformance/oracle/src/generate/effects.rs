@@ -13,8 +13,8 @@ use mangrove_gremlin::{Argument, Comparison, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
-use super::schema::Kind;
+use super::chain::{Chain, ChainPosition, Generator};
+use super::schema::ObjectKind;
 use crate::script::{compare, int, nested, step, text, token};
 
 /// The names of these side effects.
@@ -36,7 +36,7 @@ impl Generator {
     pub fn effect_in_scope(&mut self, chain: &mut Chain) {
         let state = &chain.state;
         let is_used = |name: &str| state.side_effects.iter().any(|(used, _)| used == &name);
-        if state.place != Place::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
+        if state.place != ChainPosition::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
             return;
         }
         let scope = *[Scope::Passes, Scope::Passes, Scope::RunsOut, Scope::TakesFirst]
@@ -67,13 +67,13 @@ impl Generator {
         }
         chain.steps.push(Instruction::new("cap", names.into_iter().map(text).collect()));
         chain.state.lists_unordered = true;
-        chain.reduces(Kind::Opaque);
+        chain.reduces(ObjectKind::Opaque);
         chain.end();
     }
 
     /// Sometimes equal traversers are merged here.
     fn perhaps_merge(&mut self, chain: &mut Chain) {
-        if chain.state.kind == Kind::Vertex && self.rng.random_bool(0.4) {
+        if chain.state.kind == ObjectKind::Vertex && self.rng.random_bool(0.4) {
             self.meet_again(chain);
         } else if self.rng.random_bool(0.3) {
             chain.merges([]);
@@ -82,7 +82,7 @@ impl Generator {
 
     /// Expansions that bring many traversers to one vertex, each followed by a step that merges them.
     pub fn meet_again(&mut self, chain: &mut Chain) {
-        if chain.state.kind != Kind::Vertex || chain.state.place == Place::Body {
+        if chain.state.kind != ObjectKind::Vertex || chain.state.place == ChainPosition::Body {
             return;
         }
         let walk = *["both", "both", "out", "in"].choose(&mut self.rng).expect("not empty");
@@ -96,14 +96,14 @@ impl Generator {
         if self.rng.random_bool(0.5) {
             chain.merges([]);
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
     }
 
     /// A `repeat` that gathers in every iteration, also objects that come round again.
     fn loop_that_gathers(&mut self, chain: &mut Chain) {
         let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
-        body.state.place = Place::Body;
-        if chain.state.kind == Kind::Vertex {
+        body.state.place = ChainPosition::Body;
+        if chain.state.kind == ObjectKind::Vertex {
             self.neighbors(&mut body);
         }
         self.gatherer(&mut body, NAMES[0]);
@@ -122,16 +122,16 @@ impl Generator {
     /// Steps for a scope of this kind; one of them gathers.
     fn effect_child(&mut self, chain: &Chain, scope: Scope, name: &str, may_nest: bool) -> Vec<Instruction> {
         let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
-        inner.state.place = Place::Local;
+        inner.state.place = ChainPosition::Local;
         inner.state.may_gather = false;
         match (inner.state.kind.clone(), self.rng.random_range(0..6)) {
             (kind, 0) if kind.is_element() => {
                 inner.push("values", [text(self.key(&kind).name)]);
-                inner.becomes(Kind::Mixed);
+                inner.becomes(ObjectKind::Mixed);
             }
             (kind, 1) if kind.is_element() => self.has(&mut inner),
-            (Kind::Vertex, 2) if scope != Scope::TakesFirst => self.neighbors(&mut inner),
-            (Kind::Vertex, 3) if scope != Scope::TakesFirst => self.incident(&mut inner),
+            (ObjectKind::Vertex, 2) if scope != Scope::TakesFirst => self.neighbors(&mut inner),
+            (ObjectKind::Vertex, 3) if scope != Scope::TakesFirst => self.incident(&mut inner),
             (_, 4) => inner.merges([]),
             _ => {}
         }
@@ -176,7 +176,7 @@ impl Generator {
                 inner.push("by", [nested([step("count", [])])]);
             }
             3 if inner.state.history => inner.push("tree", [text(name)]),
-            4 if kind == Kind::Edge => inner.push("subgraph", [text(name)]),
+            4 if kind == ObjectKind::Edge => inner.push("subgraph", [text(name)]),
             5 if is_element => {
                 let (by, _) = self.by(&kind);
                 inner.push("aggregate", [text(name)]);
@@ -236,10 +236,10 @@ impl Generator {
     }
 
     /// Returns a filter that some objects of this kind pass.
-    fn plain_test(&mut self, kind: &Kind) -> Instruction {
+    fn plain_test(&mut self, kind: &ObjectKind) -> Instruction {
         match kind {
-            Kind::Vertex | Kind::Edge => step("hasLabel", [text(self.label(kind))]),
-            Kind::Mixed => step("is", [compare(Comparison::Neq, "ann")]),
+            ObjectKind::Vertex | ObjectKind::Edge => step("hasLabel", [text(self.label(kind))]),
+            ObjectKind::Mixed => step("is", [compare(Comparison::Neq, "ann")]),
             kind => {
                 let test = self.test(kind);
                 step("is", [test])

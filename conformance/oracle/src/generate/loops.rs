@@ -4,8 +4,8 @@ use mangrove_gremlin::{Argument, Comparison, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place, State};
-use super::schema::Kind;
+use super::chain::{Chain, ChainPosition, Generator, State};
+use super::schema::ObjectKind;
 use crate::script::{compare, int, nested, step, text};
 
 /// Names of loops, by depth.
@@ -14,17 +14,17 @@ const LOOPS: [&str; 3] = ["r", "s", "t"];
 impl Generator {
     /// `repeat` over vertices. A condition that may never hold is combined with a limit on iterations.
     pub fn repeat(&mut self, chain: &mut Chain) {
-        if chain.state.kind != Kind::Vertex {
+        if chain.state.kind != ObjectKind::Vertex {
             return;
         }
-        if chain.state.place != Place::Body && self.rng.random_bool(0.15) {
+        if chain.state.place != ChainPosition::Body && self.rng.random_bool(0.15) {
             return self.reachable(chain);
         }
         let name = LOOPS.get(chain.state.loops.len()).copied().filter(|_| self.rng.random_bool(0.3));
         let inside = State { loops: [&chain.state.loops[..], name.as_slice()].concat(), ..chain.state.clone() };
         let body = self.body(&inside);
         // A nested loop runs as often as the product of both counts.
-        let times = self.rng.random_range(0..if chain.state.place == Place::Body { 3 } else { 4 });
+        let times = self.rng.random_range(0..if chain.state.place == ChainPosition::Body { 3 } else { 4 });
         let form = self.rng.random_range(0..7);
         let until = self.until(&inside, times);
         if form <= 3 {
@@ -49,7 +49,7 @@ impl Generator {
                 match self.rng.random_range(0..3) {
                     0 => chain.push("emit", []),
                     1 => {
-                        let label = text(self.label(&Kind::Vertex));
+                        let label = text(self.label(&ObjectKind::Vertex));
                         chain.push("emit", [nested([step("hasLabel", [label])])]);
                     }
                     _ => {
@@ -61,12 +61,12 @@ impl Generator {
             _ => chain.push("until", [until]),
         }
         chain.absorbs(&body.state);
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         if !body.state.history {
             chain.loses_history();
         }
         if chain.state.sack != body.state.sack {
-            chain.state.sack = chain.state.sack.as_ref().map(|_| Kind::Mixed);
+            chain.state.sack = chain.state.sack.as_ref().map(|_| ObjectKind::Mixed);
         }
     }
 
@@ -87,7 +87,7 @@ impl Generator {
     /// All reachable vertices, each once: `dedup` remembers across iterations. The traversal does not ask in which
     /// iteration a vertex was found first.
     fn reachable(&mut self, chain: &mut Chain) {
-        let mut body = Chain { steps: Vec::new(), state: State { place: Place::Body, ..chain.state.clone() } };
+        let mut body = Chain { steps: Vec::new(), state: State { place: ChainPosition::Body, ..chain.state.clone() } };
         let is_first = self.rng.random_bool(0.3);
         if is_first {
             body.push("dedup", []);
@@ -120,25 +120,26 @@ impl Generator {
         }
         if self.rng.random_bool(0.3) {
             // Traversers that pass this test leave the loop, and their vertices have no neighbors.
-            let mut leaves = Chain { steps: Vec::new(), state: State { place: Place::Local, ..chain.state.clone() } };
+            let mut leaves =
+                Chain { steps: Vec::new(), state: State { place: ChainPosition::Local, ..chain.state.clone() } };
             self.has(&mut leaves);
             chain.push("until", [nested(leaves.steps)]);
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain.loses_history();
     }
 
     /// A body from vertices to vertices that keeps loop counters.
     fn body(&mut self, outer: &State) -> Chain {
-        let state = State { place: Place::Body, ordered: false, from_vertex: false, ..outer.clone() };
+        let state = State { place: ChainPosition::Body, ordered: false, from_vertex: false, ..outer.clone() };
         let mut body = Chain { steps: Vec::new(), state };
         self.neighbors(&mut body);
         if self.rng.random_bool(0.5) {
             self.sack(&mut body);
         }
-        if body.state.kind != Kind::Vertex {
+        if body.state.kind != ObjectKind::Vertex {
             body.steps.pop();
-            body.state.kind = Kind::Vertex;
+            body.state.kind = ObjectKind::Vertex;
         }
         match self.rng.random_range(0..12) {
             0 | 1 => self.has(&mut body),
@@ -156,7 +157,7 @@ impl Generator {
                 body.push("filter", [nested(condition)]);
             }
             // A loop in a loop in a loop reaches too many vertices.
-            7 | 8 if outer.place != Place::Body => {
+            7 | 8 if outer.place != ChainPosition::Body => {
                 self.depth += 1;
                 self.repeat(&mut body);
                 self.depth -= 1;
@@ -174,7 +175,7 @@ impl Generator {
             self.depth += 1;
             self.grow(body, 1);
             self.depth -= 1;
-            if body.state.kind != Kind::Vertex || body.state.ended {
+            if body.state.kind != ObjectKind::Vertex || body.state.ended {
                 *body = before;
             }
         }
@@ -182,7 +183,7 @@ impl Generator {
 
     /// A branching step.
     fn fork(&mut self, body: &mut Chain) {
-        let (a, b, label) = (text(self.edge_label()), text(self.edge_label()), text(self.label(&Kind::Vertex)));
+        let (a, b, label) = (text(self.edge_label()), text(self.edge_label()), text(self.label(&ObjectKind::Vertex)));
         let (out, back) = (nested([step("out", [a])]), nested([step("in", [b])]));
         match self.rng.random_range(0..5) {
             0 => body.push("choose", [nested([step("hasLabel", [label])]), out, back]),
@@ -210,7 +211,7 @@ impl Generator {
             let others = self.loops_test(inside, Comparison::Gte, times);
             return nested([step("or", [nested(loops), nested(others)])]);
         }
-        let mut condition = Chain { steps: Vec::new(), state: State { place: Place::Local, ..inside.clone() } };
+        let mut condition = Chain { steps: Vec::new(), state: State { place: ChainPosition::Local, ..inside.clone() } };
         let own: [fn(&mut Self, &mut Chain); 2] = [Self::has, Self::neighbors];
         own.choose(&mut self.rng).expect("not empty")(self, &mut condition);
         loops = vec![step("or", [nested(loops), nested(condition.steps)])];

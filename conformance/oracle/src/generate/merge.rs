@@ -8,7 +8,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{int, nested, step, text, token};
 
 /// A literal map as an argument.
@@ -17,7 +17,7 @@ fn literal(entries: Vec<(Value, Value)>) -> Argument {
 }
 
 impl Generator {
-    fn entry(&mut self, key: &'static str, kind: &Kind) -> (Value, Value) {
+    fn entry(&mut self, key: &'static str, kind: &ObjectKind) -> (Value, Value) {
         (Value::string(key), value(&mut self.rng, kind))
     }
 
@@ -25,7 +25,7 @@ impl Generator {
     fn vertex_option(&mut self, which: Merge) -> Instruction {
         const ALL: [Cardinality; 3] = [Cardinality::Single, Cardinality::List, Cardinality::Set];
         let cardinality = *ALL.choose(&mut self.rng).expect("not empty");
-        let (age, key) = (self.entry("age", &Kind::Int(32)), self.multi_key());
+        let (age, key) = (self.entry("age", &ObjectKind::Int(32)), self.multi_key());
         let several = value(&mut self.rng, &key.kind);
         let which = Argument::Merge(which);
         match self.rng.random_range(0..9) {
@@ -68,10 +68,10 @@ impl Generator {
             chain.push("V", [id]);
         }
         let of_vertices = self.rng.random_bool(0.6);
-        let label = Value::string(if of_vertices { self.label(&Kind::Vertex) } else { self.edge_label() });
+        let label = Value::string(if of_vertices { self.label(&ObjectKind::Vertex) } else { self.edge_label() });
         let mut wanted = vec![(Value::Token(Token::Label), label)];
         if of_vertices {
-            wanted.push(self.entry("name", &Kind::Text));
+            wanted.push(self.entry("name", &ObjectKind::Text));
         } else {
             wanted.push((Value::Direction(Direction::Out), self.literal_id()));
             wanted.push((Value::Direction(Direction::In), self.literal_id()));
@@ -83,24 +83,24 @@ impl Generator {
         chain.push(if of_vertices { "mergeV" } else { "mergeE" }, [wanted]);
         chain.push("option", [Argument::Merge(Merge::OnCreate), made]);
         chain.push("option", [Argument::Merge(Merge::OnMatch), met]);
-        chain.spreads(if of_vertices { Kind::Vertex } else { Kind::Edge });
+        chain.spreads(if of_vertices { ObjectKind::Vertex } else { ObjectKind::Edge });
         chain
     }
 
     /// `mergeV()`, for one or several traversers: each finds the vertices that earlier ones created.
     pub fn merge_vertices(&mut self) -> Chain {
-        let mut chain = if self.rng.random_bool(0.5) { self.some(&Kind::Vertex) } else { self.start() };
+        let mut chain = if self.rng.random_bool(0.5) { self.some(&ObjectKind::Vertex) } else { self.start() };
         if !chain.steps.iter().any(|step| step.name == "V") || self.rng.random_bool(0.3) {
             chain.steps.clear();
         }
         self.perhaps_partitioned();
-        let mut wanted = vec![self.entry("name", &Kind::Text)];
+        let mut wanted = vec![self.entry("name", &ObjectKind::Text)];
         if self.rng.random_bool(0.7) {
-            wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&Kind::Vertex))));
+            wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&ObjectKind::Vertex))));
         }
         if self.rng.random_bool(0.2) {
             // With this key, an index over several keys applies.
-            wanted.push(self.entry("flag", &Kind::Bool));
+            wanted.push(self.entry("flag", &ObjectKind::Bool));
         }
         if let (true, Argument::Value(id)) = (self.rng.random_bool(0.15), self.new_id()) {
             wanted.push((Value::Token(Token::Id), id));
@@ -115,7 +115,7 @@ impl Generator {
                 chain.steps.push(option);
             }
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
@@ -125,8 +125,8 @@ impl Generator {
         chain.steps.clear();
         let mut maps = Vec::new();
         for _ in 0..self.rng.random_range(1..4) {
-            let label = Value::string(self.label(&Kind::Vertex));
-            let name = value(&mut self.rng, &Kind::Text);
+            let label = Value::string(self.label(&ObjectKind::Vertex));
+            let name = value(&mut self.rng, &ObjectKind::Text);
             maps.push(literal(vec![(Value::Token(Token::Label), label), ("name".into(), name)]));
         }
         chain.steps.push(Instruction::new("inject", maps));
@@ -141,7 +141,7 @@ impl Generator {
                 chain.steps.push(option);
             }
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
@@ -149,9 +149,9 @@ impl Generator {
     pub fn merge_by_given_maps(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let label = Value::string(self.label(&Kind::Vertex));
-        let wanted = vec![(Value::Token(Token::Label), label), self.entry("name", &Kind::Text)];
-        let (made, met) = (self.entry("age", &Kind::Int(32)), self.entry("score", &Kind::Int(64)));
+        let label = Value::string(self.label(&ObjectKind::Vertex));
+        let wanted = vec![(Value::Token(Token::Label), label), self.entry("name", &ObjectKind::Text)];
+        let (made, met) = (self.entry("age", &ObjectKind::Int(32)), self.entry("score", &ObjectKind::Int(64)));
         for (name, map) in [("w", wanted), ("c", vec![made]), ("m", vec![met])] {
             self.source.push(step("withSideEffect", [text(name), literal(map)]));
         }
@@ -166,7 +166,7 @@ impl Generator {
         if self.rng.random_bool(0.7) {
             chain.push("option", [Argument::Merge(Merge::OnMatch), given("m")]);
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
@@ -194,7 +194,7 @@ impl Generator {
             wanted.push((Value::Direction(Direction::In), target.clone()));
         }
         if self.rng.random_bool(0.3) {
-            wanted.push(self.entry("since", &Kind::Int(32)));
+            wanted.push(self.entry("since", &ObjectKind::Int(32)));
         }
         if let (true, Argument::Value(id)) = (self.rng.random_bool(0.15), self.edge_id()) {
             wanted.push((Value::Token(Token::Id), id));
@@ -211,7 +211,7 @@ impl Generator {
             chain.push("mergeE", [literal(wanted)]);
         }
         if self.rng.random_bool(0.5) {
-            let mut made = vec![self.entry("weight", &Kind::Float)];
+            let mut made = vec![self.entry("weight", &ObjectKind::Float)];
             if self.rng.random_bool(0.5) {
                 made.push((Value::Direction(Direction::Out), source));
                 made.push((Value::Direction(Direction::In), target));
@@ -219,12 +219,12 @@ impl Generator {
             chain.push("option", [Argument::Merge(Merge::OnCreate), literal(made)]);
         }
         if self.rng.random_bool(0.5) {
-            let written = literal(vec![self.entry("weight", &Kind::Float)]);
+            let written = literal(vec![self.entry("weight", &ObjectKind::Float)]);
             let from_child = self.rng.random_bool(0.3);
             let written = if from_child { nested([step("constant", [written])]) } else { written };
             chain.push("option", [Argument::Merge(Merge::OnMatch), written]);
         }
-        chain.spreads(Kind::Edge);
+        chain.spreads(ObjectKind::Edge);
         chain
     }
 
@@ -254,10 +254,10 @@ impl Generator {
             chain.push("option", [Argument::Merge(end), description]);
         }
         if self.rng.random_bool(0.4) {
-            let made = literal(vec![self.entry("since", &Kind::Int(32))]);
+            let made = literal(vec![self.entry("since", &ObjectKind::Int(32))]);
             chain.push("option", [Argument::Merge(Merge::OnCreate), made]);
         }
-        chain.spreads(Kind::Edge);
+        chain.spreads(ObjectKind::Edge);
         chain
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const NAMES: [&str; 8] = ["ann", "bob", "cas", "dora", "eve", "anna",
 
 /// The kind of object in a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Vertex,
     Edge,
     VertexProperty,
@@ -30,82 +30,82 @@ pub(crate) enum Kind {
     Date,
     /// Scalars of any type.
     Mixed,
-    List(Box<Kind>),
-    Map(Box<Kind>, Box<Kind>),
-    Entry(Box<Kind>, Box<Kind>),
+    List(Box<ObjectKind>),
+    Map(Box<ObjectKind>, Box<ObjectKind>),
+    Entry(Box<ObjectKind>, Box<ObjectKind>),
     /// A map that has these keys in every object.
-    Record(Vec<(&'static str, Kind)>),
+    Record(Vec<(&'static str, ObjectKind)>),
     Path,
     /// A map, or any other object on which no further step is called.
     Opaque,
 }
 
-impl Kind {
+impl ObjectKind {
     /// Returns true for values of one type whose equal values are indistinguishable.
     pub fn is_homogeneous(&self) -> bool {
-        matches!(self, Kind::Int(_) | Kind::Float | Kind::Text | Kind::Bool | Kind::Date)
+        matches!(self, ObjectKind::Int(_) | ObjectKind::Float | ObjectKind::Text | ObjectKind::Bool | ObjectKind::Date)
     }
 
     pub fn is_number(&self) -> bool {
-        matches!(self, Kind::Int(_) | Kind::Float)
+        matches!(self, ObjectKind::Int(_) | ObjectKind::Float)
     }
 
     pub fn is_element(&self) -> bool {
-        matches!(self, Kind::Vertex | Kind::Edge)
+        matches!(self, ObjectKind::Vertex | ObjectKind::Edge)
     }
 
     /// Returns true if values can be compared, deduplicated and grouped: they contain no list of undetermined order.
     pub fn is_plain(&self) -> bool {
-        self.is_homogeneous() || self.is_element() || matches!(self, Kind::Mixed)
+        self.is_homogeneous() || self.is_element() || matches!(self, ObjectKind::Mixed)
     }
 }
 
 /// A property key: its name, the kind of its values, and true if vertices have it (else edges).
 pub(crate) struct Key {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ObjectKind,
     pub on_vertices: bool,
 }
 
 pub(crate) const KEYS: [Key; 11] = [
-    Key { name: "name", kind: Kind::Text, on_vertices: true },
-    Key { name: "age", kind: Kind::Int(32), on_vertices: true },
-    Key { name: "score", kind: Kind::Int(64), on_vertices: true },
-    Key { name: "flag", kind: Kind::Bool, on_vertices: true },
-    Key { name: "mix", kind: Kind::Mixed, on_vertices: true },
-    Key { name: "born", kind: Kind::Date, on_vertices: true },
-    Key { name: "part", kind: Kind::Text, on_vertices: true },
-    Key { name: "weight", kind: Kind::Float, on_vertices: false },
-    Key { name: "since", kind: Kind::Int(32), on_vertices: false },
-    Key { name: "mix", kind: Kind::Mixed, on_vertices: false },
-    Key { name: "part", kind: Kind::Text, on_vertices: false },
+    Key { name: "name", kind: ObjectKind::Text, on_vertices: true },
+    Key { name: "age", kind: ObjectKind::Int(32), on_vertices: true },
+    Key { name: "score", kind: ObjectKind::Int(64), on_vertices: true },
+    Key { name: "flag", kind: ObjectKind::Bool, on_vertices: true },
+    Key { name: "mix", kind: ObjectKind::Mixed, on_vertices: true },
+    Key { name: "born", kind: ObjectKind::Date, on_vertices: true },
+    Key { name: "part", kind: ObjectKind::Text, on_vertices: true },
+    Key { name: "weight", kind: ObjectKind::Float, on_vertices: false },
+    Key { name: "since", kind: ObjectKind::Int(32), on_vertices: false },
+    Key { name: "mix", kind: ObjectKind::Mixed, on_vertices: false },
+    Key { name: "part", kind: ObjectKind::Text, on_vertices: false },
 ];
 
 /// Keys under which a vertex may have several values, with meta-properties. Steps that need one value a key do not read
 /// them.
 pub(crate) const MULTI_KEYS: [Key; 2] = [
-    Key { name: "nick", kind: Kind::Text, on_vertices: true },
-    Key { name: "rank", kind: Kind::Int(32), on_vertices: true },
+    Key { name: "nick", kind: ObjectKind::Text, on_vertices: true },
+    Key { name: "rank", kind: ObjectKind::Int(32), on_vertices: true },
 ];
 
 /// Keys of meta-properties.
 pub(crate) const META_KEYS: [Key; 3] = [
-    Key { name: "year", kind: Kind::Int(32), on_vertices: false },
-    Key { name: "by", kind: Kind::Text, on_vertices: false },
-    Key { name: "part", kind: Kind::Text, on_vertices: false },
+    Key { name: "year", kind: ObjectKind::Int(32), on_vertices: false },
+    Key { name: "by", kind: ObjectKind::Text, on_vertices: false },
+    Key { name: "part", kind: ObjectKind::Text, on_vertices: false },
 ];
 
 /// A random value of a scalar kind.
-pub(crate) fn value(rng: &mut SmallRng, kind: &Kind) -> Value {
+pub(crate) fn value(rng: &mut SmallRng, kind: &ObjectKind) -> Value {
     let small = rng.random_range(-3_i32..40);
     let quarter = f64::from(rng.random_range(-8_i32..40)) / 4.0;
     match kind {
-        Kind::Int(32) => Value::I32(small),
-        Kind::Int(_) => Value::I64(i64::from(small)),
-        Kind::Float => Value::F64(quarter),
-        Kind::Text => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
-        Kind::Bool => Value::Bool(rng.random_bool(0.5)),
-        Kind::Date => Value::DateTime(DateTime::from_epoch_millis(i64::from(small) * 43_200_000)),
+        ObjectKind::Int(32) => Value::I32(small),
+        ObjectKind::Int(_) => Value::I64(i64::from(small)),
+        ObjectKind::Float => Value::F64(quarter),
+        ObjectKind::Text => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
+        ObjectKind::Bool => Value::Bool(rng.random_bool(0.5)),
+        ObjectKind::Date => Value::DateTime(DateTime::from_epoch_millis(i64::from(small) * 43_200_000)),
         _ => match rng.random_range(0..17) {
             0 => Value::I8(small as i8),
             1 => Value::I16(small as i16),

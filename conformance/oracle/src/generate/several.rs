@@ -6,7 +6,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{nested, step, text};
 
 impl Generator {
@@ -21,7 +21,7 @@ impl Generator {
         let written = Argument::Value(value(&mut self.rng, &key.kind));
         if self.rng.random_bool(0.2) {
             let other = self.cardinality();
-            let plain = Argument::Value(value(&mut self.rng, &Kind::Int(32)));
+            let plain = Argument::Value(value(&mut self.rng, &ObjectKind::Int(32)));
             let entries =
                 vec![(text(key.name), Argument::CardinalityValue(other, Box::new(written))), (text("age"), plain)];
             let map = Argument::Map(entries);
@@ -83,17 +83,17 @@ impl Generator {
             _ => {
                 chain.push("properties", [text(key.name)]);
                 chain.push("count", []);
-                chain.reduces(Kind::Int(64));
+                chain.reduces(ObjectKind::Int(64));
                 return chain;
             }
         }
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain
     }
 
     /// Values in addition to existing ones; often a later step reads them.
     pub fn set_several(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         for _ in 0..self.rng.random_range(1..3) {
             let property = self.several_instruction();
             chain.steps.push(property);
@@ -105,13 +105,13 @@ impl Generator {
             2 => chain.push("valueMap", [text(key)]),
             _ => return chain,
         }
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain
     }
 
     /// Some properties of some vertices.
     fn some_properties(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let keys = if self.rng.random_bool(0.3) { Vec::new() } else { vec![text(self.multi_key().name)] };
         chain.steps.push(Instruction::new("properties", keys));
         if self.rng.random_bool(0.3) {
@@ -119,7 +119,7 @@ impl Generator {
             let test = self.test(&key.kind);
             chain.push("has", [text(key.name), test]);
         }
-        chain.spreads(Kind::VertexProperty);
+        chain.spreads(ObjectKind::VertexProperty);
         chain
     }
 
@@ -143,11 +143,11 @@ impl Generator {
             2 => chain.push("valueMap", []),
             _ => {
                 chain.push("count", []);
-                chain.reduces(Kind::Int(64));
+                chain.reduces(ObjectKind::Int(64));
                 return chain;
             }
         }
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain
     }
 
@@ -158,7 +158,7 @@ impl Generator {
             let keys = if self.rng.random_bool(0.4) { Vec::new() } else { vec![text(self.meta_key().name)] };
             chain.steps.push(Instruction::new("properties", keys));
         } else if self.rng.random_bool(0.4) {
-            let dropped = value(&mut self.rng, &Kind::Text);
+            let dropped = value(&mut self.rng, &ObjectKind::Text);
             chain.push("hasValue", [Argument::Value(dropped)]);
         }
         chain.push("drop", []);

@@ -6,7 +6,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, NAMES};
+use super::schema::{NAMES, ObjectKind};
 use crate::script::{compare, nested, step, text};
 
 impl Generator {
@@ -47,7 +47,7 @@ impl Generator {
         let mut settings = Vec::new();
         if self.rng.random_bool(0.5) {
             let count = self.rng.random_range(1..3);
-            let mut keys: Vec<&str> = (0..count).map(|_| self.key(&Kind::Vertex).name).collect();
+            let mut keys: Vec<&str> = (0..count).map(|_| self.key(&ObjectKind::Vertex).name).collect();
             keys.dedup();
             let keys = keys.into_iter().map(Value::from).collect::<Vec<_>>();
             let keys = if self.rng.random_bool(0.5) { Value::list(keys) } else { Value::Set(keys.into()) };
@@ -95,7 +95,7 @@ impl Generator {
         let mut settings = Vec::new();
         if self.rng.random_bool(0.7) {
             let criterion = match self.rng.random_range(0..3) {
-                0 => step("hasLabel", [text(self.label(&Kind::Vertex)), text(self.label(&Kind::Vertex))]),
+                0 => step("hasLabel", [text(self.label(&ObjectKind::Vertex)), text(self.label(&ObjectKind::Vertex))]),
                 1 => step("has", [text("age"), compare(Comparison::Gte, self.rng.random_range(0..20))]),
                 _ => step("not", [nested([step("out", [text(self.edge_label())])])]),
             };
@@ -142,7 +142,7 @@ impl Generator {
         if self.rng.random_bool(0.4) {
             self.neighbors(&mut chain);
         }
-        let (single, multi) = (self.key(&Kind::Vertex), self.multi_key().name);
+        let (single, multi) = (self.key(&ObjectKind::Vertex), self.multi_key().name);
         // No step reads the key of a partition: the reference implementation refuses it.
         let single = if single.name == "part" { "name" } else { single.name };
         if self.rng.random_bool(0.4) {
@@ -163,19 +163,19 @@ impl Generator {
         match self.rng.random_range(0..8) {
             0..=2 => {
                 chain.steps.push(Instruction::new("values", keys));
-                chain.spreads(Kind::Opaque);
+                chain.spreads(ObjectKind::Opaque);
             }
             3 => {
                 chain.steps.push(Instruction::new("valueMap", keys));
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             4 => {
                 chain.steps.push(Instruction::new("propertyMap", keys));
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             _ => {
                 chain.steps.push(Instruction::new("properties", keys));
-                chain.spreads(Kind::VertexProperty);
+                chain.spreads(ObjectKind::VertexProperty);
                 if self.rng.random_bool(0.7) {
                     self.property_parts(&mut chain);
                 }
@@ -204,7 +204,7 @@ impl Generator {
         };
         chain.steps.extend(steps);
         chain.state.lists_unordered = true;
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
     }
 
     fn property_strategy(&mut self) -> Argument {
@@ -213,7 +213,7 @@ impl Generator {
             0 => step("hasNot", [text(key.name)]),
             1 => step("has", [text(key.name)]),
             2 => {
-                let keys = [self.multi_key().name, self.key(&Kind::Vertex).name];
+                let keys = [self.multi_key().name, self.key(&ObjectKind::Vertex).name];
                 Instruction::new("hasKey", keys.map(text).into())
             }
             _ => {

@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{int, nested, step, text, token};
 
 impl Generator {
@@ -52,39 +52,39 @@ impl Generator {
     }
 
     /// A few elements, selected by a few filters.
-    pub fn some(&mut self, kind: &Kind) -> Chain {
+    pub fn some(&mut self, kind: &ObjectKind) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        chain.push(if *kind == Kind::Vertex { "V" } else { "E" }, []);
+        chain.push(if *kind == ObjectKind::Vertex { "V" } else { "E" }, []);
         chain.becomes(kind.clone());
         for _ in 0..self.rng.random_range(0..3) {
             self.has(&mut chain);
         }
-        if *kind == Kind::Vertex && self.rng.random_bool(0.3) {
+        if *kind == ObjectKind::Vertex && self.rng.random_bool(0.3) {
             self.neighbors(&mut chain);
         }
         chain
     }
 
     /// A property for a new element. Its value is a literal, because a child would read the input of the step.
-    fn literal_property(&mut self, kind: &Kind) -> Instruction {
+    fn literal_property(&mut self, kind: &ObjectKind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
         step("property", [text(key.name), Argument::Value(value)])
     }
 
-    fn property_instruction(&mut self, kind: &Kind) -> Instruction {
+    fn property_instruction(&mut self, kind: &ObjectKind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
         match self.rng.random_range(0..9) {
-            5 if *kind == Kind::Vertex => self.several_instruction(),
+            5 if *kind == ObjectKind::Vertex => self.several_instruction(),
             7 => step("property", [text(key.name), Argument::Value(Value::Null)]),
             8 => step("property", [nested([step("constant", [text(key.name)])]), Argument::Value(value)]),
             6 => {
                 let entries = vec![(Value::string(key.name), value), (Value::string("note"), Value::I32(1))];
                 step("property", [Argument::Value(Value::map(entries))])
             }
-            0 if *kind == Kind::Vertex => {
+            0 if *kind == ObjectKind::Vertex => {
                 let single = Argument::Cardinality(Cardinality::Single);
                 step("property", [single, text(key.name), Argument::Value(value)])
             }
@@ -102,7 +102,7 @@ impl Generator {
     fn add_one_vertex(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let (label, id) = (text(self.label(&Kind::Vertex)), self.new_id());
+        let (label, id) = (text(self.label(&ObjectKind::Vertex)), self.new_id());
         match self.rng.random_range(0..8) {
             0 => {
                 chain.push("addV", []);
@@ -112,10 +112,11 @@ impl Generator {
             _ => chain.push("addV", [label]),
         }
         chain.push("property", [token(Token::Id), id]);
-        chain.becomes(Kind::Vertex);
+        chain.becomes(ObjectKind::Vertex);
         for _ in 0..self.rng.random_range(0..4) {
             let several = self.rng.random_bool(0.4);
-            let property = if several { self.several_instruction() } else { self.literal_property(&Kind::Vertex) };
+            let property =
+                if several { self.several_instruction() } else { self.literal_property(&ObjectKind::Vertex) };
             chain.steps.push(property);
             if self.rng.random_bool(0.2) {
                 // The same key again, once with a cardinality: the one without a cardinality is written first.
@@ -136,15 +137,15 @@ impl Generator {
         chain.push("to", [nested([step("V", [to])])]);
         let id = if self.rng.random_bool(0.1) { self.edge_id() } else { int(self.rng.random_range(5_000..6_000)) };
         chain.push("property", [token(Token::Id), id]);
-        chain.becomes(Kind::Edge);
-        let property = self.literal_property(&Kind::Edge);
+        chain.becomes(ObjectKind::Edge);
+        let property = self.literal_property(&ObjectKind::Edge);
         chain.steps.push(property);
         chain
     }
 
     /// Sets properties; often a later step reads them.
     fn set_properties(&mut self) -> Chain {
-        let kind = if self.rng.random_bool(0.6) { Kind::Vertex } else { Kind::Edge };
+        let kind = if self.rng.random_bool(0.6) { ObjectKind::Vertex } else { ObjectKind::Edge };
         let mut chain = self.some(&kind);
         for _ in 0..self.rng.random_range(1..3) {
             let property = self.property_instruction(&kind);
@@ -154,28 +155,28 @@ impl Generator {
         if self.rng.random_bool(0.6) {
             // The key may now hold a value of another kind, so no step depends on the kind.
             let key = self.key(&kind);
-            if kind == Kind::Vertex && self.rng.random_bool(0.5) {
+            if kind == ObjectKind::Vertex && self.rng.random_bool(0.5) {
                 self.neighbors(&mut chain);
             }
             let key = if chain.state.kind == kind { key.name } else { "name" };
             chain.push("values", [text(key)]);
-            chain.spreads(Kind::Opaque);
+            chain.spreads(ObjectKind::Opaque);
         }
         chain
     }
 
     fn add_vertices(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let partitioned = self.perhaps_partitioned();
-        let label = text(self.label(&Kind::Vertex));
+        let label = text(self.label(&ObjectKind::Vertex));
         chain.push("addV", [label]);
         match self.rng.random_range(0..4) {
             0 | 1 if !partitioned => {
-                let property = self.literal_property(&Kind::Vertex);
+                let property = self.literal_property(&ObjectKind::Vertex);
                 chain.steps.push(property);
             }
             // A child reads the input of the step here.
-            2 if chain.state.kind == Kind::Vertex => {
+            2 if chain.state.kind == ObjectKind::Vertex => {
                 let name =
                     nested([step("coalesce", [nested([step("values", [text("name")])]), nested([step("label", [])])])]);
                 chain.push("property", [text("name"), name]);
@@ -186,34 +187,34 @@ impl Generator {
             }
         }
         chain.push("count", []);
-        chain.reduces(Kind::Int(64));
+        chain.reduces(ObjectKind::Int(64));
         chain
     }
 
     fn add_edges(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let partitioned = self.perhaps_partitioned();
         let (label, end) = (text(self.edge_label()), self.vertex_id());
         chain.push("addE", [label]);
         let side = if self.rng.random_bool(0.5) { "from" } else { "to" };
         chain.push(side, [nested([step("V", [end])])]);
         if !partitioned {
-            let property = self.literal_property(&Kind::Edge);
+            let property = self.literal_property(&ObjectKind::Edge);
             chain.steps.push(property);
         }
-        chain.becomes(Kind::Edge);
+        chain.becomes(ObjectKind::Edge);
         chain
     }
 
     /// An edge beside every edge of a label; the step that looks for existing edges must not meet the new ones.
     fn add_edges_along(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let (old, new) = (text(self.edge_label()), text(self.edge_label()));
         chain.push("as", [text("a")]);
         chain.push("out", [old]);
         chain.push("addE", [new]);
         chain.push("from", [text("a")]);
-        chain.spreads(Kind::Edge);
+        chain.spreads(ObjectKind::Edge);
         chain
     }
 
@@ -221,15 +222,15 @@ impl Generator {
     fn upsert(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let name = Argument::Value(value(&mut self.rng, &Kind::Text));
-        let (label, id) = (text(self.label(&Kind::Vertex)), self.new_id());
+        let name = Argument::Value(value(&mut self.rng, &ObjectKind::Text));
+        let (label, id) = (text(self.label(&ObjectKind::Vertex)), self.new_id());
         chain.push("V", []);
         chain.push("has", [text("name"), name.clone()]);
         chain.push("fold", []);
         let create =
             [step("addV", [label]), step("property", [token(Token::Id), id]), step("property", [text("name"), name])];
         chain.push("coalesce", [nested([step("unfold", [])]), nested(create)]);
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
@@ -247,10 +248,10 @@ impl Generator {
 
     /// Writes that only some traversers reach.
     fn write_in_branches(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
-        let test = nested([step("hasLabel", [text(self.label(&Kind::Vertex))])]);
+        let mut chain = self.some(&ObjectKind::Vertex);
+        let test = nested([step("hasLabel", [text(self.label(&ObjectKind::Vertex))])]);
         let written = step("property", [text("note"), int(self.rng.random_range(0..9))]);
-        let label = text(self.label(&Kind::Vertex));
+        let label = text(self.label(&ObjectKind::Vertex));
         match self.rng.random_range(0..5) {
             0 => chain.push("choose", [test, nested([written]), nested([step("identity", [])])]),
             1 => {
@@ -265,12 +266,12 @@ impl Generator {
             _ => chain.push("optional", [nested([step("out", [text(self.edge_label())]), written])]),
         }
         chain.push("count", []);
-        chain.reduces(Kind::Int(64));
+        chain.reduces(ObjectKind::Int(64));
         chain
     }
 
     fn drop_some(&mut self) -> Chain {
-        let kind = if self.rng.random_bool(0.6) { Kind::Vertex } else { Kind::Edge };
+        let kind = if self.rng.random_bool(0.6) { ObjectKind::Vertex } else { ObjectKind::Edge };
         let mut chain = self.some(&kind);
         match self.rng.random_range(0..3) {
             0 => {
@@ -279,7 +280,7 @@ impl Generator {
                     chain.push("properties", [text(key.name)]);
                 }
             }
-            1 if kind == Kind::Vertex => {
+            1 if kind == ObjectKind::Vertex => {
                 let label = text(self.edge_label());
                 chain.push("bothE", [label]);
             }

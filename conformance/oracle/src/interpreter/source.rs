@@ -33,12 +33,12 @@ pub(crate) struct Source {
     /// True if traversers that a barrier merges count once.
     pub one_bulk: bool,
     /// The visible parts of the graph; an element must belong to all of them.
-    pub parts: Vec<Part>,
+    pub parts: Vec<VisiblePart>,
 }
 
 /// A part of a graph.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct VisiblePart {
     /// The strategy that defines the part.
     strategy: SmolStr,
     vertices: Option<Bytecode>,
@@ -50,12 +50,12 @@ pub(crate) struct Part {
     /// A criterion for vertex properties: those with a result belong to the part.
     properties: Option<Bytecode>,
     /// The property of new elements.
-    pub mark: Option<Mark>,
+    pub mark: Option<PartitionMark>,
 }
 
 /// The property that new elements get: key and value of their partition.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct PartitionMark {
     pub key: SmolStr,
     pub value: Value,
     /// True if new vertex properties get it, too.
@@ -164,7 +164,7 @@ impl Source {
                 let properties = criterion("vertexProperties")?;
                 let strategy = name.clone();
                 self.parts.retain(|part| part.strategy != strategy);
-                self.parts.push(Part {
+                self.parts.push(VisiblePart {
                     strategy,
                     vertices,
                     edges,
@@ -185,13 +185,13 @@ impl Source {
                 let criterion = Some(bytecode([has]));
                 let with_meta = matches!(setting("includeMetaProperties"), Some(Argument::Value(Value::Bool(true))));
                 let mark = match setting("writePartition") {
-                    Some(write) => Some(Mark { key: string(key)?, value: value(write)?.clone(), with_meta }),
+                    Some(write) => Some(PartitionMark { key: string(key)?, value: value(write)?.clone(), with_meta }),
                     None => None,
                 };
                 let properties = criterion.clone().filter(|_| with_meta);
                 let (strategy, vertices, edges) = (name.clone(), criterion.clone(), criterion);
                 self.parts.retain(|part| part.strategy != strategy);
-                self.parts.push(Part {
+                self.parts.push(VisiblePart {
                     strategy,
                     vertices,
                     edges,
@@ -280,7 +280,7 @@ impl Interpreter<'_> {
         self.sees_by(edge, |part| comes_to || part.tests_hops)
     }
 
-    fn sees_by(&mut self, element: &Value, counts: impl Fn(&Part) -> bool) -> Outcome<bool> {
+    fn sees_by(&mut self, element: &Value, counts: impl Fn(&VisiblePart) -> bool) -> Outcome<bool> {
         let parts = std::mem::take(&mut self.source.parts);
         let mut all = Ok(true);
         for part in parts.iter().filter(|part| counts(part)) {
@@ -295,7 +295,7 @@ impl Interpreter<'_> {
         all
     }
 
-    fn belongs(&mut self, part: &Part, element: &Value) -> Outcome<bool> {
+    fn belongs(&mut self, part: &VisiblePart, element: &Value) -> Outcome<bool> {
         let passes = |this: &mut Self, criterion: &Option<Bytecode>, element: &Value| match criterion {
             Some(criterion) => this.test(criterion, &Traverser::new(element.clone(), Vec::new())),
             None => Ok(true),

@@ -55,7 +55,7 @@ pub fn answer(graph: &Graph, set: &QuerySet, query: &Query, parameters: &JsonPar
         "patterns" => patterns::answer(graph, &query.name, &given),
         _ => None,
     };
-    found.unwrap_or_else(|| panic!("nobody answers {} of {} a second time", query.name, set.name))
+    found.unwrap_or_else(|| panic!("the reference has no answer to {} of {}", query.name, set.name))
 }
 
 fn complex(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {

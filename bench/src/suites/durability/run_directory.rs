@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mangrove::{Database, DatabaseOptions, Error, Result};
 
 /// A directory that is removed with its contents when the run ends, also after an error.
-pub(super) struct Place {
+pub(super) struct RunDirectory {
     root: PathBuf,
     next: AtomicU64,
 }
 
-impl Place {
+impl RunDirectory {
     /// Makes it below this directory, by default below the system's temporary directory.
     pub(super) fn new(parent: Option<&Path>) -> Result<Self> {
         /// Counts the directories of this process, because tests run several suites at once.
@@ -23,7 +23,7 @@ impl Place {
         let named = |error| Error::from(error).context(root.display());
         fs::create_dir(&root).map_err(named)?;
         let root = root.canonicalize().map_err(named)?;
-        Ok(Place { root, next: AtomicU64::new(0) })
+        Ok(RunDirectory { root, next: AtomicU64::new(0) })
     }
 
     /// A path in it that was not used before.
@@ -47,10 +47,10 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.root) {
-            eprintln!("{} is left over: {error}", self.root.display());
+            eprintln!("could not remove {}: {error}", self.root.display());
         }
     }
 }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_place_goes_with_what_is_in_it() {
-        let place = Place::new(None).unwrap();
+        let place = RunDirectory::new(None).unwrap();
         let (first, second) = (place.fresh("a"), place.fresh("a"));
         assert_ne!(first, second);
         fs::create_dir(&first).unwrap();
