@@ -417,7 +417,7 @@ mod tests {
     fn parameters_are_arguments() {
         let request =
             from_parameters("gremlin=g.V%28x%29&bindings.x=1&bindings.y=a+b%C3%A9&aliases.g=gsi&batchSize=7").unwrap();
-        assert_eq!(request.gremlin().unwrap(), message::WireQuery::Text("g.V(x)"));
+        assert_eq!(request.gremlin().unwrap(), message::Gremlin::Text("g.V(x)"));
         let bindings = request.bindings().unwrap();
         assert_eq!((&bindings["x"], &bindings["y"]), (&Value::I32(1), &Value::from("a bé")));
         assert_eq!(request.aliases().unwrap(), [("g".into(), "gsi".into())]);
@@ -425,6 +425,6 @@ mod tests {
         for wrong in ["gremlin=%2", "gremlin=%zz", "gremlin=%ff", "gremlin=%é"] {
             assert!(from_parameters(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(from_parameters("gremlin=1").unwrap().gremlin().unwrap(), message::WireQuery::Text("1"));
+        assert_eq!(from_parameters("gremlin=1").unwrap().gremlin().unwrap(), message::Gremlin::Text("1"));
     }
 }

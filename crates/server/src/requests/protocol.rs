@@ -155,12 +155,12 @@ fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure>
         )));
     }
     let gremlin = match (request.gremlin().map_err(invalid)?, request.op.as_str()) {
-        (message::WireQuery::Text(text), "eval") => WireQuery::Script(text.to_owned()),
-        (message::WireQuery::Bytecode(bytecode), "bytecode") => WireQuery::Bytecode(bytecode.clone()),
-        (message::WireQuery::Text(_), _) => {
+        (message::Gremlin::Text(text), "eval") => WireQuery::Script(text.to_owned()),
+        (message::Gremlin::Bytecode(bytecode), "bytecode") => WireQuery::Bytecode(bytecode.clone()),
+        (message::Gremlin::Text(_), _) => {
             return Err(Failure::invalid("the argument `gremlin` is a script; the operation for scripts is eval"));
         }
-        (message::WireQuery::Bytecode(_), _) => {
+        (message::Gremlin::Bytecode(_), _) => {
             return Err(Failure::invalid("the argument `gremlin` is bytecode; the operation for it is bytecode"));
         }
     };

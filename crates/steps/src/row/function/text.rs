@@ -89,7 +89,7 @@ impl Texts {
             Value::DateTime(moment) => text.push_str(&without_empty_seconds(&moment.to_string())),
             Value::Tree(tree) => self.write_map(collection::branches(tree), text),
             Value::Duration(_) | Value::Bytes(_) => {
-                let literal = mangrove_gremlin::FunctionArgument::Value(value.clone()).to_string();
+                let literal = mangrove_gremlin::Argument::Value(value.clone()).to_string();
                 let inner = literal.split_once(['\'', '"']).and_then(|(_, rest)| rest.rsplit_once(['\'', '"']));
                 text.push_str(inner.map_or(&*literal, |(inner, _)| inner))
             }
