@@ -208,7 +208,7 @@ def expect_printed(printed, code, marker):
     lines, wanted = printed.splitlines(), promised(code, marker)
     for text in wanted:
         if text not in lines:
-            raise Failure(f"the page promises {text!r}; printed was\n{printed}")
+            raise Failure(f"the page promises {text!r}; the output is\n{printed}")
 
 
 def python_program(scratch, code):
@@ -242,7 +242,7 @@ def java_program(scratch, code):
 
 def go_program(scratch, code):
     if not shutil.which("go"):
-        raise Skip("there is no go")
+        raise Skip("go is missing")
     # Below the module that names the client, so that its go.sum applies.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="page", dir=ROOT / "conformance/drivers/go"))
     try:
@@ -405,10 +405,10 @@ class Runner:
         comments = dict(block.comments)
         if "not run" in comments:
             if not comments["not run"]:
-                raise Failure("it says that it is not run, and no reason")
+                raise Failure("`not run` needs a reason")
             raise Skip(comments["not run"])
         if re.search(r"target/demo|\bflights/", str(block.comments) + block.code) and not (TARGET / "demo/states.csv").exists():
-            raise Skip("the sample graph of `make demo` cannot be had")
+            raise Skip("the sample graph of `make demo` cannot be fetched")
         setup = "\n".join(text for kind, text in block.comments if kind == "setup")
         if "each line" in comments:
             for command in commands_of(block.code):
@@ -434,7 +434,7 @@ class Runner:
             if re.search(r"^docker ", block.code, re.MULTILINE):
                 check_docker(block.code)
                 if not os.environ.get("MANGROVE_TEST_FULL") or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
-                    raise Skip("its options are those of packaging/Containerfile; the image is built by `make test-full` where Docker runs")
+                    raise Skip("its options are those of packaging/Containerfile; `make test-full` builds the image if Docker runs")
                 scratch.seconds_max = 3600
             scratch.shell(block.code)
         elif block.language in PROGRAMS:
@@ -460,7 +460,7 @@ class Runner:
         elif block.language == "json":
             check_json(block)
         else:
-            raise Failure(f"there is no way to run a block of {block.language}, and no reason not to")
+            raise Failure(f"no way to run a block of {block.language} is known, and `not run` with a reason is missing")
 
     def links(self, page):
         dead = list(dead_links(page))

@@ -112,38 +112,38 @@ def requests_are_spans():
     collector = Collector()
     server = Server(collector.url, OTEL_SERVICE_NAME="graphs", OTEL_RESOURCE_ATTRIBUTES="region=north")
     parent = f"traceparent: 00-{TRACE}-{CALLER}-01"
-    check("a write", server.ask("g.addV('a')", parent), 200)
-    check("one that its caller does not trace", server.ask("g.V()", parent.replace("-01", "-00")), 200)
-    check("one whose traceparent makes no sense", server.ask("g.V()", f"traceparent: 00-{'0' * 32}-{CALLER}-01"), 200)
-    check("one that fails", server.ask("g.V().fail()"), 500)
+    check("status of a write", server.ask("g.addV('a')", parent), 200)
+    check("status of a request that its caller does not trace", server.ask("g.V()", parent.replace("-01", "-00")), 200)
+    check("status of a request with an invalid traceparent", server.ask("g.V()", f"traceparent: 00-{'0' * 32}-{CALLER}-01"), 200)
+    check("status of a request that fails", server.ask("g.V().fail()"), 500)
     with wire.Socket(server.address) as client:
-        check("one over a WebSocket", client.ask("g.V().count()")[0], 200)
-        check("a session writes", client.ask("g.addV('b')", session="s", manageTransaction=True)[0], 200)
+        check("status of a request over a WebSocket", client.ask("g.V().count()")[0], 200)
+        check("status of a write in a session", client.ask("g.addV('b')", session="s", manageTransaction=True)[0], 200)
     code, log, _ = server.stop()
     check("the server ends with", code, 0)
-    check("nothing is wrong in the log", "ERROR" in log or "did not reach" in log, False)
+    check("the log has an error", "ERROR" in log or "did not reach" in log, False)
 
     spans = list(collector.spans())
     resource = attributes(spans[0][0]) if spans else {}
-    check("the service", (resource.get("service.name"), resource.get("region")), ("graphs", "north"))
-    check("its version is there", bool(resource.get("service.version")))
+    check("the service and its region", (resource.get("service.name"), resource.get("region")), ("graphs", "north"))
+    check("the service has a version", bool(resource.get("service.version")))
     spans = [span for _, span in spans]
     for span in spans:
         if not 0 < span.start_time_unix_nano <= span.end_time_unix_nano <= time.time_ns():
             check(f"the times of {span.name}", (span.start_time_unix_nano, span.end_time_unix_nano), "in order")
     known = {span.span_id for span in spans}
     orphans = [span.name for span in spans if span.parent_span_id and span.parent_span_id not in known]
-    check("of the spans with a parent, those whose parent is not here", orphans, ["request"])
+    check("spans whose parent was not received", orphans, ["request"])
 
     of_caller = {span.name: span for span in spans if span.trace_id.hex() == TRACE}
-    check("in the caller's trace", sorted(of_caller), ["commit", "execute", "parse", "plan", "request"])
+    check("spans in the caller's trace", sorted(of_caller), ["commit", "execute", "parse", "plan", "request"])
     if len(of_caller) == 5:
         root = of_caller["request"]
-        check("its parent", root.parent_span_id.hex(), CALLER)
-        check("its kind", root.kind, Span.SPAN_KIND_SERVER)
+        check("the parent of the request", root.parent_span_id.hex(), CALLER)
+        check("the kind of the request", root.kind, Span.SPAN_KIND_SERVER)
         about = attributes(root)
-        check("what it was", (about.get("op"), about.get("status"), about.get("user")), ("http", 200, "anybody"))
-        check("it did not fail", root.status.code != Status.STATUS_CODE_ERROR)
+        check("the attributes of the request", (about.get("op"), about.get("status"), about.get("user")), ("http", 200, "anybody"))
+        check("the request did not fail", root.status.code != Status.STATUS_CODE_ERROR)
         for name in ["parse", "plan", "execute"]:
             check(f"the parent of {name}", of_caller[name].parent_span_id, root.span_id)
         check("the parent of commit", of_caller["commit"].parent_span_id, of_caller["execute"].span_id)
@@ -153,9 +153,9 @@ def requests_are_spans():
     check("requests that begin a trace", len(roots), 4)
     if len(roots) != 4:
         print(f"the server's log:\n{log}")
-    check("each its own", len({span.trace_id for span in roots}), 4)
+    check("their traces", len({span.trace_id for span in roots}), 4)
     failed = [attributes(span)["status"] for span in roots if span.status.code == Status.STATUS_CODE_ERROR]
-    check("those that failed", failed, [597])
+    check("the status codes of failed ones", failed, [597])
     check("their operations", sorted(attributes(span)["op"] for span in roots), ["eval", "http", "http", "session"])
 
 
@@ -170,10 +170,10 @@ def a_share_is_sent():
     traces = {span.trace_id for _, span in spans}
     # Five standard deviations of four hundred draws, in both directions.
     check(f"{len(traces)} of 400 traces are a quarter", 56 <= len(traces) <= 144)
-    check("the service is called", {attributes(resource).get("service.name") for resource, _ in spans}, {"mangrove"})
+    check("the name of the service", {attributes(resource).get("service.name") for resource, _ in spans}, {"mangrove"})
 
 
-def nobody_waits_for_a_collector():
+def no_request_waits_for_a_collector():
     """A collector that accepts nothing, and one that does not exist."""
     slow = Collector(seconds=3)
     for endpoint in [slow.url, "http://127.0.0.1:9"]:
@@ -182,14 +182,14 @@ def nobody_waits_for_a_collector():
         with wire.Socket(server.address) as client:
             codes = {client.ask("g.inject(1)")[0] for _ in range(200)}
         check(f"requests beside {endpoint}", codes, {200})
-        check("they do not wait", time.monotonic() - begin < 3)
+        check("the requests do not wait", time.monotonic() - begin < 3)
         code, log, seconds = server.stop()
         check("the server ends with", code, 0)
-        check("and soon", seconds < 12)
+        check("the server ends soon", seconds < 12)
         check("the log says that traces are lost", bool(re.search("(WARN|ERROR).*(opentelemetry|traces)", log)))
 
 
-def what_cannot_be_is_refused():
+def impossible_settings_are_refused():
     for variables, part in [
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "https://localhost:4318"}, "http://"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
@@ -201,7 +201,7 @@ def what_cannot_be_is_refused():
 
 requests_are_spans()
 a_share_is_sent()
-nobody_waits_for_a_collector()
-what_cannot_be_is_refused()
+no_request_waits_for_a_collector()
+impossible_settings_are_refused()
 print(f"{outcomes.count(True)} passed, {outcomes.count(False)} failed")
 sys.exit(0 if all(outcomes) else 1)

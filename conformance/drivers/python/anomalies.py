@@ -102,7 +102,7 @@ class Anomalies:
         expect(two.run(read(1)) == 0, "a dirty read")
         one.rollback()
         expect(two.run(read(1)) == 0, "an aborted read")
-        expect(two.commit(), "who only reads commits")
+        expect(two.commit(), "a read-only transaction must commit")
 
     def intermediate_read(self, source):
         """Only the last of a transaction's writes to a value is read."""
@@ -121,7 +121,7 @@ class Anomalies:
         two.run(write(1, 1))
         expect(two.commit(), "the writer must commit")
         expect(one.run(read(1)) == 0, "a fuzzy read")
-        expect(one.commit(), "who only reads commits")
+        expect(one.commit(), "a read-only transaction must commit")
 
     def lost_update(self, source):
         """Of two transactions that read and add, one commits; the client of the other learns of the conflict."""
@@ -190,7 +190,7 @@ class Anomalies:
             two.run(writes(1))
             expect(two.commit(), f"{name}: the writer must commit")
             expect(one.run(reads(1)) == 0, f"{name}: a phantom")
-            expect(one.commit(), "who only reads commits")
+            expect(one.commit(), "a read-only transaction must commit")
 
     def write_skew(self, source):
         """Each transaction reads the account that the other writes."""
@@ -230,7 +230,7 @@ class Anomalies:
         expect(two.commit(), "the second must commit")
         reader = self.clients.begin(source)
         expect((reader.run(read(1)), reader.run(read(2))) == (0, 20), "the reader sees the second")
-        expect(reader.commit(), "who only reads commits")
+        expect(reader.commit(), "a read-only transaction must commit")
         one.run(write(1, -11))
         return one.commit()
 
@@ -263,7 +263,7 @@ class Anomalies:
             except GremlinServerError as e:
                 if e.status_code != CONFLICT:
                     raise
-        raise AssertionError("a hundred times in a row others were first")
+        raise AssertionError("a hundred attempts in a row met a conflict")
 
     def checks(self):
         """All scripts, at both levels."""

@@ -42,13 +42,13 @@ class Scripts:
                      "statement 2 (line 2, column 3)")
         expect_error(lambda: self.submit("g.addV('x').iterate(); a = g.V().has('n', 1).next(); g.V(a)"),
                      {EVALUATION_ERROR}, "statement 2 (line 1, column 24)", "no result")
-        expect(self.submit("g.V().count()") == [0], "something of a failed script is there")
+        expect(self.submit("g.V().count()") == [0], "a failed script left a vertex")
 
     def several_transactions_if_it_says_so(self):
         """`g.tx().commit()` in a script ends a transaction; later errors do not undo it."""
         expect_error(lambda: self.submit("g.addV('x').iterate(); g.tx().commit(); g.addV('x').fail('no')"),
                      {EVALUATION_ERROR, 595}, "statement 3")
-        expect(self.submit("g.V().count()") == [1], "what was committed is not there alone")
+        expect(self.submit("g.V().count()") == [1], "the graph must have exactly the committed vertex")
 
     def checks(self):
         """All checks."""

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use mangrove_fuzz::drive::{Effort, Options as Drive, drive};
-use mangrove_fuzz::{Shape, Target};
+use mangrove_fuzz::{InputShape, Target};
 
 use super::*;
 
-static TARGET: Target = Target::new("configuration", Shape::Text(WORDS), run, seeds);
+static TARGET: Target = Target::new("configuration", InputShape::Text(WORDS), run, seeds);
 
 /// The words that mutations try.
 const WORDS: &[&str] = &[
