@@ -15,8 +15,8 @@ use crate::limits::Limits;
 pub struct Config {
     /// Address and port. Port 0 means any free port.
     pub listen: SocketAddr,
-    /// Allows an address that other machines can reach without TLS or without authentication. The operator has to set it
-    /// explicitly.
+    /// Allows an address that other machines can reach without TLS or without authentication. The operator has to set
+    /// it explicitly.
     pub allow_remote: bool,
     /// The certificate and key, for TLS.
     pub tls: Option<TlsFiles>,

@@ -1,7 +1,7 @@
 //! The metrics of the graphs.
 //!
-//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus' conventions:
-//! counters end in `_total`, units are seconds and bytes.
+//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus'
+//! conventions: counters end in `_total`, units are seconds and bytes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

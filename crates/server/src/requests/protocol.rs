@@ -7,8 +7,8 @@
 //! | `close` | `session` | the end of a session |
 //! | `authentication` | any | a login, with a message of SASL PLAIN |
 //!
-//! Other combinations, and messages that do not decode, are malformed (498). Missing arguments and those of a wrong type are invalid
-//! (499).
+//! Other combinations, and messages that do not decode, are malformed (498). Missing arguments and those of a wrong
+//! type are invalid (499).
 
 use axum::body::Bytes;
 use mangrove_graph::{Error, Value};

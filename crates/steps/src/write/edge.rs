@@ -20,8 +20,8 @@ pub(crate) struct InsertEdges {
 }
 
 impl AddEdge {
-    /// An edge for each traverser. An end that is not given is the traverser's vertex; an operand is the id of a vertex; a
-    /// computed column holds the vertex.
+    /// An edge for each traverser. An end that is not given is the traverser's vertex; an operand is the id of a
+    /// vertex; a computed column holds the vertex.
     pub fn new(
         label: ComputedOperand,
         ends: [Option<ComputedOperand>; 2],
