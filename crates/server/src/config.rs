@@ -71,7 +71,8 @@ impl Config {
         self.browsers.check()?;
         if self.lockout.user_max == 0 || self.lockout.address_max == 0 {
             return Err(Error::invalid(
-                "login_failures_user_max and login_failures_address_max are 1 or more: with 0 every login would be refused; \
+                "login_failures_user_max and login_failures_address_max are 1 or more: with 0 every login would be \
+                 refused; \
                  login_lockout = \"0s\" turns lockouts off",
             ));
         }

@@ -70,7 +70,8 @@ impl Browsers {
             let authority = origin.split_once("://").map(|(_, authority)| authority);
             if authority.is_none_or(|authority| authority.is_empty() || authority.contains(['/', '*', ' '])) {
                 return Err(Error::invalid(format!(
-                    "allowed_origins has `{origin}`, which is no origin: write a scheme and a host, with a port if it is \
+                    "allowed_origins has `{origin}`, which is no origin: write a scheme and a host, with a port if \
+                     it is \
                      not the scheme's, as in http://localhost:5173; or `*` for every page"
                 )));
             }

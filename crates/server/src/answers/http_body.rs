@@ -190,7 +190,8 @@ fn too_large(what: &str) -> Error {
     Error::new(
         ErrorKind::MemoryLimit,
         format!(
-            "a GraphBinary answer over HTTP is held back until it is whole, and {what}; accept GraphSON, which streams, \
+            "a GraphBinary answer over HTTP is held back until it is whole, and {what}; accept GraphSON, which \
+             streams, \
              or use a WebSocket"
         ),
     )

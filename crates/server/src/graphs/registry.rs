@@ -342,7 +342,8 @@ impl Registry {
     fn new_directory(&self, name: &str) -> Result<PathBuf> {
         let Some(home) = &self.home else {
             return Err(Error::invalid(format!(
-                "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph in \
+                "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph \
+                 in \
                  memory, as in call('mangrove.graph.create').with('name', '{name}').with('memory', true)"
             )));
         };

@@ -103,7 +103,8 @@ const METRICS: &[Metric] = &[
     (
         "mangrove_pre_reads_total",
         Counter,
-        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with them.",
+        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with \
+         them.",
         |s| s.counters.pre_reads,
     ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),

@@ -335,7 +335,8 @@ impl ScriptPlanner for QueryPlanner<'_> {
         match self.sources.iter().find(|source| *source == resolved) {
             Some(source) => Ok(source.clone()),
             None if self.sources.is_empty() => Err(Failure::invalid(format!(
-                "there is no traversal source `{resolved}` that the user may use: it has no role on any graph; an administrator gives \
+                "there is no traversal source `{resolved}` that the user may use: it has no role on any graph; an \
+                 administrator gives \
                  roles (`mangrove user grant`)"
             ))),
             None => Err(Failure::invalid(format!(

@@ -198,7 +198,8 @@ fn bug(error: JoinError) -> Error {
     };
     tracing::error!(panic = %words, "a query panicked; the server goes on");
     Error::bug(format!(
-        "the query met a bug in the database and was undone ({words}); please report it with the query. The server goes on."
+        "the query met a bug in the database and was undone ({words}); please report it with the query. The server \
+         goes on."
     ))
 }
 

@@ -64,7 +64,8 @@ impl Server {
         }
         if config.browsers.allows_any() && config.users.is_none() {
             tracing::warn!(
-                "allowed_origins is `*` and there is no authentication: any page in a browser that reaches this server may \
+                "allowed_origins is `*` and there is no authentication: any page in a browser that reaches this \
+                 server may \
                  read and change everything; set users_file, or list the allowed origins"
             );
         }

@@ -108,7 +108,8 @@ fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::evaluation(format!(
-            "a loop or a side effect holds a collection that nests more than {NESTING_MAX} deep; unfold() it before it is \
+            "a loop or a side effect holds a collection that nests more than {NESTING_MAX} deep; unfold() it before \
+             it is \
              carried on"
         )));
     }
