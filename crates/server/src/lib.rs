@@ -1,7 +1,7 @@
 //! The server: the Gremlin Server protocol in front of a graph engine.
 //!
-//! One port serves `/gremlin` (WebSocket, for the official drivers unmodified, and HTTP), `/gremlin/status`, `/health` and
-//! `/metrics`, in GraphBinary 1 and GraphSON. A request takes this way:
+//! One port serves `/gremlin` (WebSocket, for the official drivers unmodified, and HTTP), `/gremlin/status`, `/health`
+//! and `/metrics`, in GraphBinary 1 and GraphSON. A request takes this way:
 //!
 //! ```text
 //! server::accept ── connections ──┬── websocket ──┬── requests ── worker thread ── program ── engine ── graphs
@@ -10,8 +10,8 @@
 //!                                       └───────────────── answers ◄────────────────────────────┘
 //! ```
 //!
-//! `docs/design/requests.md` follows a request from its socket to its last byte, `docs/design/cancellation.md` says what can
-//! end it early. Folders, lowest layer first; each uses those above it and none below:
+//! `docs/design/requests.md` follows a request from its socket to its last byte, `docs/design/cancellation.md` says
+//! what can end it early. Folders, lowest layer first; each uses those above it and none below:
 //!
 //! | folder | what it has |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! What all connections and requests of a server share: engine, limits, worker threads, sessions, users, metrics.
 //!
-//! A shutdown waits for every task that holds a sender of [`Shared::alive`]. [`Shared`] itself holds it weakly, so that the
-//! last task ends the wait.
+//! A shutdown waits for every task that holds a sender of [`Shared::alive`]. [`Shared`] itself holds it weakly, so that
+//! the last task ends the wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,8 +4,8 @@
 //! Serving ──► Closing ──► Draining ──► Cancelling ──► Cutting
 //! ```
 //!
-//! Only `server::serve` moves to the next phase; requests and connections watch. From `Closing` on `/health` says `closing`. It
-//! answers until the last phase, since the server accepts connections until it has ended.
+//! Only `server::serve` moves to the next phase; requests and connections watch. From `Closing` on `/health` says
+//! `closing`. It answers until the last phase, since the server accepts connections until it has ended.
 
 use tokio::sync::watch;
 

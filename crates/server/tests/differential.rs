@@ -1,5 +1,5 @@
-//! The server against a plain interpreter, on random traversals over random graphs: every serializer, traversals as text
-//! and as bytecode.
+//! The server against a plain interpreter, on random traversals over random graphs: every serializer, traversals as
+//! text and as bytecode.
 //!
 //! Values that come over the wire are compared with those of the interpreter (`conformance/oracle`), as far as the
 //! serializer can express them. `crates/db/tests/differential.rs` checks the engine itself at length, so a difference

@@ -23,7 +23,8 @@ async fn a_query_ends_at_its_time_limit() {
     assert_eq!(server.engine.0.running.load(Ordering::SeqCst), 0);
 }
 
-/// A request that names a longer time, or 0, gets no more than the server allows, over WebSockets, in a session and over HTTP.
+/// A request that names a longer time, or 0, gets no more than the server allows, over WebSockets, in a session and
+/// over HTTP.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_runs_longer_than_the_server_allows() {
     let server = Running::start(|limits| {

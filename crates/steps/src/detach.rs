@@ -1,10 +1,12 @@
 //! Detaching results: elements are replaced by copies with their ids, labels and properties, for a client to keep.
 //!
-//! All elements of a batch of results, however deep they lie in collections, are read together. A first pass gathers them, the
-//! graph is read once for each kind, and a second pass replaces them. Copies are charged before they are made.
+//! All elements of a batch of results, however deep they lie in collections, are read together. A first pass gathers
+//! them, the graph is read once for each kind, and a second pass replaces them. Copies are charged before they are
+//! made.
 //!
-//! Several collections may hold the same collection: thirty times `project('a','b').by().by()` takes a few kilobytes (STEPS-3).
-//! Both passes enter such a collection once, and all its holders get the same replacement, so the result takes kilobytes, too.
+//! Several collections may hold the same collection: thirty times `project('a','b').by().by()` takes a few kilobytes
+//! (STEPS-3). Both passes enter such a collection once, and all its holders get the same replacement, so the result
+//! takes kilobytes, too.
 
 use std::sync::Arc;
 
@@ -25,8 +27,8 @@ pub enum Detail {
     Reference,
     /// Id, label and properties.
     Properties,
-    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written some
-    /// since the property was read.
+    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written
+    /// some since the property was read.
     Current,
 }
 
@@ -166,8 +168,8 @@ struct ReadElements<'a> {
 
 impl<'a> ReadElements<'a> {
     fn read(mut gathered: Gathered, view: &'a dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Self> {
-        // Ends of edges and owners of properties need only ids and labels. They are read with those of the other vertices,
-        // which come first.
+        // Ends of edges and owners of properties need only ids and labels. They are read with those of the other
+        // vertices, which come first.
         let whole = gathered.vertices.items.len();
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         view.edge_ends(&gathered.edges.items, &mut sources, &mut targets)?;

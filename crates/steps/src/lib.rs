@@ -1,7 +1,7 @@
 //! Gremlin's steps as operators of the dataflow, and the building of a physical plan into a running one.
 //!
-//! [`build()`] turns a physical plan into a numbered topology with its operators. Batches of [`Rows`], columns of traversers, flow
-//! between them. [`detach()`] makes results that a client can keep.
+//! [`build()`] turns a physical plan into a numbered topology with its operators. Batches of [`Rows`], columns of
+//! traversers, flow between them. [`detach()`] makes results that a client can keep.
 //!
 //! | folder | holds |
 //! |---|---|
@@ -17,9 +17,9 @@
 //! | `scope` | operators that open scopes, or split and merge a stream |
 //! | `build` | numbers operators, and decides where the rows of each must be |
 //!
-//! Imports go from lower rows of this table to upper ones. The plan decides whether the path, bulk or loop counters of a row exist
-//! at all: a column that no operator reads is not there. The invariants STEPS-1 to STEPS-10 stand in the headers of the modules
-//! that keep them.
+//! Imports go from lower rows of this table to upper ones. The plan decides whether the path, bulk or loop counters of
+//! a row exist at all: a column that no operator reads is not there. The invariants STEPS-1 to STEPS-10 stand in the
+//! headers of the modules that keep them.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,8 +1,8 @@
 //! The audit log: logins, lockouts, refused queries, and the acts of administrators.
 //!
-//! Entries are log events with the target [`TARGET`], so that one filter selects them: `MANGROVE_LOG=info,mangrove_audit=off`
-//! silences them, and a collector filters by the target. Each has the user, the address, the act, its object and the outcome. No
-//! entry holds a password, a hash or a result of a query.
+//! Entries are log events with the target [`TARGET`], so that one filter selects them:
+//! `MANGROVE_LOG=info,mangrove_audit=off` silences them, and a collector filters by the target. Each has the user, the
+//! address, the act, its object and the outcome. No entry holds a password, a hash or a result of a query.
 
 use mangrove_graph::Error;
 

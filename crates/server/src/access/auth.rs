@@ -1,15 +1,17 @@
 //! Logins: names and passwords, by SASL PLAIN over WebSocket and by HTTP Basic.
 //!
-//! **What an attacker learns.** A wrong login has one answer, whatever is wrong. An unknown user costs a hash like a known one, against
-//! a hash that no password has. At most [`HASHING_COUNT_MAX`] threads hash, so a flood of logins takes neither all cores nor, at
-//! 19 MiB each, all memory. A connection is closed after [`FAILURE_COUNT_MAX`] wrong logins. `lockout` slows and refuses guesses.
+//! **What an attacker learns.** A wrong login has one answer, whatever is wrong. An unknown user costs a hash like a
+//! known one, against a hash that no password has. At most [`HASHING_COUNT_MAX`] threads hash, so a flood of logins
+//! takes neither all cores nor, at 19 MiB each, all memory. A connection is closed after [`FAILURE_COUNT_MAX`] wrong
+//! logins. `lockout` slows and refuses guesses.
 //!
-//! **What is remembered.** HTTP sends the password with every request, and drivers open connections by the dozen. A right password is
-//! remembered for [`REMEMBERED_FOR`], as a keyed digest of the name, the password and the stored hash. So the digest can be neither
-//! read back nor used elsewhere, and a changed password does not match. Wrong passwords are never remembered.
+//! **What is remembered.** HTTP sends the password with every request, and drivers open connections by the dozen. A
+//! right password is remembered for [`REMEMBERED_FOR`], as a keyed digest of the name, the password and the stored
+//! hash. So the digest can be neither read back nor used elsewhere, and a changed password does not match. Wrong
+//! passwords are never remembered.
 //!
-//! **Changes.** The users file is checked every second. A removed user, or one with another password, loses open connections then.
-//! Other roles count from the next request and the next commit on (SERVER-4).
+//! **Changes.** The users file is checked every second. A removed user, or one with another password, loses open
+//! connections then. Other roles count from the next request and the next commit on (SERVER-4).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -64,8 +66,8 @@ impl UsersSource {
             UsersSource::File(path) => {
                 warn_if_public(path);
                 let text = users::read_text(path)?;
-                // A program that writes the file in place empties it first. If the server reads it then, it must not log
-                // all users out. A file whose last user was removed still has its first line.
+                // A program that writes the file in place empties it first. If the server reads it then, it must not
+                // log all users out. A file whose last user was removed still has its first line.
                 if text.is_empty() {
                     let message = format!("{} is empty; `mangrove user add` adds a user to it", path.display());
                     return Err(Error::new(ErrorKind::InvalidArgument, message));
@@ -202,8 +204,8 @@ impl Authenticator {
         self.guesses.refused_counts(Instant::now())
     }
 
-    /// Checks a login. The audit log gets the outcome, unless the password was remembered. The answer to a wrong password
-    /// may be delayed.
+    /// Checks a login. The audit log gets the outcome, unless the password was remembered. The answer to a wrong
+    /// password may be delayed.
     pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Caller, LoginDenied> {
         let users = self.users();
         let user = users.get(name);

@@ -1,13 +1,14 @@
 //! The identity of a client, and what it may do to which graph.
 //!
-//! A [`Caller`] is made at the login of a connection, or for every client alike on a server without users. It goes with every request
-//! to the engine. Rights are checked there, because only the engine knows what a traversal does. A right is a level for a graph; a
-//! higher level includes the lower ones. A caller carries its rights as of one time; [`Caller::current`] looks them up again.
+//! A [`Caller`] is made at the login of a connection, or for every client alike on a server without users. It goes with
+//! every request to the engine. Rights are checked there, because only the engine knows what a traversal does. A right
+//! is a level for a graph; a higher level includes the lower ones. A caller carries its rights as of one time;
+//! [`Caller::current`] looks them up again.
 //!
-//! - **SERVER-3.** A graph on which a caller has no right does not exist for it: neither lists nor errors tell it from a name that
-//!   means nothing.
-//! - **SERVER-4.** Rights are looked up again when a request begins and before a write is committed, so that a right that was taken
-//!   away counts at once.
+//! - **SERVER-3.** A graph on which a caller has no right does not exist for it: neither lists nor errors tell it from
+//!   a name that means nothing.
+//! - **SERVER-4.** Rights are looked up again when a request begins and before a write is committed, so that a right
+//!   that was taken away counts at once.
 
 use std::fmt;
 use std::str::FromStr;

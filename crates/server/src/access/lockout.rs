@@ -1,18 +1,19 @@
 //! Repeated wrong logins: delayed, and then refused for a while.
 //!
-//! Wrong logins are counted by address and by user name. After [`FREE_COUNT`] in a row, answers to further ones come later and later,
-//! up to [`DELAY_MAX`]. After [`Lockout::address_max`] from one address, or [`Lockout::user_max`] for one name, further logins of that
-//! address or name are refused without a check of the password, until [`Lockout::lasts`] has passed since the last wrong one. Then
-//! counting begins anew.
+//! Wrong logins are counted by address and by user name. After [`FREE_COUNT`] in a row, answers to further ones come
+//! later and later, up to [`DELAY_MAX`]. After [`Lockout::address_max`] from one address, or [`Lockout::user_max`] for
+//! one name, further logins of that address or name are refused without a check of the password, until
+//! [`Lockout::lasts`] has passed since the last wrong one. Then counting begins anew.
 //!
-//! - An attacker learns nothing. A name is counted as it was typed, whether or not there is such a user, and is refused after as many
-//!   guesses, with the same message and delay.
-//! - An attacker cannot lock a user out of the user's usual place. A refused name stays open to the addresses from which its user
-//!   logged in within [`TRUSTED_FOR`], and open connections stay open.
-//! - A right password clears no count. Otherwise an attacker with one password could clear the count of his address at will, and a
-//!   user who logs in every minute would let others guess without end.
+//! - An attacker learns nothing. A name is counted as it was typed, whether or not there is such a user, and is refused
+//!   after as many guesses, with the same message and delay.
+//! - An attacker cannot lock a user out of the user's usual place. A refused name stays open to the addresses from
+//!   which its user logged in within [`TRUSTED_FOR`], and open connections stay open.
+//! - A right password clears no count. Otherwise an attacker with one password could clear the count of his address at
+//!   will, and a user who logs in every minute would let others guess without end.
 //!
-//! Memory is bounded: at most [`ENTRY_COUNT_MAX`] addresses, names and pairs each. The entries that would expire next go first.
+//! Memory is bounded: at most [`ENTRY_COUNT_MAX`] addresses, names and pairs each. The entries that would expire next
+//! go first.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,8 +1,8 @@
 //! Who the client is, and what it may do to which graph.
 //!
-//! [`caller`] is the identity that goes with every request. [`users`] is the file of users and password hashes, [`auth`] checks
-//! passwords, [`lockout`] slows and refuses repeated wrong ones, and [`audit`] logs both. [`origin`] decides which web pages may
-//! use the server. Nothing here knows a protocol or an engine.
+//! [`caller`] is the identity that goes with every request. [`users`] is the file of users and password hashes,
+//! [`auth`] checks passwords, [`lockout`] slows and refuses repeated wrong ones, and [`audit`] logs both. [`origin`]
+//! decides which web pages may use the server. Nothing here knows a protocol or an engine.
 
 pub mod audit;
 pub mod auth;

@@ -1,19 +1,20 @@
 //! Which web pages may use the server through a browser, and under which host names.
 //!
-//! A browser lets any page send requests to this machine and open WebSockets to it, and the server may have no users. Three headers
-//! that no page can forge decide:
+//! A browser lets any page send requests to this machine and open WebSockets to it, and the server may have no users.
+//! Three headers that no page can forge decide:
 //!
-//! - `Origin` names the page. The server answers requests of its own pages and of [`Browsers::allowed_origins`]. Such pages get the
-//!   headers of CORS, so that the browser shows them the answer. Others are refused before anything runs, WebSockets and "simple"
-//!   requests included: CORS alone would run those and only hide the answer.
-//! - `Sec-Fetch-Site` says whether a page of another site caused the request. It decides for a GET of an image or a link, which a
-//!   browser sends without `Origin`. A server that allows every origin takes such requests as well.
-//! - `Host` is the name that the browser used. If a foreign name points at this machine (DNS rebinding), the requests of a foreign page
-//!   count as same-origin. So a server on a loopback address accepts only loopback names and [`Browsers::allowed_hosts`]. Any other
-//!   server without `allowed_hosts` accepts every name: it has TLS and users, or its operator has decided against them.
+//! - `Origin` names the page. The server answers requests of its own pages and of [`Browsers::allowed_origins`]. Such
+//!   pages get the headers of CORS, so that the browser shows them the answer. Others are refused before anything runs,
+//!   WebSockets and "simple" requests included: CORS alone would run those and only hide the answer.
+//! - `Sec-Fetch-Site` says whether a page of another site caused the request. It decides for a GET of an image or a
+//!   link, which a browser sends without `Origin`. A server that allows every origin takes such requests as well.
+//! - `Host` is the name that the browser used. If a foreign name points at this machine (DNS rebinding), the requests
+//!   of a foreign page count as same-origin. So a server on a loopback address accepts only loopback names and
+//!   [`Browsers::allowed_hosts`]. Any other server without `allowed_hosts` accepts every name: it has TLS and users, or
+//!   its operator has decided against them.
 //!
-//! A preflight (`OPTIONS`) is answered before authentication, because browsers send no password with it. The server uses no cookies:
-//! a page has to set `Authorization` itself, so the browser may not add credentials on its own.
+//! A preflight (`OPTIONS`) is answered before authentication, because browsers send no password with it. The server
+//! uses no cookies: a page has to set `Authorization` itself, so the browser may not add credentials on its own.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -45,11 +46,11 @@ const ALLOW_PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-contro
 /// The pages and host names by which browsers may use the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Browsers {
-    /// The origins (`https://explorer.example`, `http://localhost:5173`) whose pages may use the server, beside its own;
-    /// [`ANY`] for all.
+    /// The origins (`https://explorer.example`, `http://localhost:5173`) whose pages may use the server, beside its
+    /// own; [`ANY`] for all.
     pub allowed_origins: Vec<String>,
-    /// The host names, without ports, under which browsers may reach the server. An empty list means loopback names on a
-    /// loopback address, and any name elsewhere.
+    /// The host names, without ports, under which browsers may reach the server. An empty list means loopback names on
+    /// a loopback address, and any name elsewhere.
     pub allowed_hosts: Vec<String>,
 }
 
@@ -69,7 +70,8 @@ impl Browsers {
             let authority = origin.split_once("://").map(|(_, authority)| authority);
             if authority.is_none_or(|authority| authority.is_empty() || authority.contains(['/', '*', ' '])) {
                 return Err(Error::invalid(format!(
-                    "allowed_origins has `{origin}`, which is no origin: write a scheme and a host, with a port if it is \
+                    "allowed_origins has `{origin}`, which is no origin: write a scheme and a host, with a port if \
+                     it is \
                      not the scheme's, as in http://localhost:5173; or `*` for every page"
                 )));
             }

@@ -10,8 +10,8 @@
 //! roles = { books = "read", carts = "write" }
 //! ```
 //!
-//! `mangrove user` writes it. Passwords themselves are stored nowhere. Hashes are Argon2id in PHC form, which names its parameters, so
-//! that they can be raised without invalidating older hashes.
+//! `mangrove user` writes it. Passwords themselves are stored nowhere. Hashes are Argon2id in PHC form, which names its
+//! parameters, so that they can be raised without invalidating older hashes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -85,8 +85,8 @@ impl Users {
         Users::parse(&read_text(path)?).map_err(|e| e.context(path.display()))
     }
 
-    /// Writes the file atomically, so that a server that reads it meanwhile sees the old or the new text whole. Only the
-    /// owner may read it.
+    /// Writes the file atomically, so that a server that reads it meanwhile sees the old or the new text whole. Only
+    /// the owner may read it.
     pub fn write(&self, path: &Path) -> Result<()> {
         let beside = path.with_extension("new");
         let written = (|| {

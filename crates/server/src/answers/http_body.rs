@@ -1,8 +1,8 @@
 //! The body of an HTTP answer, made of batches as they come.
 //!
-//! GraphSON is sent in pieces of at least [`PIECE_BYTES_MIN`], so that a result of millions takes no more memory than the pieces that
-//! wait for the client. A small answer is one piece with a `Content-Length`. GraphBinary is always one piece: its count of results
-//! comes first, so the bytes are held until all results are there.
+//! GraphSON is sent in pieces of at least [`PIECE_BYTES_MIN`], so that a result of millions takes no more memory than
+//! the pieces that wait for the client. A small answer is one piece with a `Content-Length`. GraphBinary is always one
+//! piece: its count of results comes first, so the bytes are held until all results are there.
 
 use std::time::Duration;
 
@@ -190,7 +190,8 @@ fn too_large(what: &str) -> Error {
     Error::new(
         ErrorKind::MemoryLimit,
         format!(
-            "a GraphBinary answer over HTTP is held back until it is whole, and {what}; accept GraphSON, which streams, \
+            "a GraphBinary answer over HTTP is held back until it is whole, and {what}; accept GraphSON, which \
+             streams, \
              or use a WebSocket"
         ),
     )

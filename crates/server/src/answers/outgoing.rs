@@ -1,13 +1,14 @@
 //! The outgoing queue of a WebSocket, shared by all its requests.
 //!
-//! A message goes through a bounded queue to the connection's writer task. If nothing else is on its way, the thread that made the
-//! message writes it at once instead, because waking the writer's thread takes longer than most queries.
+//! A message goes through a bounded queue to the connection's writer task. If nothing else is on its way, the thread
+//! that made the message writes it at once instead, because waking the writer's thread takes longer than most queries.
 //!
-//! - **SERVER-7.** Messages of one request arrive in the order in which the request sent them. `waiting` counts the messages that were
-//!   given to the queue and are not written. A thread writes directly only if it holds the sink's lock and `waiting` is 0.
+//! - **SERVER-7.** Messages of one request arrive in the order in which the request sent them. `waiting` counts the
+//!   messages that were given to the queue and are not written. A thread writes directly only if it holds the sink's
+//!   lock and `waiting` is 0.
 //!
-//! If a thread could only begin to write, because the client's side is full, it hands the rest to the writer as [`WriterOrder::Flush`]. Until
-//! that is written, `waiting` is above 0 and everything else queues.
+//! If a thread could only begin to write, because the client's side is full, it hands the rest to the writer as
+//! [`WriterOrder::Flush`]. Until that is written, `waiting` is above 0 and everything else queues.
 
 use std::fmt;
 use std::pin::Pin;
@@ -156,7 +157,8 @@ impl QueueWriter {
             };
             let mut sink = self.shared.sink.lock().await;
             let write = async {
-                // The draw is released after the write: the WebSocket library copies the message into a buffer of its own.
+                // The draw is released after the write: the WebSocket library copies the message into a buffer of its
+                // own.
                 match word {
                     WriterOrder::Message(OutgoingMessage { message, draw: _draw }) => sink.send(message).await,
                     WriterOrder::Flush(_draw) => sink.flush().await,

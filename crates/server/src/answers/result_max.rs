@@ -33,7 +33,8 @@ impl ResultMax {
         Err(Error::new(
             ErrorKind::MemoryLimit,
             format!(
-                "one result has about {bytes} bytes, more than {} (result_bytes_max); return its parts one by one, with \
+                "one result has about {bytes} bytes, more than {} (result_bytes_max); return its parts one by one, \
+                 with \
                  unfold(), or fewer of them",
                 self.one_bytes
             ),

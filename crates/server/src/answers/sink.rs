@@ -1,7 +1,8 @@
 //! Results on their way from the engine to the client: cut into batches, encoded, sent. Runs on the engine's thread.
 //!
-//! A full batch is sent when the next one begins (status 206), and the last when the query is over (200, or 204 if there was no
-//! result). The queue to the connection is bounded: while the client is slow, the engine waits here until the query is cancelled.
+//! A full batch is sent when the next one begins (status 206), and the last when the query is over (200, or 204 if
+//! there was no result). The queue to the connection is bounded: while the client is slow, the engine waits here until
+//! the query is cancelled.
 //!
 //! ```text
 //!              accept                        seal                    finish
@@ -13,10 +14,11 @@
 //!   └─ reset, after a conflict ──────────────────────────────┘
 //! ```
 //!
-//! - **SERVER-5.** Every request of a WebSocket is answered by messages with its id, of which exactly the last has a status other
-//!   than 206.
-//! - **SERVER-6.** Outside a session, a writing request holds and seals its results before it commits. So limits and encoders can fail
-//!   it only while it can still be undone; after the commit `finish` only sends, and no limit or kill turns the answer into a failure.
+//! - **SERVER-5.** Every request of a WebSocket is answered by messages with its id, of which exactly the last has a
+//!   status other than 206.
+//! - **SERVER-6.** Outside a session, a writing request holds and seals its results before it commits. So limits and
+//!   encoders can fail it only while it can still be undone; after the commit `finish` only sends, and no limit or kill
+//!   turns the answer into a failure.
 
 use mangrove_graph::{MemoryBudget, Purpose, Result, Value};
 use tokio::runtime::Handle;
@@ -109,8 +111,8 @@ impl ChannelSink {
         self.carrier.reset();
     }
 
-    /// Sends the remaining messages at the end of the query. The transaction may be committed by now (SERVER-6), so no time
-    /// limit applies here: this waits for as long as there is a connection.
+    /// Sends the remaining messages at the end of the query. The transaction may be committed by now (SERVER-6), so no
+    /// time limit applies here: this waits for as long as there is a connection.
     pub fn finish(mut self) -> Result<(), Failure> {
         if !self.kept.is_sealed {
             self.seal().map_err(|error| self.explain(error.into()))?;

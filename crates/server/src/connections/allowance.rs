@@ -1,11 +1,11 @@
 //! The bytes that a client may send: few before its login, and never more than the memory budget has room for.
 //!
-//! The WebSocket library reads a whole message into memory before it returns it, up to the largest that a user may send. So the bytes
-//! are counted below the library. [`AllowedStream`] reads no more than the [`Allowance`] has left. When that is spent the connection is told
-//! ([`Allowance::spent`]) and ends. A login lifts the limit.
+//! The WebSocket library reads a whole message into memory before it returns it, up to the largest that a user may
+//! send. So the bytes are counted below the library. [`AllowedStream`] reads no more than the [`Allowance`] has left.
+//! When that is spent the connection is told ([`Allowance::spent`]) and ends. A login lifts the limit.
 //!
-//! The bytes of an unfinished message count in the process's memory budget ([`Allowance::count_in`]). If the budget has no room,
-//! reading fails and the connection ends.
+//! The bytes of an unfinished message count in the process's memory budget ([`Allowance::count_in`]). If the budget has
+//! no room, reading fails and the connection ends.
 
 use std::io;
 use std::pin::Pin;

@@ -1,7 +1,8 @@
 //! Connections before their first request, and those that only watch over the server.
 //!
-//! A pending connection has no permit yet, so clients that connect and send nothing take none. When there are too many, a new one
-//! evicts another: the oldest of the address that has the most. So a flood from one address evicts its own connections first.
+//! A pending connection has no permit yet, so clients that connect and send nothing take none. When there are too many,
+//! a new one evicts another: the oldest of the address that has the most. So a flood from one address evicts its own
+//! connections first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

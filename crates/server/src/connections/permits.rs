@@ -1,8 +1,8 @@
 //! Permits for connections, in all and for each address and user.
 //!
-//! A connection takes a permit with its first request ([`ConnectionPermits::take`]) and holds it until it ends, whether it stays HTTP or
-//! becomes a WebSocket. Requests for `/health` and `/metrics` need none. Limits: `connection_count_max`,
-//! `connection_count_address_max`, `connection_count_user_max` (SERVER-1).
+//! A connection takes a permit with its first request ([`ConnectionPermits::take`]) and holds it until it ends, whether
+//! it stays HTTP or becomes a WebSocket. Requests for `/health` and `/metrics` need none. Limits:
+//! `connection_count_max`, `connection_count_address_max`, `connection_count_user_max` (SERVER-1).
 
 use std::collections::HashMap;
 use std::sync::Arc;

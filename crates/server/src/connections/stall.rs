@@ -1,8 +1,8 @@
 //! A stream whose writes fail when the client reads nothing for too long.
 //!
-//! HTTP and WebSockets stop producing an answer while the client does not read it. That bounds memory, but not time: such a client
-//! would keep its permit, its queries and its answers for ever. Below both protocols, a write that waits for longer than
-//! `Limits::write_stall_max` fails. Every byte that is written restarts the time.
+//! HTTP and WebSockets stop producing an answer while the client does not read it. That bounds memory, but not time:
+//! such a client would keep its permit, its queries and its answers for ever. Below both protocols, a write that waits
+//! for longer than `Limits::write_stall_max` fails. Every byte that is written restarts the time.
 
 use std::io;
 use std::pin::Pin;

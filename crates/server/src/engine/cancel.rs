@@ -1,7 +1,8 @@
 //! Stopping a query from outside: at its deadline, when its connection is lost, at shutdown, by an administrator.
 //!
-//! Three parties share a [`Cancellation`]. The task that watches over the query (`requests::worker`) fires it, the engine polls its
-//! flag, and the sink, which may be blocked on a slow client, waits for it. The whole is in `docs/design/cancellation.md`.
+//! Three parties share a [`Cancellation`]. The task that watches over the query (`requests::worker`) fires it, the
+//! engine polls its flag, and the sink, which may be blocked on a slow client, waits for it. The whole is in
+//! `docs/design/cancellation.md`.
 //!
 //! - **SERVER-2.** The first reason to fire stays, and the client is told that one.
 

@@ -1,7 +1,7 @@
 //! The queries that run now: who may list them, and who may kill them.
 //!
-//! A query is in the list from its begin to its end, whichever thread runs it: [`RunningQueries::begin`] returns a guard that removes
-//! it. Killing fires the query's [`Cancellation`], in the same way as its time limit does.
+//! A query is in the list from its begin to its end, whichever thread runs it: [`RunningQueries::begin`] returns a
+//! guard that removes it. Killing fires the query's [`Cancellation`], in the same way as its time limit does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

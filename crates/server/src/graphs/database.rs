@@ -1,10 +1,11 @@
 //! The database as the server's [`Engine`].
 //!
-//! Each traversal source stands for a graph and an isolation level (`registry`). A light query runs on the worker thread that took its
-//! request. A longer one moves to the database's executors, where queries take turns, and the worker passes its results on.
+//! Each traversal source stands for a graph and an isolation level (`registry`). A light query runs on the worker
+//! thread that took its request. A longer one moves to the database's executors, where queries take turns, and the
+//! worker passes its results on.
 //!
-//! Rights are checked here, on the plan: a mutating traversal needs the role `write`, whatever it looks like on the wire. `call()` is
-//! answered by a [`QueryServices`], which checks the right of each service.
+//! Rights are checked here, on the plan: a mutating traversal needs the role `write`, whatever it looks like on the
+//! wire. `call()` is answered by a [`QueryServices`], which checks the right of each service.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,8 +81,8 @@ impl DatabaseEngine {
         DatabaseEngine::drawing_on(MemoryBudget::unlimited(), limits)
     }
 
-    /// An engine without graphs on a memory budget. The server draws on the budget for messages, and created graphs draw on
-    /// it too. The caller opens the graphs that it adds with the same budget.
+    /// An engine without graphs on a memory budget. The server draws on the budget for messages, and created graphs
+    /// draw on it too. The caller opens the graphs that it adds with the same budget.
     pub fn drawing_on(budget: MemoryBudget, limits: EngineLimits) -> Self {
         let of_graphs = budget.clone();
         let open = move |directory: Option<&Path>, limit| open(directory, limit, of_graphs.clone());

@@ -1,10 +1,10 @@
 //! What a client learns about the directory of a graph: administrators the path, others `(directory)` in its place.
 //!
-//! An error of the disk names a file, since an operator needs it, and services report the directory. A redacted error is logged in
-//! full. The paths of `io()` are not redacted: they are relative to its directory for every client.
+//! An error of the disk names a file, since an operator needs it, and services report the directory. A redacted error
+//! is logged in full. The paths of `io()` are not redacted: they are relative to its directory for every client.
 //!
-//! - **SERVER-10.** Every error and report of a query on a graph passes [`DirectoryRedactor`] before it reaches the client, so that
-//!   a new message cannot tell more.
+//! - **SERVER-10.** Every error and report of a query on a graph passes [`DirectoryRedactor`] before it reaches the
+//!   client, so that a new message cannot tell more.
 
 use std::borrow::Cow;
 

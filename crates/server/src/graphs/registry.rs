@@ -1,13 +1,13 @@
 //! The graphs of a server by name, and the traversal sources that lead to them.
 //!
-//! Configured graphs stay as long as the server runs. Created graphs come and go by services of administrators. A created graph lives in
-//! memory, or in a directory of its own below the server's directory for graphs, and is then opened again at the next start. Its sources
-//! are `NAME` (serializable) and `NAMEsi` (snapshot isolation), unless its creator names others. The file [`SETTINGS`] in its directory
-//! keeps the sources and the memory limit.
+//! Configured graphs stay as long as the server runs. Created graphs come and go by services of administrators. A
+//! created graph lives in memory, or in a directory of its own below the server's directory for graphs, and is then
+//! opened again at the next start. Its sources are `NAME` (serializable) and `NAMEsi` (snapshot isolation), unless its
+//! creator names others. The file [`SETTINGS`] in its directory keeps the sources and the memory limit.
 //!
-//! A drop removes the graph from the registry at once, so that nothing new begins on it, and marks its directory. Running requests go
-//! on; the last one closes the database and removes the directory. Until then the name is taken. After a crash in between, the next
-//! start removes marked directories. `graph_directory` has the names and marks.
+//! A drop removes the graph from the registry at once, so that nothing new begins on it, and marks its directory.
+//! Running requests go on; the last one closes the database and removes the directory. Until then the name is taken.
+//! After a crash in between, the next start removes marked directories. `graph_directory` has the names and marks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -166,7 +166,8 @@ pub fn isolation_of(name: &str) -> Result<Isolation> {
     }
 }
 
-/// Opens a graph: in a directory, which is created if necessary, or in memory; with its own memory limit, if it has one.
+/// Opens a graph: in a directory, which is created if necessary, or in memory; with its own memory limit, if it has
+/// one.
 pub type GraphOpener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync>;
 
 /// The graphs of a server. `sources` is locked for a look-up or one change only.
@@ -341,7 +342,8 @@ impl Registry {
     fn new_directory(&self, name: &str) -> Result<PathBuf> {
         let Some(home) = &self.home else {
             return Err(Error::invalid(format!(
-                "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph in \
+                "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph \
+                 in \
                  memory, as in call('mangrove.graph.create').with('name', '{name}').with('memory', true)"
             )));
         };

@@ -1,7 +1,8 @@
 //! The services of `call()` on a server: its own beside those of the database, and who may call which.
 //!
-//! A query that calls services is given a [`QueryServices`], which knows the caller and the graph. It checks the right that the
-//! service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, also one that is refused.
+//! A query that calls services is given a [`QueryServices`], which knows the caller and the graph. It checks the right
+//! that the service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, also
+//! one that is refused.
 //!
 //! To add a service of the server, add a row to [`SERVER_SERVICES`] and write its function.
 

@@ -1,17 +1,18 @@
 //! Queries over HTTP: `POST /gremlin` and `GET /gremlin?gremlin=…`. Each is a request outside a session.
 //!
-//! The body of a `POST` is a request as WebSockets have it (GraphBinary or GraphSON, without a media type before it), or only its
-//! arguments as a JSON object: `{"gremlin": "g.V(x)", "bindings": {"x": 1}, "evaluationTimeout": 500}`. In a `GET` the arguments are
-//! parameters. `bindings.x` and `aliases.g` name one binding or alias; a value that reads as a JSON number or boolean is one, and any
-//! other is text. A `GET` may only read, because any web page can make a browser send one.
+//! The body of a `POST` is a request as WebSockets have it (GraphBinary or GraphSON, without a media type before it),
+//! or only its arguments as a JSON object: `{"gremlin": "g.V(x)", "bindings": {"x": 1}, "evaluationTimeout": 500}`. In
+//! a `GET` the arguments are parameters. `bindings.x` and `aliases.g` name one binding or alias; a value that reads as
+//! a JSON number or boolean is one, and any other is text. A `GET` may only read, because any web page can make a
+//! browser send one.
 //!
-//! The answer has the encoding that `Accept` prefers, and typed GraphSON 3 without a preference. GraphSON streams: pieces are sent as
-//! results come, and a slow client holds the query back. A failure after the first piece can no longer change the status, so the body
-//! then ends early. The client sees a broken transfer, never a complete answer. GraphBinary begins with its count of results and is held
-//! back, up to [`Limits::held_result_count_max`].
+//! The answer has the encoding that `Accept` prefers, and typed GraphSON 3 without a preference. GraphSON streams:
+//! pieces are sent as results come, and a slow client holds the query back. A failure after the first piece can no
+//! longer change the status, so the body then ends early. The client sees a broken transfer, never a complete answer.
+//! GraphBinary begins with its count of results and is held back, up to [`Limits::held_result_count_max`].
 //!
-//! Errors are JSON as TinkerPop's server writes it: 400 for a bad request, 500 for a failed query, with `message`, the kinds of the error,
-//! and the protocol's own status as `code`.
+//! Errors are JSON as TinkerPop's server writes it: 400 for a bad request, 500 for a failed query, with `message`, the
+//! kinds of the error, and the protocol's own status as `code`.
 
 use std::sync::Arc;
 
@@ -126,8 +127,8 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: DecodedRequest, span: Sp
         ChannelSink::new(carrier, call.form, call.batch_size, result_max, budget, cancellation, Handle::current());
     tokio::spawn(async move {
         let (_alive, _held) = (shared.alive(), held);
-        // Declared after `_alive` and so dropped before it: the span is closed, and can be delivered, before the shutdown
-        // goes on.
+        // Declared after `_alive` and so dropped before it: the span is closed, and can be delivered, before the
+        // shutdown goes on.
         let span = span;
         let since = Instant::now();
         let outcome = shared.run(caller, evaluation, &mut watch, sink).instrument(span.clone()).await;

@@ -1,8 +1,9 @@
 //! `/gremlin/status`: lists the running queries and cancels one, as graph-notebook's `%gremlin_status` does.
 //!
-//! The interface is Neptune's: `GET` with parameters, or `POST` with a form. Without parameters it lists the queries that the caller may
-//! know of. With `queryId` it shows one of them, and a `POST` with `cancelQuery=true` kills it. The services `mangrove.queries` and
-//! `mangrove.kill` do the same in more detail. `includeWaiting` has no effect: a request that waits for a worker is no query yet.
+//! The interface is Neptune's: `GET` with parameters, or `POST` with a form. Without parameters it lists the queries
+//! that the caller may know of. With `queryId` it shows one of them, and a `POST` with `cancelQuery=true` kills it. The
+//! services `mangrove.queries` and `mangrove.kill` do the same in more detail. `includeWaiting` has no effect: a
+//! request that waits for a worker is no query yet.
 
 use std::sync::Arc;
 

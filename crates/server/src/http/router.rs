@@ -1,7 +1,9 @@
-//! The paths of the port: the WebSocket upgrade, `/gremlin`, `/gremlin/status`, `/health`, `/metrics`, and the checks before them.
+//! The paths of the port: the WebSocket upgrade, `/gremlin`, `/gremlin/status`, `/health`, `/metrics`, and the checks
+//! before them.
 //!
-//! Every request passes, from the outside in: the count of requests, the check of its page and host (`access::origin`), the permit of its
-//! connection, and authentication by HTTP Basic. The [`Caller`] goes on in the extensions of the request.
+//! Every request passes, from the outside in: the count of requests, the check of its page and host (`access::origin`),
+//! the permit of its connection, and authentication by HTTP Basic. The [`Caller`] goes on in the extensions of the
+//! request.
 
 use std::sync::Arc;
 
@@ -31,8 +33,8 @@ use crate::shared::Shared;
 use crate::shutdown::ShutdownPhase;
 use crate::websocket::connection;
 
-/// Bytes of a WebSocket's read buffer. Each connection has one from its beginning, and most are idle: with the library's
-/// 128 KiB, the buffer would be most of its cost.
+/// Bytes of a WebSocket's read buffer. Each connection has one from its beginning, and most are idle: with the
+/// library's 128 KiB, the buffer would be most of its cost.
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
 /// The path of the health report.
@@ -73,8 +75,8 @@ async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
     response
 }
 
-/// Refuses requests from pages that are not allowed, answers preflights, and adds the headers that let allowed pages read
-/// the answer.
+/// Refuses requests from pages that are not allowed, answers preflights, and adds the headers that let allowed pages
+/// read the answer.
 async fn browse(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let page = match shared.browsers.page(request.headers(), shared.is_loopback) {
         Ok(page) => page,
@@ -99,8 +101,8 @@ fn problem(status: StatusCode, message: impl Into<String>) -> Response {
     (status, Json(json!({ "message": message.into() }))).into_response()
 }
 
-/// Refuses requests of connections without a permit, and wrong passwords. Other requests go on with their [`Caller`] in the
-/// extensions. Only `/health`, and WebSockets, which may log in later, go on without one.
+/// Refuses requests of connections without a permit, and wrong passwords. Other requests go on with their [`Caller`] in
+/// the extensions. Only `/health`, and WebSockets, which may log in later, go on without one.
 async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let (is_health, is_gremlin) = (path == HEALTH, path == "/gremlin");
@@ -188,7 +190,8 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 /// The health of the server, one of:
 ///
 /// - `ok`;
-/// - `read-only`, with the reasons for the graphs that the caller may read, and with status 200 since queries are answered;
+/// - `read-only`, with the reasons for the graphs that the caller may read, and with status 200 since queries are
+///   answered;
 /// - `closing`, with status 503, so that a load balancer sends no more clients here.
 ///
 /// A client that has not logged in is told no reasons.

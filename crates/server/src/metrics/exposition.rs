@@ -2,9 +2,9 @@
 //!
 //! The format wants a family whole: its head once, then its samples. Label values are escaped here and nowhere else.
 //!
-//! The crate `prometheus-client` does not replace this module, because it writes OpenMetrics: the type of a counter stands under a
-//! name without `_total`, which readers of format 0.0.4 take for an untyped metric; bounds are written `1.0` instead of `1`, which
-//! makes new time series; and it does not escape label values.
+//! The crate `prometheus-client` does not replace this module, because it writes OpenMetrics: the type of a counter
+//! stands under a name without `_total`, which readers of format 0.0.4 take for an untyped metric; bounds are written
+//! `1.0` instead of `1`, which makes new time series; and it does not escape label values.
 
 use std::fmt::{self, Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,8 +90,8 @@ impl MetricFamily<'_> {
         self.buckets(labels, BOUNDS.into_iter(), counts, sum);
     }
 
-    /// Adds the samples of a histogram from its parts: the number of events in each bucket, the last of which has no bound,
-    /// and the sum of their sizes.
+    /// Adds the samples of a histogram from its parts: the number of events in each bucket, the last of which has no
+    /// bound, and the sum of their sizes.
     pub fn buckets(
         &mut self,
         labels: SampleLabels<'_>,

@@ -1,7 +1,7 @@
 //! The metrics of the graphs.
 //!
-//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus' conventions:
-//! counters end in `_total`, units are seconds and bytes.
+//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus'
+//! conventions: counters end in `_total`, units are seconds and bytes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,7 +103,8 @@ const METRICS: &[Metric] = &[
     (
         "mangrove_pre_reads_total",
         Counter,
-        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with them.",
+        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with \
+         them.",
         |s| s.counters.pre_reads,
     ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),

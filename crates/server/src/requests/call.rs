@@ -38,8 +38,8 @@ pub enum RequestWork {
 }
 
 impl RequestWork {
-    /// About how many bytes the decoded request takes in memory, if its message had `length` bytes. Values of parameters
-    /// are known by now. The size of a parsed script or of bytecode is an estimate.
+    /// About how many bytes the decoded request takes in memory, if its message had `length` bytes. Values of
+    /// parameters are known by now. The size of a parsed script or of bytecode is an estimate.
     pub fn memory_bytes(&self, length: usize) -> u64 {
         match self {
             RequestWork::Evaluate(Evaluation { gremlin, parameters, .. }) => {

@@ -1,8 +1,8 @@
 //! From the text or bytecode of a request to queries for the engine, and running them.
 //!
 //! A request is a [`Program`]: a script, which is usually one query, with the caller it runs for. The script engine
-//! ([`mangrove::script`]) parses it, runs its statements and keeps its variables. This file is its host here: it resolves
-//! traversal sources, begins and commits transactions of the [`Engine`], and sends results.
+//! ([`mangrove::script`]) parses it, runs its statements and keeps its variables. This file is its host here: it
+//! resolves traversal sources, begins and commits transactions of the [`Engine`], and sends results.
 //!
 //! | request | transaction | results | retried after a conflict |
 //! |---|---|---|---|
@@ -11,7 +11,8 @@
 //! | in a session | the session's, which stays open | sent as they come | never |
 //! | in a session, `manageTransaction` | the session's, committed at the end | held | never |
 //!
-//! A request that fails after one of its statements has written ends the transaction, and the error names the statement.
+//! A request that fails after one of its statements has written ends the transaction, and the error names the
+//! statement.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -334,7 +335,8 @@ impl ScriptPlanner for QueryPlanner<'_> {
         match self.sources.iter().find(|source| *source == resolved) {
             Some(source) => Ok(source.clone()),
             None if self.sources.is_empty() => Err(Failure::invalid(format!(
-                "there is no traversal source `{resolved}` that the user may use: it has no role on any graph; an administrator gives \
+                "there is no traversal source `{resolved}` that the user may use: it has no role on any graph; an \
+                 administrator gives \
                  roles (`mangrove user grant`)"
             ))),
             None => Err(Failure::invalid(format!(

@@ -7,8 +7,8 @@
 //! | `close` | `session` | the end of a session |
 //! | `authentication` | any | a login, with a message of SASL PLAIN |
 //!
-//! Other combinations, and messages that do not decode, are malformed (498). Missing arguments and those of a wrong type are invalid
-//! (499).
+//! Other combinations, and messages that do not decode, are malformed (498). Missing arguments and those of a wrong
+//! type are invalid (499).
 
 use axum::body::Bytes;
 use mangrove_graph::{Error, Value};
@@ -88,7 +88,8 @@ pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, M
 /// The failure of a request that has too many bytes.
 pub fn too_long(length: usize, limits: &Limits) -> Failure {
     Failure::malformed(format!(
-        "the message has {length} bytes, more than the limit of {}; send less at once, or raise the limit message_bytes_max",
+        "the message has {length} bytes, more than the limit of {}; send less at once, or raise the limit \
+         message_bytes_max",
         limits.message_bytes_max
     ))
 }

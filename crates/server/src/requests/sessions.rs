@@ -1,9 +1,10 @@
 //! The register of sessions: which are open, who owns them, and which have ended without the client's asking.
 //!
-//! A session belongs to the connection whose request began it. A session that ended without the client's asking is remembered for
-//! [`Limits::session_idle_max`], and for [`Limits::session_remembered_min`] at least. A request that names it is refused: beginning a
-//! new session would commit the second half of an undone transaction alone. A close acknowledges the end and frees the name; the
-//! owning connection may send it, or after its end any connection of the same user.
+//! A session belongs to the connection whose request began it. A session that ended without the client's asking is
+//! remembered for [`Limits::session_idle_max`], and for [`Limits::session_remembered_min`] at least. A request that
+//! names it is refused: beginning a new session would commit the second half of an undone transaction alone. A close
+//! acknowledges the end and frees the name; the owning connection may send it, or after its end any connection of the
+//! same user.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -118,8 +119,8 @@ impl Sessions {
         }
     }
 
-    /// The sending end of a session's queue, and the receiving end if the session begins with this request. `None` for a
-    /// close of a session that is not open.
+    /// The sending end of a session's queue, and the receiving end if the session begins with this request. `None` for
+    /// a close of a session that is not open.
     #[expect(clippy::type_complexity, reason = "read in one place, just above")]
     pub fn queue(
         &self,

@@ -28,8 +28,8 @@ impl CurrentTransaction {
         self.open.is_some()
     }
 
-    /// The open transaction, begun now if there is none. A source other than that of the open transaction is refused, since
-    /// it may stand for another graph or isolation level.
+    /// The open transaction, begun now if there is none. A source other than that of the open transaction is refused,
+    /// since it may stand for another graph or isolation level.
     pub fn on(
         &mut self,
         engine: &dyn Engine,
@@ -63,8 +63,8 @@ impl CurrentTransaction {
         self.has_committed = false;
     }
 
-    /// Notes that the request failed. A transaction in which it has written is rolled back, and stays open only to refuse
-    /// further calls. Returns the failure, which then also says what became of the request's writes.
+    /// Notes that the request failed. A transaction in which it has written is rolled back, and stays open only to
+    /// refuse further calls. Returns the failure, which then also says what became of the request's writes.
     pub fn fail_request(&mut self, mut failure: Failure) -> Failure {
         let error: &Error = &failure.error;
         let is_over = self.open.as_mut().is_some_and(|(_, transaction)| transaction.fail_since(self.mark, error));

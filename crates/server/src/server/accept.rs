@@ -1,11 +1,12 @@
 //! The accept loop, and each connection from its first byte to the end of its last HTTP request.
 //!
-//! A connection is pending until its first request ([`PendingConnections`]). The request takes a permit for it, unless it only watches
-//! over the server (`/health`, `/metrics`). If no permit is free, the client gets 503. A connection without a permit is closed after
-//! its answer. The permit goes with every request as [`Peer`], and is returned when the connection ends, as HTTP or as a WebSocket.
+//! A connection is pending until its first request ([`PendingConnections`]). The request takes a permit for it, unless
+//! it only watches over the server (`/health`, `/metrics`). If no permit is free, the client gets 503. A connection
+//! without a permit is closed after its answer. The permit goes with every request as [`Peer`], and is returned when
+//! the connection ends, as HTTP or as a WebSocket.
 //!
-//! The TLS handshake and the head of each request have time limits ([`Limits::handshake_timeout`], [`Limits::header_timeout`]), so that
-//! a client that sends nothing, or a byte a minute, is dropped.
+//! The TLS handshake and the head of each request have time limits ([`Limits::handshake_timeout`],
+//! [`Limits::header_timeout`]), so that a client that sends nothing, or a byte a minute, is dropped.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -45,12 +46,12 @@ const PENDING_COUNT_MAX: usize = 256;
 /// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// The pause after a failed accept: the system lacks file descriptors or memory, and trying again at once would only use
-/// the processor.
+/// The pause after a failed accept: the system lacks file descriptors or memory, and trying again at once would only
+/// use the processor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts connections for as long as it is polled. A connection that comes during the shutdown may ask for `/health`, is
-/// refused everything else, and ends with this future. The others run on as tasks of their own.
+/// Accepts connections for as long as it is polled. A connection that comes during the shutdown may ask for `/health`,
+/// is refused everything else, and ends with this future. The others run on as tasks of their own.
 pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>) {
     let router = router::router(Arc::clone(&shared));
     let pending = Arc::new(PendingConnections::new(PENDING_COUNT_MAX));

@@ -64,7 +64,8 @@ impl Server {
         }
         if config.browsers.allows_any() && config.users.is_none() {
             tracing::warn!(
-                "allowed_origins is `*` and there is no authentication: any page in a browser that reaches this server may \
+                "allowed_origins is `*` and there is no authentication: any page in a browser that reaches this \
+                 server may \
                  read and change everything; set users_file, or list the allowed origins"
             );
         }
@@ -101,8 +102,9 @@ impl Server {
 
     /// Serves until `shutdown` completes, and for [`Limits::closing_min`] after that. Then the server reads no more
     /// requests, and new connections only get `/health`. Running requests get [`Limits::drain_max`] to finish. The
-    /// remaining ones are cancelled and answered, open transactions are rolled back, and connections are closed. An error
-    /// means that requests did not notice their cancellation within [`Limits::shutdown_grace`], and were left running.
+    /// remaining ones are cancelled and answered, open transactions are rolled back, and connections are closed. An
+    /// error means that requests did not notice their cancellation within [`Limits::shutdown_grace`], and were left
+    /// running.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Server { listener, tls, shared, stop, alive, mut ended } = self;
         let mut tasks = JoinSet::new();

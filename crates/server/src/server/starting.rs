@@ -1,7 +1,7 @@
 //! The port while the graphs are opened: it answers that the server is starting.
 //!
-//! Recovery takes as long as the log is. Monitoring sees from the beginning that the process is there, and when it takes requests:
-//! `/health` answers `starting`, and everything else is refused, both with status 503.
+//! Recovery takes as long as the log is. Monitoring sees from the beginning that the process is there, and when it
+//! takes requests: `/health` answers `starting`, and everything else is refused, both with status 503.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,12 +1,12 @@
 //! One WebSocket connection: it reads requests, starts them, and writes answers.
 //!
-//! Reading and writing are two tasks, with a bounded queue of response messages before the writer (`answers::outgoing`). A request
-//! outside a session is a task of its own; those of a session go to its task (`session`). Two bounds hold a fast client back: with
-//! `in_flight_count_max` requests in flight the connection is not read, and while the queue is full the queries wait. A client that
-//! reads nothing for too long is dropped.
+//! Reading and writing are two tasks, with a bounded queue of response messages before the writer
+//! (`answers::outgoing`). A request outside a session is a task of its own; those of a session go to its task
+//! (`session`). Two bounds hold a fast client back: with `in_flight_count_max` requests in flight the connection is not
+//! read, and while the queue is full the queries wait. A client that reads nothing for too long is dropped.
 //!
-//! When the connection ends, for whatever reason, its queries are cancelled and its sessions rolled back before this task ends. At a
-//! shutdown, queries first have [`Limits::drain_max`](crate::limits::Limits::drain_max) to finish.
+//! When the connection ends, for whatever reason, its queries are cancelled and its sessions rolled back before this
+//! task ends. At a shutdown, queries first have [`Limits::drain_max`](crate::limits::Limits::drain_max) to finish.
 
 use std::sync::Arc;
 
@@ -88,7 +88,8 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     if shutdown.phase() >= ShutdownPhase::Draining && !connection.drained(&mut shutdown).await {
         writer.abort();
     }
-    // In this order: a request that still waits in the queue of a session, perhaps a commit, must find itself cancelled.
+    // In this order: a request that still waits in the queue of a session, perhaps a commit, must find itself
+    // cancelled.
     gone.send_replace(true);
     connection.shared.sessions.connection_lost(connection.id);
     while connection.requests.join_next().await.is_some() {}
@@ -126,8 +127,8 @@ fn shortened(reason: &str) -> &str {
 }
 
 impl Connection {
-    /// Reads until the client ends the connection or violates the protocol. Returns the close code and reason, if a close
-    /// is due.
+    /// Reads until the client ends the connection or violates the protocol. Returns the close code and reason, if a
+    /// close is due.
     async fn read(
         &mut self,
         stream: &mut (impl StreamExt<Item = Result<Message, axum::Error>> + Unpin),
@@ -152,8 +153,8 @@ impl Connection {
                 self.allowance.finished();
                 match next {
                     Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => break message,
-                    // Tungstenite answers pings itself, as fast as they come. A client that sends many and reads nothing
-                    // must not go on: now and then one of our pongs has to go through the bounded queue.
+                    // Tungstenite answers pings itself, as fast as they come. A client that sends many and reads
+                    // nothing must not go on: now and then one of our pongs has to go through the bounded queue.
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
                         control_count += 1;
                         if control_count % CONTROL_BURST_MAX == 0 {
@@ -184,8 +185,8 @@ impl Connection {
         }
     }
 
-    /// Decodes a request and starts it, if the gate lets it pass. Returns the code and reason to close the connection, if
-    /// there is one.
+    /// Decodes a request and starts it, if the gate lets it pass. Returns the code and reason to close the connection,
+    /// if there is one.
     async fn accept(&mut self, message: RawMessage, permit: OwnedSemaphorePermit) -> Option<(u16, String)> {
         let (call, held) = self.decode(&message).await?;
         let since = Instant::now();

@@ -6,12 +6,13 @@
 //!    └── too many bytes, or too late ──► closed
 //! ```
 //!
-//! On a server with users, the first request is held and answered with a challenge. The client sends `authentication` with SASL PLAIN.
-//! After a right one the held requests run as if they had come now, which drivers expect. Drivers pipeline, so further requests wait
-//! with the first, undecoded. The bytes before a login are limited
+//! On a server with users, the first request is held and answered with a challenge. The client sends `authentication`
+//! with SASL PLAIN. After a right one the held requests run as if they had come now, which drivers expect. Drivers
+//! pipeline, so further requests wait with the first, undecoded. The bytes before a login are limited
 //! ([`Limits::login_bytes_max`](crate::limits::Limits::login_bytes_max)).
 //!
-//! An open gate looks up the user's rights for every request (SERVER-4). The connection ends when a login of the user would fail.
+//! An open gate looks up the user's rights for every request (SERVER-4). The connection ends when a login of the user
+//! would fail.
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ pub enum Passage {
     Answer(Message),
     /// The client has logged in: the held requests run.
     Opened(Caller, Vec<RawMessage>),
-    /// The client has not logged in: these are the answers to the held requests. With a reason the connection is closed.
+    /// The client has not logged in: these are the answers to the held requests. With a reason the connection is
+    /// closed.
     Refused(Vec<Message>, Option<String>),
 }
 

@@ -1,8 +1,8 @@
 //! The task of a session: requests that share one open transaction.
 //!
-//! A session begins with the first request that names it, and belongs to that request's connection. Its requests run one after another,
-//! in order of arrival. The first begins a transaction, which ends with `tx commit` or `tx rollback`; the next request begins another.
-//! The session ends, and an open transaction is rolled back,
+//! A session begins with the first request that names it, and belongs to that request's connection. Its requests run
+//! one after another, in order of arrival. The first begins a transaction, which ends with `tx commit` or `tx
+//! rollback`; the next request begins another. The session ends, and an open transaction is rolled back,
 //!
 //! - when the client closes it, as drivers expect;
 //! - when it has been idle for [`Limits::session_idle_max`](crate::limits::Limits::session_idle_max);
@@ -44,8 +44,8 @@ pub async fn submit(shared: &Arc<Shared>, owner: ConnectionId, name: SmolStr, jo
                 let session = Session { shared: Arc::clone(shared), name: name.clone(), serial };
                 tokio::spawn(session.run(receiver));
             }
-            // The queue has room for all requests that the connection may have in flight, so it is never full. It may be
-            // closed, because the session ends at this moment.
+            // The queue has room for all requests that the connection may have in flight, so it is never full. It may
+            // be closed, because the session ends at this moment.
             if let Err(error) = queue.try_send(job) {
                 let job = error.into_inner();
                 let end = shared.sessions.end_of(&name);

@@ -1,4 +1,5 @@
-//! `dedup()`: lets the first of equal rows of each instance through; in the body of a loop, the first of all iterations.
+//! `dedup()`: lets the first of equal rows of each instance through; in the body of a loop, the first of all
+//! iterations.
 //!
 //! It sends at once and holds only what it has seen, which is charged until the group or the loop ends.
 

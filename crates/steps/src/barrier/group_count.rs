@@ -68,7 +68,8 @@ impl KeyCounts {
 /// About the bytes of a key.
 const ENTRY_BYTES: u64 = 112;
 
-/// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows go on.
+/// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows
+/// go on.
 pub(crate) struct GroupCount {
     side_effect: Option<Name>,
     remember: Remember,

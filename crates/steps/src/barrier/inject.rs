@@ -1,5 +1,5 @@
-//! `inject()`: adds values to the stream of every instance. They come before the rows of the stream; as the first step of a
-//! nested traversal, after the row that enters it.
+//! `inject()`: adds values to the stream of every instance. They come before the rows of the stream; as the first step
+//! of a nested traversal, after the row that enters it.
 
 use mangrove_flow::{GroupId, Operator, Output, TagSet};
 use mangrove_graph::{FastMap, Result, Value};

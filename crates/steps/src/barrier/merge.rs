@@ -198,8 +198,8 @@ impl Operator<Rows> for Barrier {
     }
 }
 
-/// Merges rows on their way: it gathers some thousands and sends them merged. Rows with bulks replace equal rows, and nothing
-/// else changes, so it may give up if few rows are equal.
+/// Merges rows on their way: it gathers some thousands and sends them merged. Rows with bulks replace equal rows, and
+/// nothing else changes, so it may give up if few rows are equal.
 #[derive(Default)]
 pub(crate) struct PassingMerge {
     groups: FastMap<GroupId, Merger>,

@@ -1,12 +1,13 @@
 //! `order()`: sorts the rows of each instance by computed columns, or by keys of their objects.
 //!
-//! Rows are held until their group has ended. With a limit, only the first rows of each instance are held: whenever there are
-//! twice as many as needed, they are sorted and cut, and the first key of the last row left becomes the *bar*. A row that
-//! arrives after that and does not pass the bar cannot be among the first, so it is dropped at once.
-//! Number keys are compared with the bar as an array. The sort is stable, so a row whose only key equals the bar does not pass.
+//! Rows are held until their group has ended. With a limit, only the first rows of each instance are held: whenever
+//! there are twice as many as needed, they are sorted and cut, and the first key of the last row left becomes the
+//! *bar*. A row that arrives after that and does not pass the bar cannot be among the first, so it is dropped at once.
+//! Number keys are compared with the bar as an array. The sort is stable, so a row whose only key equals the bar does
+//! not pass.
 //!
-//! If the first keys of all held rows have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
-//! compared only if words are equal and do not decide.
+//! If the first keys of all held rows have one type (integers, floats, texts), they are sorted as words ([`rank`]).
+//! Values are compared only if words are equal and do not decide.
 
 mod rank;
 

@@ -24,8 +24,9 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Lets positions `low..high` through; `upstream` are the operators before this one in its chain. With `looks_past`, the
-    /// first row past the end cancels them: TinkerPop takes one more row, and side effects may show that.
+    /// Lets positions `low..high` through; `upstream` are the operators before this one in its chain. With
+    /// `looks_past`, the first row past the end cancels them: TinkerPop takes one more row, and side effects may show
+    /// that.
     pub fn new(low: Operand, high: Option<Operand>, upstream: IdRange<OpId>, looks_past: bool) -> Self {
         Range { operands: (low, high), low: 0, high: None, upstream, looks_past, seen: ByInstance::default() }
     }

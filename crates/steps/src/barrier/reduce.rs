@@ -1,4 +1,5 @@
-//! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows (FLOW-5).
+//! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows
+//! (FLOW-5).
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::compare::watched::comparable;

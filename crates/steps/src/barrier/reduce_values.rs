@@ -1,9 +1,9 @@
 //! `values(key).sum()` and its kin in one operator: a property with numbers of one type is read and folded as an array,
 //! without a [`Value`] for each row.
 //!
-//! Result, type and errors are those of [`Values`] followed by [`Reduce`]. So integers are added as an array only if no partial
-//! sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several instances are added
-//! one by one. For all other properties, the operator calls the other two.
+//! Result, type and errors are those of [`Values`] followed by [`Reduce`]. So integers are added as an array only if no
+//! partial sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several
+//! instances are added one by one. For all other properties, the operator calls the other two.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};

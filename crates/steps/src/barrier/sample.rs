@@ -1,12 +1,13 @@
 //! `sample()` and `coin()`: random samples of rows.
 //!
-//! `sample(n)` takes `n` traversers of each instance without replacement, with probability by weight. Every traverser draws a
-//! key, the logarithm of a random number divided by its weight, and the `n` largest keys win (Efraimidis and Spirakis 2006). A
-//! row that stands for many traversers draws its largest keys one after the other, without drawing the others.
+//! `sample(n)` takes `n` traversers of each instance without replacement, with probability by weight. Every traverser
+//! draws a key, the logarithm of a random number divided by its weight, and the `n` largest keys win (Efraimidis and
+//! Spirakis 2006). A row that stands for many traversers draws its largest keys one after the other, without drawing
+//! the others.
 //!
-//! With a seed the samples are those of TinkerPop (STEPS-1): it asks the traversers in turn, each with its share of the weight
-//! from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time is not: it grows
-//! with the product of rows and samples.
+//! With a seed the samples are those of TinkerPop (STEPS-1): it asks the traversers in turn, each with its share of the
+//! weight from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time
+//! is not: it grows with the product of rows and samples.
 
 use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::{Error, Result, Value, numeric};
@@ -83,8 +84,8 @@ impl Sample {
     /// Takes the traversers that TinkerPop takes, in the order in which it takes them.
     fn in_turn(&mut self, rows: &Rows, weights: &[f64], out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).filter(|row| weights[*row as usize] > 0.0).collect();
-        // One stream of draws serves all instances. TinkerPop does not define which comes first (for groups, the order of a
-        // Java hash map decides): here the last one does, as in TinkerPop's own example.
+        // One stream of draws serves all instances. TinkerPop does not define which comes first (for groups, the order
+        // of a Java hash map decides): here the last one does, as in TinkerPop's own example.
         order.sort_by_key(|row| std::cmp::Reverse(rows.tag(*row as usize)));
         let mut taken = Vec::new();
         for instance in order.chunk_by(|a, b| rows.tag(*a as usize) == rows.tag(*b as usize)) {

@@ -25,7 +25,8 @@ pub(crate) struct SharedEntries<'a> {
 }
 
 impl SharedMap {
-    /// Opens the map of a side effect, or an empty one. `step` names the caller in the error if the side effect is no map.
+    /// Opens the map of a side effect, or an empty one. `step` names the caller in the error if the side effect is no
+    /// map.
     pub fn of(
         &mut self,
         old: Option<Value>,
@@ -88,7 +89,8 @@ mod tests {
     use super::*;
     use crate::limits::meter::limited_control;
 
-    /// Adds one entry as an instance of a nested traversal does. Returns the number of keys that the operator had to look at.
+    /// Adds one entry as an instance of a nested traversal does. Returns the number of keys that the operator had to
+    /// look at.
     fn add(map: &mut SharedMap, old: Option<Value>, key: i32) -> Value {
         let control = limited_control(1 << 20, None);
         let mut entries = map.of(old, "group", &"x".into(), &mut Meter::new(&control)).unwrap();

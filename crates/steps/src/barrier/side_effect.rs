@@ -85,7 +85,8 @@ impl Operator<Rows> for Aggregate {
     }
 }
 
-/// Folds values into a side effect with a reducer. Reducers that take a collection (`assign`, `addAll`) get all values in one.
+/// Folds values into a side effect with a reducer. Reducers that take a collection (`assign`, `addAll`) get all values
+/// in one.
 fn fold(
     reducer: Option<mangrove_gremlin::Operator>,
     mut folded: Value,
@@ -127,8 +128,8 @@ fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, meter: &mut Met
     Ok(Value::list(list))
 }
 
-/// Adds values to a bulk set, counting equal ones together. `indexes` has the indexes of its first members. Members are only
-/// added, so those that other operators have added since are at the end.
+/// Adds values to a bulk set, counting equal ones together. `indexes` has the indexes of its first members. Members are
+/// only added, so those that other operators have added since are at the end.
 fn add_to_bulk_set(
     set: Arc<Vec<(Value, u64)>>,
     values: Vec<(Value, u64)>,

@@ -1,7 +1,7 @@
 //! `subgraph()`: edges and the vertices at their ends, gathered in a side effect.
 //!
-//! The side effect holds ids. Properties are read when the graph leaves as a result. Until then it is small, and every step sees
-//! the same graph.
+//! The side effect holds ids. Properties are read when the graph leaves as a result. Until then it is small, and every
+//! step sees the same graph.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `tree()`: the paths of all rows in one tree.
 //!
-//! A row adds its path, or what `by()` takes of the objects on it. While rows arrive, the tree is an array of nodes with one
-//! table from (parent, key) to node. So a row costs one look-up for each object, however wide the tree is.
+//! A row adds its path, or what `by()` takes of the objects on it. While rows arrive, the tree is an array of nodes
+//! with one table from (parent, key) to node. So a row costs one look-up for each object, however wide the tree is.
 
 use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::Equivalent;
@@ -81,7 +81,8 @@ impl GrowingTree {
     /// Makes trees of the nodes. Checks the limits of the query on the way.
     fn into_value(self, control: &QueryControl) -> Result<Value> {
         let mut below: Vec<TreeValue> = vec![TreeValue::default(); self.nodes.len() + 1];
-        // Children have higher numbers than their parents, so in descending order each node is complete when it is reached.
+        // Children have higher numbers than their parents, so in descending order each node is complete when it is
+        // reached.
         for (at, (key, parent)) in self.nodes.into_iter().enumerate().rev() {
             if at % NODES_AT_ONCE == 0 {
                 control.check()?;

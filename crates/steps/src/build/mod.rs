@@ -1,7 +1,7 @@
 //! Builds the operators and the topology of a physical plan.
 //!
-//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then those inside, then those that follow. The
-//! builder decides where the rows of each operator must be:
+//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then those inside, then those that
+//! follow. The builder decides where the rows of each operator must be:
 //!
 //! | the operator | its rows are |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | scans | at every node |
 //! | does none of these | where they are |
 //!
-//! The builder knows nothing of a run: an instance serves many runs, one after another (FLOW-15). Operators keep the operands of
-//! the plan, and look up their values when a run begins.
+//! The builder knows nothing of a run: an instance serves many runs, one after another (FLOW-15). Operators keep the
+//! operands of the plan, and look up their values when a run begins.
 
 mod ends;
 mod scopes;
@@ -559,8 +559,8 @@ impl Builder {
     }
 
     fn modulate(&mut self, plan: &ModulatePlan, tail: ChainEnd) -> Result<ChainEnd> {
-        // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another node than
-        // the row, so the look-up becomes a pipeline that goes to their owners.
+        // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another
+        // node than the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
         let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::By(plan))?;
         let mut by = Vec::with_capacity(plan.by.len());

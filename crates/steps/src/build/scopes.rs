@@ -95,8 +95,8 @@ impl Builder {
         self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
     }
 
-    /// Builds branches and their merge. With `past`, one more edge leads straight to the merge; with `announces`, another one
-    /// carries the announcements.
+    /// Builds branches and their merge. With `past`, one more edge leads straight to the merge; with `announces`,
+    /// another one carries the announcements.
     fn branches<'a>(
         &mut self,
         split: ChainEnd,

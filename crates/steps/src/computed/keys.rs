@@ -1,9 +1,9 @@
 //! Keys that operators read themselves, instead of from a computed column.
 //!
-//! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows and state
-//! are on one node, these operators read the column of the key ([`KeySource::Keys`]), and a property that holds numbers of one type
-//! reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without making values of keys that fit
-//! into a word.
+//! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows
+//! and state are on one node, these operators read the column of the key ([`KeySource::Keys`]), and a property that
+//! holds numbers of one type reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without
+//! making values of keys that fit into a word.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! Looks up what a `by()` takes of objects, a column at a time: values of keys, tokens, keys and values of maps.
 //!
-//! A [`ComputedColumn`] has `None` for an object that lacks the value (the `by()` is *unproductive*). An object of a kind that can
-//! never have it is a mistake in the query, and an error.
+//! A [`ComputedColumn`] has `None` for an object that lacks the value (the `by()` is *unproductive*). An object of a
+//! kind that can never have it is a mistake in the query, and an error.
 
 use mangrove_graph::{Error, GraphView, Result, Token, Value, ValueRows, vertex_property_id};
 use mangrove_gremlin::Column as MapColumn;
@@ -14,8 +14,8 @@ use crate::rows::{ComputedColumn, ObjectColumn};
 use crate::values::collection::branches;
 use crate::values::names::NameCache;
 
-/// `by("key")`: the value of an element's property, of a vertex property's meta-property, or of a map's entry. As in TinkerPop, it
-/// fails for a vertex with several values under the key.
+/// `by("key")`: the value of an element's property, of a vertex property's meta-property, or of a map's entry. As in
+/// TinkerPop, it fails for a vertex with several values under the key.
 pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &ExecutionContext) -> Result<ComputedColumn> {
     let view = &*context.view;
     let id = view.key_of(key);

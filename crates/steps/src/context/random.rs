@@ -1,12 +1,12 @@
 //! Random numbers of one run: for `sample()`, `coin()` and shuffling orders.
 //!
-//! A run with a seed (`SeedStrategy`) must draw what TinkerPop draws: a `coin()` falls, and a shuffle ends, as it does there.
-//! TinkerPop uses `java.util.Random`, so its generator is implemented here: the linear congruential generator of 48 bits
-//! that POSIX's `drand48` shares. No crate that the workspace uses has it. A run without a seed uses `SmallRng` of the crate
-//! `rand`, seeded by the clock.
+//! A run with a seed (`SeedStrategy`) must draw what TinkerPop draws: a `coin()` falls, and a shuffle ends, as it does
+//! there. TinkerPop uses `java.util.Random`, so its generator is implemented here: the linear congruential generator of
+//! 48 bits that POSIX's `drand48` shares. No crate that the workspace uses has it. A run without a seed uses `SmallRng`
+//! of the crate `rand`, seeded by the clock.
 //!
-//! - **STEPS-1.** A run with a seed draws the same numbers every time, provided that its operators meet the same rows in the
-//!   same order. So each operator has a generator of its own, which is seeded anew in every run.
+//! - **STEPS-1.** A run with a seed draws the same numbers every time, provided that its operators meet the same rows
+//!   in the same order. So each operator has a generator of its own, which is seeded anew in every run.
 
 use mangrove_flow::QueryControl;
 use rand::rngs::SmallRng;

@@ -1,8 +1,9 @@
 //! The meter of one call of an operator: it charges memory and looks at the limits of the query.
 //!
-//! An operator charges values before it makes them. The meter releases the charge when the call is over: from then on, the
-//! rows that hold the values are charged while they wait or are kept (FLOW-13, FLOW-17). Small amounts are gathered. For every
-//! 64 KiB made or read, the meter checks the memory limit, the time limit and the cancellation of the query.
+//! An operator charges values before it makes them. The meter releases the charge when the call is over: from then on,
+//! the rows that hold the values are charged while they wait or are kept (FLOW-13, FLOW-17). Small amounts are
+//! gathered. For every 64 KiB made or read, the meter checks the memory limit, the time limit and the cancellation of
+//! the query.
 
 use mangrove_flow::QueryControl;
 use mangrove_graph::{Result, Value};
@@ -72,8 +73,8 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Values that a call makes one by one. If the call fails, the query takes the values over and drops them after the client
-/// has been told of the failure ([`QueryControl::leave`]).
+/// Values that a call makes one by one. If the call fails, the query takes the values over and drops them after the
+/// client has been told of the failure ([`QueryControl::leave`]).
 pub(crate) struct MadeSoFar<'a> {
     values: Vec<Value>,
     control: &'a QueryControl,
@@ -116,7 +117,8 @@ impl Drop for Meter<'_> {
     }
 }
 
-/// The control of a query whose clock advances by a nanosecond at every reading, so `looks` limits the number of readings.
+/// The control of a query whose clock advances by a nanosecond at every reading, so `looks` limits the number of
+/// readings.
 #[cfg(test)]
 pub(crate) fn limited_control(memory_bytes: u64, looks: Option<u64>) -> QueryControl {
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,14 +1,14 @@
 //! Bounds on collections: how deep they nest, and how often they hold the same collection.
 //!
-//! - **STEPS-2.** No value nests deeper than the engine's recursion can follow: values are dropped, compared and encoded by
-//!   recursion. A chain of steps wraps an object at most [`LEVELS_MAX`](mangrove_plan::limits::LEVELS_MAX) times. Only two
-//!   things pass the same step again and could wrap for ever: a loop (`repeat(fold())`) and a side effect that is put into
-//!   itself (`sideEffect(cap('x').aggregate('x'))`). So [`check_all`] sees the values that a loop carries into its next
-//!   iteration, and those that are put into a side effect.
+//! - **STEPS-2.** No value nests deeper than the engine's recursion can follow: values are dropped, compared and
+//!   encoded by recursion. A chain of steps wraps an object at most [`LEVELS_MAX`](mangrove_plan::limits::LEVELS_MAX)
+//!   times. Only two things pass the same step again and could wrap for ever: a loop (`repeat(fold())`) and a side
+//!   effect that is put into itself (`sideEffect(cap('x').aggregate('x'))`). So [`check_all`] sees the values that a
+//!   loop carries into its next iteration, and those that are put into a side effect.
 //! - **STEPS-3.** A reader that goes through a collection meets at most [`REPEATED_MAX`] values that it has met before.
-//!   Collections share members: thirty times `project('a','b').by().by()` takes a few kilobytes, and a program that hashes,
-//!   compares or encodes it meets 2^30 values. So a collection is checked when it is made. Values that it holds once are
-//!   bounded by their memory.
+//!   Collections share members: thirty times `project('a','b').by().by()` takes a few kilobytes, and a program that
+//!   hashes, compares or encodes it meets 2^30 values. So a collection is checked when it is made. Values that it holds
+//!   once are bounded by their memory.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -84,8 +84,8 @@ pub fn check_results<'a>(values: impl IntoIterator<Item = &'a Value>, control: &
     Ok(())
 }
 
-/// Fails if one of these values nests too deep (STEPS-2) or holds the same values too often (STEPS-3). Checks the limits of
-/// the query between two collections. A collection that stands twice in a row is walked once.
+/// Fails if one of these values nests too deep (STEPS-2) or holds the same values too often (STEPS-3). Checks the
+/// limits of the query between two collections. A collection that stands twice in a row is walked once.
 pub(crate) fn check_all<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
     let mut last = &Value::Null;
     for value in values.into_iter().filter(|value| is_collection(value)) {
@@ -108,7 +108,8 @@ fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::evaluation(format!(
-            "a loop or a side effect holds a collection that nests more than {NESTING_MAX} deep; unfold() it before it is \
+            "a loop or a side effect holds a collection that nests more than {NESTING_MAX} deep; unfold() it before \
+             it is \
              carried on"
         )));
     }
@@ -197,7 +198,8 @@ impl<'a> ValueWalk<'a> {
     }
 
     fn check_repeated(&self, extent: Extent, max: u64) -> Result<()> {
-        // Remembered collections may overlap with walked ones and with each other, so the larger count is used, not the sum.
+        // Remembered collections may overlap with walked ones and with each other, so the larger count is used, not the
+        // sum.
         if extent.values.saturating_sub(self.looked_at.max(self.known_distinct)) <= max {
             return Ok(());
         }

@@ -6,8 +6,8 @@ use mangrove_graph::{Detached, DetachedVertexProperty, FastMap, PathValue, Tree,
 
 /// Measures the values of one batch, in bytes.
 ///
-/// A shared collection is in memory once, so each of its holders counts an equal part of it. Strings do not tell how many
-/// holders they have: a long one counts once in a batch.
+/// A shared collection is in memory once, so each of its holders counts an equal part of it. Strings do not tell how
+/// many holders they have: a long one counts once in a batch.
 #[derive(Default)]
 pub struct Sizes {
     /// The bytes of shared values that were met, by address.

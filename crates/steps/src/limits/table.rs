@@ -1,7 +1,8 @@
 //! A hash table that grows without a long pause.
 //!
-//! A table that doubles moves all its entries in one call. With ten million entries that takes tenths of a second, in which
-//! the query cannot be ended. So a large table consists of [`PARTS`] parts by bits of the hash, each of which doubles alone.
+//! A table that doubles moves all its entries in one call. With ten million entries that takes tenths of a second, in
+//! which the query cannot be ended. So a large table consists of [`PARTS`] parts by bits of the hash, each of which
+//! doubles alone.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -32,8 +33,8 @@ impl<K, V> Default for PartitionedTable<K, V> {
     }
 }
 
-/// Returns the part of a hash. A part finds its entries by the lowest and the highest bits of the hash, so those must vary
-/// within it: the parts use bits between.
+/// Returns the part of a hash. A part finds its entries by the lowest and the highest bits of the hash, so those must
+/// vary within it: the parts use bits between.
 fn part_of(hash: u64) -> usize {
     (hash >> 48) as usize % PARTS
 }

@@ -1,7 +1,7 @@
 //! `call()`: a service for each row.
 //!
-//! Arguments that are traversals are worked out for each row. A row that stands for several traversers calls once, because a
-//! service answers the same however often it is called.
+//! Arguments that are traversals are worked out for each row. A row that stands for several traversers calls once,
+//! because a service answers the same however often it is called.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Error, Result, Value};

@@ -1,8 +1,8 @@
 //! Edges between two vertices that are both known: `both().where(eq("a"))`, `where(both().where(eq("a")))`.
 //!
-//! The other neighbors are not wanted, so no row is made of them. The operator searches the row's vertex among the neighbors of
-//! the named one. That list is read once and sorted, because many rows share it. If the named vertex is a hub that few rows ask
-//! about, its list would cost more than theirs; then the lists of the rows are walked.
+//! The other neighbors are not wanted, so no row is made of them. The operator searches the row's vertex among the
+//! neighbors of the named one. That list is read once and sorted, because many rows share it. If the named vertex is a
+//! hub that few rows ask about, its list would cost more than theirs; then the lists of the rows are walked.
 //!
 //! Over several nodes a node reads only the lists of its own vertices, so it always walks the lists of the rows.
 

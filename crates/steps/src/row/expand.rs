@@ -1,7 +1,7 @@
 //! Expansion along edges: `out`, `in`, `both`, `outE`, `inE`, `bothE`, and from an edge to its ends.
 //!
-//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message a call
-//! (FLOW-1).
+//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message a
+//! call (FLOW-1).
 
 use std::collections::VecDeque;
 
@@ -66,8 +66,8 @@ fn wrong_kind(step: &str, needed: &str, met: &str) -> Error {
     Error::evaluation(format!("{step} needs {needed} and met {article} {met}"))
 }
 
-/// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the operator goes on at its
-/// next call.
+/// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the operator goes on at
+/// its next call.
 pub(crate) struct Expand {
     direction: Direction,
     labels: LabelSets,
@@ -151,8 +151,8 @@ impl Operator<Rows> for Expand {
     }
 }
 
-/// Drops the rows that are done and those of cancelled instances, also the row that is being expanded. Returns the rows left,
-/// if it dropped any.
+/// Drops the rows that are done and those of cancelled instances, also the row that is being expanded. Returns the rows
+/// left, if it dropped any.
 pub(super) fn drop_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &TagSet) -> Option<Vec<u32>> {
     let at = cursor.row as usize;
     let left: Vec<u32> = (at..rows.len()).filter(|row| !tags.contains(rows.tag(*row))).map(|row| row as u32).collect();

@@ -1,7 +1,7 @@
 //! Filters: conditions on elements and properties, tests of the object, and semi-joins over degrees.
 //!
-//! A filter returns the rows that pass and leaves copying them to its caller. Its conditions run cheapest first, each on the
-//! rows that the earlier ones have left.
+//! A filter returns the rows that pass and leaves copying them to its caller. Its conditions run cheapest first, each
+//! on the rows that the earlier ones have left.
 
 use std::borrow::Cow;
 
@@ -76,8 +76,8 @@ impl PreparedCondition {
         }
     }
 
-    /// Orders conditions by cost: the key and value of a property need no read, a label one word for each page, an id one word
-    /// for each element, a property a column of its own.
+    /// Orders conditions by cost: the key and value of a property need no read, a label one word for each page, an id
+    /// one word for each element, a property a column of its own.
     fn cost(&self) -> u8 {
         match self {
             PreparedCondition::PropertyKey(_) | PreparedCondition::PropertyValue(_) => 0,

@@ -48,8 +48,8 @@ impl RowOperator for Math {
     }
 }
 
-/// `format()`: fills in a template. A name is a property of the row's element, or else the value of its computed column (a map's
-/// entry, a side effect, a step label). A row whose variable has no value, or null, is dropped.
+/// `format()`: fills in a template. A name is a property of the row's element, or else the value of its computed column
+/// (a map's entry, a side effect, a step label). A row whose variable has no value, or null, is dropped.
 pub(crate) struct Format {
     parts: Vec<Part>,
     /// The values of the variables for the rows of a batch, one column for each.

@@ -1,11 +1,12 @@
-//! Intersection: neighbors of a row's vertex that are also neighbors of other known vertices. This step closes a ring of a
-//! pattern.
+//! Intersection: neighbors of a row's vertex that are also neighbors of other known vertices. This step closes a ring
+//! of a pattern.
 //!
-//! `both().as("d")` followed by `where(both().where(eq("a")))` makes a row of every neighbor and drops most of them. Here the
-//! neighbors of each row are intersected with the sorted lists of the named vertices before rows are made, as in worst-case
-//! optimal joins. So a triangle costs the common neighbors, and not every path to a third vertex.
+//! `both().as("d")` followed by `where(both().where(eq("a")))` makes a row of every neighbor and drops most of them.
+//! Here the neighbors of each row are intersected with the sorted lists of the named vertices before rows are made, as
+//! in worst-case optimal joins. So a triangle costs the common neighbors, and not every path to a third vertex.
 //!
-//! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by one.
+//! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by
+//! one.
 
 use std::collections::VecDeque;
 
@@ -61,8 +62,8 @@ impl Intersect {
         }
     }
 
-    /// Queues rows, in parts whose named vertices have no more neighbors than are kept. Rows without such a vertex expand to
-    /// nothing.
+    /// Queues rows, in parts whose named vertices have no more neighbors than are kept. Rows without such a vertex
+    /// expand to nothing.
     fn enqueue(&mut self, group: GroupId, rows: &Rows, out: &Output<'_, Rows>) -> Result<()> {
         let context = out.context();
         let named: Vec<Vec<Option<VertexId>>> =

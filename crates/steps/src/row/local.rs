@@ -1,5 +1,5 @@
-//! Functions of one object: the `Scope.local` forms of steps, `unfold`, `constant`, `loops`, columns of maps. None reads the
-//! graph.
+//! Functions of one object: the `Scope.local` forms of steps, `unfold`, `constant`, `loops`, columns of maps. None
+//! reads the graph.
 
 mod order;
 
@@ -77,8 +77,8 @@ fn sum(values: &[(Value, u64)]) -> Result<Value> {
     total.ok_or_else(|| Error::bug("a sum of no values"))
 }
 
-/// Returns the first of the smallest (or largest) values, in the widest of their types. Any number beats a NaN, whose type does
-/// not count.
+/// Returns the first of the smallest (or largest) values, in the widest of their types. Any number beats a NaN, whose
+/// type does not count.
 fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     let nan = |v: &Value| matches!(v, Value::F32(n) if n.is_nan()) || matches!(v, Value::F64(n) if n.is_nan());
     let mut best = &values[0].0;
@@ -93,8 +93,8 @@ fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     })
 }
 
-/// `dedup(local)`: the set of a collection's members. With keys, members that are maps are compared by their values under these
-/// keys, and the first of equal ones stays.
+/// `dedup(local)`: the set of a collection's members. With keys, members that are maps are compared by their values
+/// under these keys, and the first of equal ones stays.
 pub(crate) struct LocalDedup(pub Vec<Name>);
 
 impl MapOperator for LocalDedup {
@@ -145,8 +145,8 @@ fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value, meter: &m
     Ok(kept)
 }
 
-/// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, of the same kind (of a bulk set or path, a list). Other
-/// objects stay as they are.
+/// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, of the same kind (of a bulk set or path, a
+/// list). Other objects stay as they are.
 pub(crate) struct LocalRange {
     operands: (Operand, Option<Operand>),
     low: u64,
@@ -264,8 +264,8 @@ impl MapOperator for SelectColumn {
     }
 }
 
-/// `unfold()`: one row for each member of a collection. Other objects stay as they are. If a collection has more members than a
-/// message holds, the operator goes on at its next call.
+/// `unfold()`: one row for each member of a collection. Other objects stay as they are. If a collection has more
+/// members than a message holds, the operator goes on at its next call.
 #[derive(Default)]
 pub(crate) struct Unfold {
     remember: Remember,
@@ -338,7 +338,8 @@ impl FoldedRows {
     }
 }
 
-/// Returns a member of a collection; of a bulk set, with its count. A value that is no collection is its own only member.
+/// Returns a member of a collection; of a bulk set, with its count. A value that is no collection is its own only
+/// member.
 fn member_at(object: &Value, at: usize) -> (Value, Option<u64>) {
     let entry = |key: &Value, value: Value| Value::Entry(Arc::new((key.clone(), value)));
     match object {

@@ -1,8 +1,9 @@
 //! The interface of operators that make one value of any size for each row, and the adapter that runs one.
 //!
-//! A [`RowOperator`](crate::row::operator::RowOperator) handles a whole batch at once. A map operator may make megabytes for each
-//! row, so it goes from row to row. It charges each value before making it ([`Meter`]), and the batch ends as soon as enough
-//! bytes were made. The other rows wait until the first ones are worked off downstream (FLOW-2).
+//! A [`RowOperator`](crate::row::operator::RowOperator) handles a whole batch at once. A map operator may make
+//! megabytes for each row, so it goes from row to row. It charges each value before making it ([`Meter`]), and the
+//! batch ends as soon as enough bytes were made. The other rows wait until the first ones are worked off downstream
+//! (FLOW-2).
 
 use mangrove_flow::{Batch, GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
@@ -23,14 +24,15 @@ pub(crate) trait MapOperator: Send {
         Ok(())
     }
 
-    /// Reads what all rows of a batch need. [`MapOperator::map`] is called for rows of this batch only until it is called
-    /// again.
+    /// Reads what all rows of a batch need. [`MapOperator::map`] is called for rows of this batch only until it is
+    /// called again.
     fn prepare(&mut self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<()> {
         let _ = (rows, context, meter);
         Ok(())
     }
 
-    /// Makes the value for a row; `None` drops the row. Every value whose size depends on the row is charged before it is made.
+    /// Makes the value for a row; `None` drops the row. Every value whose size depends on the row is charged before it
+    /// is made.
     fn map(
         &mut self,
         rows: &Rows,

@@ -8,8 +8,8 @@ use crate::row::operator::RowOperator;
 use crate::rows::Rows;
 use crate::values::predicate::CompiledTest;
 
-/// Keeps collections of whose members all, any or none pass a test. An object that is no collection is dropped, whatever the
-/// quantifier.
+/// Keeps collections of whose members all, any or none pass a test. An object that is no collection is dropped,
+/// whatever the quantifier.
 pub(crate) struct TestMembers {
     quantifier: Quantifier,
     test: CompiledTest,

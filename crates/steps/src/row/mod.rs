@@ -10,7 +10,8 @@
 //! | [`function`], [`formula`], [`local`] | text, collections, dates, `math()`, `format()`, `Scope.local` |
 //! | [`call`] | `call()` |
 //!
-//! [`operator`] has the interface that most of them implement, and [`map`] the one of those that make a value of any size.
+//! [`operator`] has the interface that most of them implement, and [`map`] the one of those that make a value of any
+//! size.
 
 pub(crate) mod call;
 pub(crate) mod closing;

@@ -11,8 +11,8 @@ use crate::rows::{Remember, Rows};
 /// An operator without state.
 ///
 /// Its results carry the tags, bulks, paths, loop counters and sacks of the rows that they come from ([`Rows::derive`],
-/// [`Rows::filter`], [`Rows::with_objects`]), in the order of those rows, and no computed columns. It does not extend paths: the adapter
-/// does, as the plan requires.
+/// [`Rows::filter`], [`Rows::with_objects`]), in the order of those rows, and no computed columns. It does not extend
+/// paths: the adapter does, as the plan requires.
 pub(crate) trait RowOperator: Send {
     /// Looks up what depends on the run, such as the values of parameters.
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {

@@ -1,4 +1,5 @@
-//! Steps that read paths and computed columns: `path()`, `select()`, `project()`, `where()` between labels, `simplePath()`, `as()`.
+//! Steps that read paths and computed columns: `path()`, `select()`, `project()`, `where()` between labels,
+//! `simplePath()`, `as()`.
 
 use std::sync::Arc;
 
@@ -149,7 +150,8 @@ impl RowOperator for CompareName {
         let side_effect = context.side_effects.get(&self.name).filter(|_| everywhere);
         let keep = self.equal;
         Ok(rows.filter(|rows, row| {
-            // As in `named_value`: an entry of the map, then a side effect, then the path. A name without a value drops the row.
+            // As in `named_value`: an entry of the map, then a side effect, then the path. A name without a value drops
+            // the row.
             if everywhere
                 && let ObjectColumn::Values(values) = &rows.objects
                 && let Value::Map(entries) = &values[row]
@@ -183,7 +185,8 @@ pub(crate) struct CompareComputed {
     members: HashedMembers,
 }
 
-/// The members of the collection that `within("x")` was last applied to, hashed, because many rows share one collection.
+/// The members of the collection that `within("x")` was last applied to, hashed, because many rows share one
+/// collection.
 #[derive(Default)]
 struct HashedMembers {
     /// The collection, kept so that no other one gets its address.

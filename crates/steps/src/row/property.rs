@@ -1,7 +1,7 @@
 //! Properties of elements: `values`, `properties`, `valueMap`, `elementMap`, and tokens.
 //!
-//! Each reads the properties of all vertices of a batch in one call of the view, and those of its edges in another. Results are in
-//! the order of the rows; those of one row are in the order in which the view gives them.
+//! Each reads the properties of all vertices of a batch in one call of the view, and those of its edges in another.
+//! Results are in the order of the rows; those of one row are in the order in which the view gives them.
 
 mod maps;
 

@@ -53,8 +53,8 @@ impl RowOperator for Fail {
     }
 }
 
-/// `select(traversal)`: the value of the map under the key in computed column 0; a name that is no key of it may be a side effect
-/// or a label.
+/// `select(traversal)`: the value of the map under the key in computed column 0; a name that is no key of it may be a
+/// side effect or a label.
 pub(crate) struct SelectKey(
     /// Selects among several objects under a label.
     pub Option<Pop>,

@@ -1,7 +1,8 @@
-//! Sorted neighbor lists of vertices that many rows ask about. A test for an edge is then a binary search, and the common
-//! neighbors of two vertices are an intersection.
+//! Sorted neighbor lists of vertices that many rows ask about. A test for an edge is then a binary search, and the
+//! common neighbors of two vertices are an intersection.
 //!
-//! Lists are read when they are needed and kept until there are too many. They are charged until the query ends (FLOW-17).
+//! Lists are read when they are needed and kept until there are too many. They are charged until the query ends
+//! (FLOW-17).
 
 use mangrove_flow::{BATCH_ROWS, Output};
 use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, Result, Value, VertexId};
@@ -124,8 +125,8 @@ pub(crate) fn times_in(list: &[VertexId], vertex: VertexId) -> usize {
     list[begin..].iter().take_while(|other| **other == vertex).count()
 }
 
-/// Returns the vertex that a name stands for in each row: a side effect, or else an object of the row's path under that label.
-/// `None` if it stands for nothing, or for no vertex.
+/// Returns the vertex that a name stands for in each row: a side effect, or else an object of the row's path under that
+/// label. `None` if it stands for nothing, or for no vertex.
 pub(crate) fn named_vertices(rows: &Rows, name: &Name, context: &ExecutionContext) -> Vec<Option<VertexId>> {
     let vertex = |value: &Value| match value {
         Value::Vertex(id) => Some(*id),

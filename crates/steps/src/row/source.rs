@@ -1,8 +1,8 @@
 //! Sources: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all elements.
 //!
-//! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as at its
-//! start, where the only row is the unit row of the query. A scan gives at most one message a call (FLOW-2), so a satisfied
-//! `limit()` downstream stops it early.
+//! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as
+//! at its start, where the only row is the unit row of the query. A scan gives at most one message a call (FLOW-2), so
+//! a satisfied `limit()` downstream stops it early.
 
 use std::collections::VecDeque;
 
@@ -219,8 +219,9 @@ impl ElementSource {
         })
     }
 
-    /// Begins a search for elements with a value under a key. If no key has the name, no element has a value, but the read set
-    /// of the transaction cannot name the key. So the search scans the labels instead, which the read set can name.
+    /// Begins a search for elements with a value under a key. If no key has the name, no element has a value, but the
+    /// read set of the transaction cannot name the key. So the search scans the labels instead, which the read set can
+    /// name.
     fn start_where(&self, labels: LabelFilter, key: &Name, context: &ExecutionContext) -> Result<RowSearch> {
         let (view, share) = (&context.view, context.share);
         if let Some(key) = view.key_of(key) {
@@ -307,8 +308,8 @@ fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
 fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
     let left: Vec<Condition> = match access {
         Access::Index { prefix, condition, .. } => {
-            // Equality is exact. A range covers the order of all types, in which `gt(1)` reaches into the strings, so the
-            // condition is tested, too.
+            // Equality is exact. A range covers the order of all types, in which `gt(1)` reaches into the strings, so
+            // the condition is tested, too.
             let test = property_test(conditions, *condition)?;
             let is_exact = matches!(test, Test::Within(_)) || test.equal_operands().is_some();
             let is_answered = |at: usize| prefix.contains(&at) || is_exact && at == *condition;

@@ -1,10 +1,10 @@
 //! Rows and states that operators keep by group.
 //!
-//! Everything held here is charged to the query, and released when its group is taken (FLOW-17). An empty container is what
-//! an operator must be able to show before it serves another run (FLOW-4).
+//! Everything held here is charged to the query, and released when its group is taken (FLOW-17). An empty container is
+//! what an operator must be able to show before it serves another run (FLOW-4).
 //!
-//! - **STEPS-5.** When a group ends, the rows and states of its cancelled instances are left out: a step that fills a side
-//!   effect must not add them.
+//! - **STEPS-5.** When a group ends, the rows and states of its cancelled instances are left out: a step that fills a
+//!   side effect must not add them.
 
 use mangrove_flow::{BATCH_ROWS, Batch, GroupId, Output};
 use mangrove_graph::{FastMap, Result};
@@ -108,8 +108,8 @@ impl HeldRows {
         Ok(())
     }
 
-    /// Lets `cut` drop unneeded rows whenever twice as many are held as the last cut left. So each row is copied only a few
-    /// times, however many come.
+    /// Lets `cut` drop unneeded rows whenever twice as many are held as the last cut left. So each row is copied only a
+    /// few times, however many come.
     pub fn thin(
         &mut self,
         group: GroupId,

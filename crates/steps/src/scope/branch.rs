@@ -6,10 +6,11 @@
 //! | `map`, `flatMap`, `local`, `coalesce`, `optional` | the results in place of the rows |
 //! | `sideEffect` | the rows as they are |
 //!
-//! All instances of a message run together. An instance that is decided is cancelled alone, by its tag. Several pipelines are
-//! tried one after the other; an instance that a pipeline has decided does not enter the next one. A scope that writes is
-//! *serial*: it runs one instance at a time, so that each instance sees what the earlier ones wrote. If the answer of a test
-//! depends on the object of a row alone, the test runs once for each object ([`crate::scope::answers`]).
+//! All instances of a message run together. An instance that is decided is cancelled alone, by its tag. Several
+//! pipelines are tried one after the other; an instance that a pipeline has decided does not enter the next one. A
+//! scope that writes is *serial*: it runs one instance at a time, so that each instance sees what the earlier ones
+//! wrote. If the answer of a test depends on the object of a row alone, the test runs once for each object
+//! ([`crate::scope::answers`]).
 //!
 //! ```text
 //! a batch:  waiting ─► in pipeline 0 ─► … ─► in pipeline n-1 ─► done ─► released, in the order of arrival
@@ -87,8 +88,8 @@ struct WaitingBatch {
 }
 
 impl WaitingBatch {
-    /// Chooses the row of a serial scope that enters next. Leaves `entered` empty if all rows have entered or those left are
-    /// cancelled.
+    /// Chooses the row of a serial scope that enters next. Leaves `entered` empty if all rows have entered or those
+    /// left are cancelled.
     fn enter_next(&mut self, group: GroupId, out: &Output<'_, Rows>) {
         self.entered.clear();
         if out.is_cancelled(group) {
@@ -201,8 +202,8 @@ impl BranchScope {
         self.queue.charge(number, bytes, out)
     }
 
-    /// Handles the end of a group inside. Undecided rows go on to the next pipeline; otherwise the next rows enter, or the
-    /// batch is done.
+    /// Handles the end of a group inside. Undecided rows go on to the next pipeline; otherwise the next rows enter, or
+    /// the batch is done.
     fn pipeline_ended(&mut self, scope_group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
         let pipelines = self.shape.pipelines;

@@ -1,7 +1,7 @@
 //! The group scope: `group()`, with one instance for each key.
 //!
-//! The second `by()` is the pipeline of the scope. Members enter as they arrive, so `group().by(k).by(count())` keeps one
-//! number for each key and no members. When the stream has ended, each instance outside gets one map.
+//! The second `by()` is the pipeline of the scope. Members enter as they arrive, so `group().by(k).by(count())` keeps
+//! one number for each key and no members. When the stream has ended, each instance outside gets one map.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{FastMap, Result, Value};
@@ -189,8 +189,8 @@ fn add_entries(
     Ok(entries.into_value())
 }
 
-/// Joins two values under one key. Lists are concatenated; numbers that a reduction made are joined by its operator; any
-/// other value replaces the old one.
+/// Joins two values under one key. Lists are concatenated; numbers that a reduction made are joined by its operator;
+/// any other value replaces the old one.
 fn join(joining: Option<FoldOperator>, there: Value, value: Value, meter: &mut Meter<'_>) -> Result<Value> {
     match (there, value, joining) {
         (lists @ Value::List(_), more @ Value::List(_), _) => fold::apply(AddAll, lists, &more, meter),

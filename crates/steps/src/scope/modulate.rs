@@ -1,9 +1,10 @@
 //! Works out computed columns: what each `by()` takes of each row, before the operator that reads it (STEPS-9).
 //!
-//! A `by()` that is a key or a token is looked up at once. A `by()` that is a traversal runs in a branch scope. The instances of
-//! this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have several (the objects
-//! of its path, the members of its list). Several traversals run one after the other, because a later one may read what an
-//! earlier one put into a side effect. Batches leave in the order in which they came (STEPS-6).
+//! A `by()` that is a key or a token is looked up at once. A `by()` that is a traversal runs in a branch scope. The
+//! instances of this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have
+//! several (the objects of its path, the members of its list). Several traversals run one after the other, because a
+//! later one may read what an earlier one put into a side effect. Batches leave in the order in which they came
+//! (STEPS-6).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -105,8 +106,8 @@ pub(crate) struct Modulate {
 }
 
 impl Modulate {
-    /// Applies these `by()`s to the objects that `over` names. If `productive`, an unproductive object gives null. `inside` are
-    /// the operators of the scope.
+    /// Applies these `by()`s to the objects that `over` names. If `productive`, an unproductive object gives null.
+    /// `inside` are the operators of the scope.
     pub fn new(over: Over, by: Vec<ByTaker>, productive: Vec<bool>, inside: Range<OpId>) -> Self {
         let pipelines = by.iter().filter(|t| matches!(t, ByTaker::Pipeline { .. })).count();
         Modulate { over, by, productive, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
@@ -389,8 +390,8 @@ impl Operator<Rows> for Modulate {
     }
 }
 
-/// Replaces each object by what a taker takes of it, and drops unproductive rows. A look-up of a key becomes this operator if it
-/// must run on the node that owns the object.
+/// Replaces each object by what a taker takes of it, and drops unproductive rows. A look-up of a key becomes this
+/// operator if it must run on the node that owns the object.
 pub(crate) struct ByLookup(pub ByTaker);
 
 impl crate::row::operator::RowOperator for ByLookup {

@@ -1,7 +1,7 @@
 //! The batches that wait in the operator of a scope until the groups inside have ended.
 //!
-//! - **STEPS-6.** Batches leave a scope in the order in which they entered. A group outside ends after its own end has arrived
-//!   and none of its batches waits any more.
+//! - **STEPS-6.** Batches leave a scope in the order in which they entered. A group outside ends after its own end has
+//!   arrived and none of its batches waits any more.
 
 use std::collections::VecDeque;
 

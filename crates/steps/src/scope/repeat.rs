@@ -1,9 +1,9 @@
 //! The loop scope: `repeat()`, with one group for each iteration.
 //!
-//! The body is one scope for the whole stream: the tags of the group outside go on inside, and a barrier in the body sees all
-//! traversers of an iteration. Iterations run one after the other, breadth first. Rows that an iteration leaves for the next
-//! one are merged if they remember no path, so a walk through a dense graph holds at most one row for each vertex. Only
-//! `dedup()` remembers from one iteration to the next ([`crate::barrier::visited`]).
+//! The body is one scope for the whole stream: the tags of the group outside go on inside, and a barrier in the body
+//! sees all traversers of an iteration. Iterations run one after the other, breadth first. Rows that an iteration
+//! leaves for the next one are merged if they remember no path, so a walk through a dense graph holds at most one row
+//! for each vertex. Only `dedup()` remembers from one iteration to the next ([`crate::barrier::visited`]).
 //!
 //! ```text
 //!   port 0          edge 0            port 1 │ edge 1         port 2
@@ -11,9 +11,9 @@
 //!                                       └────┴── edge 2: rows that leave or are emitted ──┘
 //! ```
 //!
-//! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance goes
-//! on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is missed.
-//! The loop is then a breadth-first search, and it ends also in a graph with cycles.
+//! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance
+//! goes on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is
+//! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles.
 
 use std::sync::Arc;
 
@@ -54,7 +54,8 @@ pub(crate) struct LoopShape {
     pub emit_first: bool,
     /// True if an instance goes on from each vertex only once.
     pub once: bool,
-    /// The most collections that one iteration adds to a path: so many of its newest objects are checked for their nesting.
+    /// The most collections that one iteration adds to a path: so many of its newest objects are checked for their
+    /// nesting.
     pub collections_made: usize,
 }
 
@@ -261,8 +262,8 @@ impl Operator<Rows> for LoopScope {
     }
 }
 
-/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, or among the
-/// newest objects of its path.
+/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, or among
+/// the newest objects of its path.
 fn check_nesting(rows: &Rows, newest: usize, control: &QueryControl) -> Result<()> {
     if let ObjectColumn::Values(values) = &rows.objects {
         nesting::check_all(values, control)?;

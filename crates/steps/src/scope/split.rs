@@ -1,7 +1,8 @@
 //! Splitting a stream into branches and merging it again: `union()`, `choose()` and `branch()`.
 //!
-//! No group is opened here: a barrier inside a branch sees the stream of all traversers, as TinkerPop has it. [`Split`] sends
-//! each row into every branch, [`Switch`] into the branches whose option matches, and [`Merge`] joins the streams.
+//! No group is opened here: a barrier inside a branch sees the stream of all traversers, as TinkerPop has it. [`Split`]
+//! sends each row into every branch, [`Switch`] into the branches whose option matches, and [`Merge`] joins the
+//! streams.
 //!
 //! ```text
 //!                    ┌─► branch 0 ─► port 0 ┐
@@ -9,9 +10,10 @@
 //!          Switch    └─ announcements ─► last port ┘
 //! ```
 //!
-//! A barrier in a branch answers also for instances without rows (`count()` of nothing is 0). But an instance of which no row
-//! reached the split has no result, and an option that no row took has none either. So if a branch has such a barrier, the
-//! split *announces* which instances had rows, and the merge holds results back until their instance is announced.
+//! A barrier in a branch answers also for instances without rows (`count()` of nothing is 0). But an instance of which
+//! no row reached the split has no result, and an option that no row took has none either. So if a branch has such a
+//! barrier, the split *announces* which instances had rows, and the merge holds results back until their instance is
+//! announced.
 
 use std::collections::VecDeque;
 
@@ -32,8 +34,8 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Sends one row for every instance that is new in this branch along an edge that leads straight to the merge. `None`
-    /// stands for all branches.
+    /// Sends one row for every instance that is new in this branch along an edge that leads straight to the merge.
+    /// `None` stands for all branches.
     fn announce(
         &mut self,
         edge: usize,
@@ -76,8 +78,9 @@ struct EndedGroup {
 }
 
 impl Split {
-    /// Splits into this many branches. With `announces`, the edge after theirs leads to the last port of the merge. With
-    /// `in_turn`, a branch begins after the previous one has ended: it may read what that one put into a side effect.
+    /// Splits into this many branches. With `announces`, the edge after theirs leads to the last port of the merge.
+    /// With `in_turn`, a branch begins after the previous one has ended: it may read what that one put into a side
+    /// effect.
     pub fn new(branches: usize, announces: bool, in_turn: bool) -> Self {
         let (held, ended) = Default::default();
         Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held, ended }
@@ -175,8 +178,8 @@ impl OptionMatch {
     }
 }
 
-/// Sends each row into the first option that matches computed column 0, or into every one. Edge `options.len()` leads rows without an
-/// option past the branches.
+/// Sends each row into the first option that matches computed column 0, or into every one. Edge `options.len()` leads
+/// rows without an option past the branches.
 pub(crate) struct Switch {
     options: Vec<OptionMatch>,
     every: bool,
@@ -184,8 +187,8 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    /// Tries these options in order. With `every`, a row goes into all that match. With `announces`, the last edge leads to the
-    /// last port of the merge.
+    /// Tries these options in order. With `every`, a row goes into all that match. With `announces`, the last edge
+    /// leads to the last port of the merge.
     pub fn new(options: Vec<OptionMatch>, every: bool, announces: bool) -> Self {
         Switch { options, every, arrivals: announces.then(Arrivals::default) }
     }

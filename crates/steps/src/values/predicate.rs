@@ -1,8 +1,9 @@
 //! Tests of values (`P`, `TextP`), compiled for a run.
 //!
-//! A [`CompiledTest`] holds the values of its operands, compiled regular expressions, and the members of a `within()` in hash
-//! sets. It is compiled once a run and applied to each value. Its semantics are those of TinkerPop 3.8: two-valued (an
-//! incomparable pair fails), so that `not()` is a real negation, and `without()` is the negation of `within()`.
+//! A [`CompiledTest`] holds the values of its operands, compiled regular expressions, and the members of a `within()`
+//! in hash sets. It is compiled once a run and applied to each value. Its semantics are those of TinkerPop 3.8:
+//! two-valued (an incomparable pair fails), so that `not()` is a real negation, and `without()` is the negation of
+//! `within()`.
 
 use std::cmp::Ordering;
 
@@ -241,15 +242,15 @@ pub(crate) fn compares(comparison: Comparison, left: &Value, right: &Value) -> b
     }
 }
 
-/// Returns true if a text operation holds between two values; false if one of them is no string. Fails if a pattern is no
-/// regular expression.
+/// Returns true if a text operation holds between two values; false if one of them is no string. Fails if a pattern is
+/// no regular expression.
 pub(crate) fn text_holds(operation: TextOperation, left: &Value, right: &Value) -> Result<bool> {
     let (Value::String(text), Value::String(_)) = (left, right) else { return Ok(false) };
     Ok(text_test(operation, right)?.holds(text))
 }
 
-/// The members of a `within()`. Membership is [`watched::equal`]. Whole numbers of up to 64 bits and strings, of which lists of
-/// ids and names consist, are found by hash.
+/// The members of a `within()`. Membership is [`watched::equal`]. Whole numbers of up to 64 bits and strings, of which
+/// lists of ids and names consist, are found by hash.
 #[derive(Clone, Debug, Default)]
 struct WithinMembers {
     integers: FastSet<i64>,

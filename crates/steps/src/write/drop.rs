@@ -21,8 +21,8 @@ impl Default for Drop {
 }
 
 impl Statement for Deletions {
-    /// Deletes properties before edges and edges before vertices, so that it never writes to an element that it has deleted.
-    /// Objects that are deleted already are skipped.
+    /// Deletes properties before edges and edges before vertices, so that it never writes to an element that it has
+    /// deleted. Objects that are deleted already are skipped.
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         let stranger = |v: &&Value| !matches!(v, Value::VertexProperty(_) | Value::Property(_));

@@ -20,8 +20,8 @@ pub(crate) struct InsertEdges {
 }
 
 impl AddEdge {
-    /// An edge for each traverser. An end that is not given is the traverser's vertex; an operand is the id of a vertex; a
-    /// computed column holds the vertex.
+    /// An edge for each traverser. An end that is not given is the traverser's vertex; an operand is the id of a
+    /// vertex; a computed column holds the vertex.
     pub fn new(
         label: ComputedOperand,
         ends: [Option<ComputedOperand>; 2],
@@ -92,7 +92,8 @@ impl NewEdgeEnd {
                 Value::Vertex(vertex) => Ok(vertex),
                 Value::Null => Err(Error::evaluation(format!("addE() needs two vertices: say which with {step}"))),
                 other => Err(Error::evaluation(format!(
-                    "addE() needs two vertices, and the traverser is at a {}: {step} must resolve to a Vertex or the ID of a Vertex \
+                    "addE() needs two vertices, and the traverser is at a {}: {step} must resolve to a Vertex or the \
+                     ID of a Vertex \
                      present in the graph",
                     other.type_name()
                 ))),
@@ -101,7 +102,8 @@ impl NewEdgeEnd {
                 Some(Value::Vertex(vertex)) => Ok(*vertex),
                 Some(id) if UserId::from_value(id).is_some() => find(id, step, ctx),
                 Some(other) => Err(Error::evaluation(format!(
-                    "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives a {}",
+                    "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives \
+                     a {}",
                     other.type_name()
                 ))),
                 None => Err(Error::evaluation(format!(

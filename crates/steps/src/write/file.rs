@@ -1,5 +1,5 @@
-//! `io()`: reads a file into the graph, or writes the graph to a file. The formats and the directory of files belong to the
-//! database ([`Files`](crate::context::execution::Files)).
+//! `io()`: reads a file into the graph, or writes the graph to a file. The formats and the directory of files belong to
+//! the database ([`Files`](crate::context::execution::Files)).
 
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::files::{FileFormat, FileStep};

@@ -1,12 +1,13 @@
 //! Operators that write: `addV`, `addE`, `mergeV`, `mergeE`, `property`, `drop`, `io`.
 //!
-//! - **STEPS-7.** A writing step carries out one *statement* for each group, in one call, when the group ends. It holds the
-//!   rows until then, writes in the order of the rows, ends the statement, and only then sends its results. So it never meets
-//!   its own writes (`g.V().addV()` ends), the steps after it do, and no cancellation reaches a write that has begun.
+//! - **STEPS-7.** A writing step carries out one *statement* for each group, in one call, when the group ends. It holds
+//!   the rows until then, writes in the order of the rows, ends the statement, and only then sends its results. So it
+//!   never meets its own writes (`g.V().addV()` ends), the steps after it do, and no cancellation reaches a write that
+//!   has begun.
 //!
-//! A row that stands for several traversers writes as often as it counts. All writes go through the transaction of the query,
-//! which detects conflicts. Nothing is undone here: a failed write ends the query, and the owner of the transaction rolls it
-//! back.
+//! A row that stands for several traversers writes as often as it counts. All writes go through the transaction of the
+//! query, which detects conflicts. Nothing is undone here: a failed write ends the query, and the owner of the
+//! transaction rolls it back.
 
 mod drop;
 mod edge;

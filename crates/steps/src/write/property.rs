@@ -138,7 +138,8 @@ impl<'a> WrittenProperty<'a> {
     fn check_plain(&self, name: &Name, owner: &str) -> Result<()> {
         if self.cardinality.is_some() {
             return Err(Error::evaluation(format!(
-                "{owner} has one value a key: `{name}` can only be written with single cardinality, and without saying so; \
+                "{owner} has one value a key: `{name}` can only be written with single cardinality, and without \
+                 saying so; \
                  a cardinality can only be set for a vertex"
             )));
         }

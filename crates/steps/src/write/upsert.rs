@@ -1,8 +1,8 @@
 //! Upserts, `mergeV()` and `mergeE()`: they find elements, or make the missing one.
 //!
-//! A row that makes an element is a statement of its own, so the next row finds the new element, and two equal rows make one
-//! element. The search reads through the transaction like any other step. So a serializable transaction does not commit if
-//! another one made the same element meanwhile: it is run again and finds that element.
+//! A row that makes an element is a statement of its own, so the next row finds the new element, and two equal rows
+//! make one element. The search reads through the transaction like any other step. So a serializable transaction does
+//! not commit if another one made the same element meanwhile: it is run again and finds that element.
 
 mod description;
 mod map;

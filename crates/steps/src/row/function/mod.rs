@@ -1,8 +1,9 @@
 //! Functions of one object: text, collections, conversions and dates.
 //!
-//! [`FunctionCall`] resolves what is the same for all rows once, and hands each row's object with its arguments to the function.
-//! An argument that is a traversal stands in a computed column. If the traversal has no result, the column holds `None`, and each
-//! function defines the meaning of that. Messages keep the words of TinkerPop where a client may look for them.
+//! [`FunctionCall`] resolves what is the same for all rows once, and hands each row's object with its arguments to the
+//! function. An argument that is a traversal stands in a computed column. If the traversal has no result, the column
+//! holds `None`, and each function defines the meaning of that. Messages keep the words of TinkerPop where a client may
+//! look for them.
 
 mod collection;
 mod convert;

@@ -197,7 +197,8 @@ fn long_texts_are_changed_in_pieces_as_in_one() {
     }
 }
 
-/// Objects of some megabytes with arguments for a function; none for a function of small values that returns a small value.
+/// Objects of some megabytes with arguments for a function; none for a function of small values that returns a small
+/// value.
 fn large_inputs(function: Function) -> Vec<(Value, Vec<Value>)> {
     let long = || Value::from("ab ".repeat(1 << 20));
     let members = |from: i32| Value::list((from..from + 100_000).map(Value::I32).collect());

@@ -1,8 +1,8 @@
 //! Functions of texts, and values as texts.
 //!
-//! Null stays null, but it has no text: `asString()` of it is an error. With `Scope.local` a function is applied to every member
-//! of a list or set and gives a list. Any object that is neither a text nor (with `Scope.local`) a list of texts is an error:
-//! it is never converted to a text implicitly.
+//! Null stays null, but it has no text: `asString()` of it is an error. With `Scope.local` a function is applied to
+//! every member of a list or set and gives a list. Any object that is neither a text nor (with `Scope.local`) a list of
+//! texts is an error: it is never converted to a text implicitly.
 
 use std::fmt::Write as _;
 
@@ -225,8 +225,8 @@ impl<'a, 'm> TextWriter<'a, 'm> {
     }
 }
 
-/// Writes a floating-point number as Java, and so TinkerPop, does: plain from 0.001 up to ten million, otherwise with an
-/// exponent. `plain` and `scientific` are Rust's forms of it.
+/// Writes a floating-point number as Java, and so TinkerPop, does: plain from 0.001 up to ten million, otherwise with
+/// an exponent. `plain` and `scientific` are Rust's forms of it.
 fn float_text(value: f64, plain: String, scientific: &str) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
@@ -240,7 +240,8 @@ fn float_text(value: f64, plain: String, scientific: &str) -> String {
     }
 }
 
-/// Writes a decimal as Java does: with an exponent if it is a multiple of ten, or too small for six digits after the point.
+/// Writes a decimal as Java does: with an exponent if it is a multiple of ten, or too small for six digits after the
+/// point.
 fn decimal_text(value: &BigDecimal) -> String {
     let (digits, scale) = value.as_bigint_and_exponent();
     let digits = digits.to_string();
@@ -254,8 +255,8 @@ fn decimal_text(value: &BigDecimal) -> String {
     format!("{sign}{first}{point}{rest}E{exponent:+}")
 }
 
-/// Writes a date and time in ISO 8601 as Java does: without seconds if they are zero, and with fractions of three, six or nine
-/// digits.
+/// Writes a date and time in ISO 8601 as Java does: without seconds if they are zero, and with fractions of three, six
+/// or nine digits.
 fn without_empty_seconds(text: &str) -> String {
     let Some((date, time)) = text.split_once('T') else { return text.to_owned() };
     let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
@@ -430,8 +431,8 @@ fn string(function: TextFunction, value: Option<&Value>) -> Result<Option<&str>>
     }
 }
 
-/// Returns the parts between separators: without a separator between spaces, with an empty one each character. Adjacent and
-/// leading separators count as one; after a trailing one there is an empty part.
+/// Returns the parts between separators: without a separator between spaces, with an empty one each character. Adjacent
+/// and leading separators count as one; after a trailing one there is an empty part.
 fn split(text: &str, separator: Option<&str>, meter: &mut Meter<'_>) -> Result<Value> {
     match separator {
         None => parts(text.split_whitespace(), meter),

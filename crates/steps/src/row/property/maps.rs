@@ -1,4 +1,5 @@
-//! Elements as maps: `valueMap()`, `propertyMap()`, `elementMap()`, and `by()` on their values. Values are read by column.
+//! Elements as maps: `valueMap()`, `propertyMap()`, `elementMap()`, and `by()` on their values. Values are read by
+//! column.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -385,8 +386,8 @@ fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) ->
 
 /// Replaces the values of a map by what a `by()` made of them.
 ///
-/// Computed column 0 of a row is a list of pairs `[index, value]`: the index of an entry and its new value. An entry without a
-/// pair, because the `by()` was unproductive, is left out.
+/// Computed column 0 of a row is a list of pairs `[index, value]`: the index of an entry and its new value. An entry
+/// without a pair, because the `by()` was unproductive, is left out.
 pub(crate) struct ReplaceMapValues;
 
 impl RowOperator for ReplaceMapValues {

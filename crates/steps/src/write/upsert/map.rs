@@ -43,7 +43,8 @@ impl<'a> MapSource<'a> {
         Ok(MapSource { from, cardinality: map.and_then(|map| map.cardinality), what })
     }
 
-    /// Returns the meaning of the map for a row. `with_ends`: directions may be keys; their values are the ends of an edge.
+    /// Returns the meaning of the map for a row. `with_ends`: directions may be keys; their values are the ends of an
+    /// edge.
     pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<ElementDescription> {
         let mut found = ElementDescription::default();
         match &self.from {
@@ -59,8 +60,8 @@ impl<'a> MapSource<'a> {
         Ok(found)
     }
 
-    /// Returns the map that a traversal gave for a row. No result is an error and not an empty map, which describes every
-    /// element.
+    /// Returns the map that a traversal gave for a row. No result is an error and not an empty map, which describes
+    /// every element.
     fn given<'r>(&self, column: usize, rows: &'r Rows, row: usize) -> Result<&'r Value> {
         rows.computed_value(column, row).ok_or_else(|| {
             Error::evaluation(format!("{} of a merge step is a traversal, and it has no result", self.what))

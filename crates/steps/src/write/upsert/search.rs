@@ -1,5 +1,5 @@
-//! Searches for the elements that a map describes: by id, by an index, by a scan of one key, or by label, whichever is first
-//! possible.
+//! Searches for the elements that a map describes: by id, by an index, by a scan of one key, or by label, whichever is
+//! first possible.
 
 use mangrove_graph::{
     Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, KeyId,
