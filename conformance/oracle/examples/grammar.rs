@@ -29,7 +29,7 @@ struct Refused {
 
 const REFUSED: &[Refused] = &[
     Refused {
-        error: "nothing that can be made here",
+        error: "cannot be made here",
         shape: |before, _| before.ends_with("new"),
         why: "`new` makes strategies that there are, not what has any name",
     },

@@ -9,7 +9,7 @@
 //! - A graph counts memory after it has allocated it ([`Draw::count`]), and asks before it allocates more
 //!   ([`MemoryBudget::check_graphs`]). So a graph may exceed the limit by what one write allocates. Nothing else may.
 //! - Graphs together may use [seven eighths](MemoryBudget::graphs_limit_bytes) of the limit. The last eighth is left
-//!   for queries, those that delete included: a graph that has filled its share can still be read and made smaller.
+//!   for queries, deleting queries included: a graph that has filled its share can still be read and made smaller.
 //!
 //! A program that embeds the database has no budget unless it asks for one. A draw from [`MemoryBudget::unlimited`]
 //! writes no memory that threads share.
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What memory is drawn for.
+/// The purpose that memory is drawn for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Purpose {
@@ -334,7 +334,7 @@ impl Draw {
         }
     }
 
-    /// Makes it so much, whatever the limit is: of memory that is allocated already.
+    /// Sets the draw to `bytes`, even above the limit, for memory that is allocated already.
     pub fn count(&mut self, bytes: u64) {
         match (bytes.checked_sub(self.bytes), &self.budget.0) {
             (Some(0), _) => {}

@@ -4,7 +4,7 @@
 //! | to understand | read |
 //! |---|---|
 //! | how a graph is read, and the laws that every implementation keeps | [`view`] |
-//! | what a property holds and what a traversal carries | `value`, [`compare`], [`numeric`] |
+//! | the values that properties hold and traversals carry | `value`, [`compare`], [`numeric`] |
 //! | how elements are named inside the engine | `ids` |
 //!
 //! This crate does not know how a graph is stored, what a traversal is, or what a transaction does. It imports no other

@@ -10,8 +10,8 @@
 //! - **GRAPH-8.** [`order`] is total: any two values are ordered, `order(a, b)` is the reverse of `order(b, a)`, and it
 //!   is transitive. Values that are [`equal`] have one [`hash_equal`], and equivalent values one [`hash_equivalent`].
 //!
-//! Each question has two functions. Those in [`watched`] end with the query that they are asked for, and compare what a
-//! query has computed. The others always come to an end with an answer, and compare what a graph stores and looks up.
+//! Each question has two functions. The functions in [`watched`] compare values that a query has computed, and end with
+//! the query. The others compare values that a graph stores or looks up, and always return the right answer.
 //!
 //! Source: TinkerPop's provider documentation, "Gremlin semantics", as of 3.8.
 

@@ -166,7 +166,7 @@ impl Reader {
         bulk.ok_or_else(|| json.malformed("a bulk is a whole number that is not negative"))
     }
 
-    /// A value inside a path, a multiset or a property. Those hold values, not arguments, in both ways of reading.
+    /// A value inside a path, a multiset or a property, which hold values and no arguments in both ways of reading.
     fn detached_value(&mut self, json: &Json<'_>) -> Result<Value> {
         let elements = std::mem::replace(&mut self.elements, ElementReading::Detached);
         let value = self.value(json);

@@ -86,7 +86,7 @@ fn values_of_gremlinpython_are_read() {
     ] {
         check_captured(name, printed);
     }
-    // gremlinpython writes bytes otherwise than the base64 of every other client.
+    // gremlinpython does not write bytes as base64, unlike every other client.
     let bytes = fixture(VALUES[1], "bytes").unwrap();
     assert!(decode_value(bytes.as_bytes()).unwrap_err().message().contains("base64"));
 }
@@ -173,7 +173,7 @@ fn check_written(value: &Value, v3: &str, v2: &str, plain: &str) {
     assert_eq!(&decode_value(&out).unwrap(), value);
 }
 
-/// The texts are those of TinkerPop's own server, as far as it has these values.
+/// For the values that TinkerPop's own server has, the expected texts are what it writes.
 #[test]
 fn values_are_written_as_the_reference_writes_them() {
     for (value, v3, plain) in [
@@ -416,20 +416,20 @@ proptest! {
     ) {
         let mut bytes = Vec::new();
         prop_assume!(encode_argument(V3, &argument, &mut bytes).is_ok());
-        for (place, byte) in damage {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (position, byte) in damage {
+            let position = position.index(bytes.len());
+            bytes[position] = byte;
         }
         let _ = decode_argument(&bytes);
         let _ = decode_value(&bytes);
-        // A part of the text moved elsewhere: other types and other contents.
+        // Exchanging two parts of the text puts types before other contents.
         let cut = other.index(bytes.len());
         let spliced = [&bytes[cut..], &bytes[..cut]].concat();
         let _ = decode_argument(&spliced);
         let _ = decode_request(&[br#"{"requestId":"41d2e28a-20a4-4ab0-b379-d810dede3786","args":"#, &bytes[..], b"}"].concat());
     }
 
-    /// The same JSON with exchanged types: every reader meets every content.
+    /// Every type is read with the content of every other.
     #[test]
     fn any_type_over_any_content_never_panics(argument in generate::argument(), type_name in prop::sample::select(TYPES)) {
         let mut bytes = Vec::new();

@@ -320,7 +320,7 @@ fn unknown_names_are_refused_with_the_nearest_known() {
     check_error(
         "g.V().by(Ordr.desc)",
         Unsupported,
-        "line 1, column 10: `Ordr` is nothing with members; did you mean `Order`?",
+        "line 1, column 10: `Ordr` is no enum or class with members; did you mean `Order`?",
     );
     check_error(
         "g.V().has('a', gt())",
@@ -333,7 +333,7 @@ fn unknown_names_are_refused_with_the_nearest_known() {
     check_error("g.V().where(out().toList())", Unsupported, "line 1, column 19: `toList` takes the results of a whole");
     check_error("g.V(g.V().next())", Unsupported, "line 1, column 5: a traversal that runs to make an argument");
     check_error("g.tx().close()", Unsupported, "line 1, column 8: unknown transaction method `close`");
-    check_error("g.V().inject(new Foo(1))", Unsupported, "line 1, column 18: `Foo` is nothing that can be made here");
+    check_error("g.V().inject(new Foo(1))", Unsupported, "line 1, column 18: `Foo` cannot be made here");
     check_error("g.inject({out()})", Unsupported, "line 1, column 10: a set holds literals only");
 }
 

@@ -31,7 +31,7 @@ impl Reader<'_> {
             labels.insert(mangrove_graph::compare::Equivalent(id.clone()), label.clone());
             graph.vertices.push(Value::Detached(Detached::Vertex { id, label, properties }.into()));
         }
-        // An edge does not say what its ends are labeled; the vertices in front do.
+        // An edge has the ids of its ends. Their labels are found among the vertices before it.
         let labeled = |id: Value| {
             let label = labels.get(&mangrove_graph::compare::Equivalent(id.clone())).cloned();
             (id, label.unwrap_or_else(|| SmolStr::new_static("vertex")))
