@@ -1,9 +1,10 @@
 //! A durable graph: recovery, log and checkpoints together.
 //!
 //! ```text
-//! open:   newest manifest ──▶ recover ──▶ new epoch (manifest N+1) ──▶ cut the log's torn end ──▶ new segment ──▶ transactions
-//! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes`, or `checkpoint_after` has passed ──▶ checkpoint
-//!         ──▶ remove what it covers
+//! open:   newest manifest ──▶ recover ──▶ new fencing epoch (manifest N+1) ──▶ cut the log's torn end
+//!         ──▶ new segment ──▶ transactions
+//! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes`, or `checkpoint_after` has passed
+//!         ──▶ checkpoint ──▶ remove the log segments and the old files that it makes needless
 //! ```
 //!
 //! The fencing epoch is claimed before anything else is changed (LOG-31). On a local disk [`crate::lock`] already keeps
@@ -12,7 +13,8 @@
 //! A bulk load writes no log. It is durable when a checkpoint of it is, and only then transactions may begin: after a
 //! crash before that, the graph is empty.
 //!
-//! Locks: `mangrove_locks::rank` has their order. The one on the checkpoint state is held through all I/O of a checkpoint.
+//! Locks: `mangrove_locks::rank` has their order. The one on the checkpoint state is held through all I/O of a
+//! checkpoint.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -198,7 +200,7 @@ impl Durable {
         &self.manager
     }
 
-    /// What recovery found when the graph was opened.
+    /// The summary of the recovery when the graph was opened.
     pub fn recovery(&self) -> &RecoverySummary {
         &self.recovery
     }
@@ -291,7 +293,7 @@ impl DurableCore {
         // LOG-6: the floor before the snapshot. Everything that the floor leaves out is in the snapshot.
         let floor = self.log.checkpoint_floor()?;
         reach(Point::CheckpointFloor);
-        // LOG-21: a read-only transaction begins at what is durable.
+        // LOG-21: a read-only transaction begins at a durable commit.
         let held = manager.begin_protected_read()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)

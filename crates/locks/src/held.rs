@@ -1,6 +1,10 @@
 //! The ranks of the locks that a thread holds, and the check of a lock that it is going to take.
 //!
-//! A thread's account is one bit a rank. It needs no destructor, so locks may be taken while a thread ends.
+//! A thread's account has one bit per rank. It needs no destructor, so locks may be taken while a thread ends.
+//!
+//! The account never reports a lock that is not held. It may miss one: if a thread holds two locks of one rank (the
+//! second by `try_lock`) and drops the first one first, the rank leaves the account while the second lock is still
+//! held.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +23,7 @@ mod account {
 
     const _: () = assert!(NAMES.len() <= u64::BITS as usize, "an account has one bit a rank");
 
-    /// Panics if this thread holds a lock that stands after a lock of rank `R` in the table, or is of that rank.
+    /// Panics if this thread holds a lock of rank `R` or of a higher one.
     #[track_caller]
     pub(crate) fn check<R: Rank>() {
         let not_lower = HELD.get() >> R::POSITION;
@@ -33,7 +37,7 @@ mod account {
         }
     }
 
-    /// A rank on its thread's account.
+    /// A rank on its thread's account. Dropping it takes the rank off.
     pub(crate) struct Held {
         position: u32,
         /// False if a lock of this rank was held already.
@@ -93,8 +97,8 @@ impl<G, R: crate::Rank> Guard<G, R> {
         Guard { guard, _held: account::Held::of::<R>(), rank: PhantomData }
     }
 
-    /// The guard of the lock itself, to wait on a condition variable with it. The rank stays on the account: a thread that
-    /// waits takes no lock.
+    /// The guard of the lock itself, to wait on a condition variable with it. The rank stays on the account: a thread
+    /// that waits takes no lock.
     #[inline]
     pub fn inner(&mut self) -> &mut G {
         &mut self.guard

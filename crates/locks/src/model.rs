@@ -25,7 +25,7 @@ impl<T, R> Mutex<T, R> {
         self.mutex.get_mut().expect(NOT_POISONED)
     }
 
-    /// The value.
+    /// Takes the value out.
     pub fn into_inner(self) -> T {
         self.mutex.into_inner().expect(NOT_POISONED)
     }

@@ -25,7 +25,7 @@ impl<T, R> Mutex<T, R> {
         self.mutex.get_mut()
     }
 
-    /// The value.
+    /// Takes the value out.
     #[inline]
     pub fn into_inner(self) -> T {
         self.mutex.into_inner()
@@ -42,7 +42,7 @@ impl<T, R: Rank> Mutex<T, R> {
         Guard::new(self.mutex.lock())
     }
 
-    /// Locks if no thread holds the lock.
+    /// Locks if no thread holds the lock. The rank is not checked, since the thread does not wait.
     #[inline]
     pub fn try_lock(&self) -> Option<Guard<parking_lot::MutexGuard<'_, T>, R>> {
         self.mutex.try_lock().map(Guard::new)
@@ -81,7 +81,7 @@ mod tests {
         let one = outer.lock();
         let two = inner.lock();
         assert_eq!((*one, *two), (1, 2));
-        // They may be given up in any order.
+        // They may be released in any order.
         drop(one);
         assert!(panics(|| drop(outer.lock())), "the inner lock is still held");
         drop(two);

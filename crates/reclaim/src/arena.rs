@@ -32,8 +32,8 @@ use crate::pool::Usage;
 use crate::retired::Retired;
 use crate::sync::Mutex;
 
-/// The logarithm of the number of chunks in the first part of the array of chunks.
-const DIRECTORY_LOG2: u32 = 4;
+/// The array of chunks is a [`ChunkedArray`] itself; this is its `BASE_LOG2`.
+const CHUNKS_BASE_LOG2: u32 = 4;
 
 /// The memory of `2^LOG2` entries, or nothing.
 #[derive(Debug)]
@@ -50,9 +50,9 @@ impl<T: Send + Sync + 'static, const LOG2: u32> Default for Chunk<T, LOG2> {
 /// Invariant: RECLAIM-5.
 #[derive(Debug)]
 pub struct Arena<T, K, const LOG2: u32> {
-    chunks: ChunkedArray<Chunk<T, LOG2>, K, DIRECTORY_LOG2>,
+    chunks: ChunkedArray<Chunk<T, LOG2>, K, CHUNKS_BASE_LOG2>,
     account: Mutex<RowAccount, rank::ArenaRows>,
-    /// What the memory is counted under.
+    /// The kind under which the memory is counted.
     kind: K,
 }
 
@@ -71,7 +71,8 @@ struct RowAccount {
 }
 
 impl RowAccount {
-    /// The entry numbers of another chunk of `len` entries. A chunk that was given up is taken before a new one.
+    /// Begins another chunk, of `len` entries, and returns the numbers of its entries. A chunk whose memory was given
+    /// up is taken before a new one.
     fn open_chunk(&mut self, len: u64) -> Range<u64> {
         let chunk = self.vacant.pop().unwrap_or_else(|| {
             self.live.push(0);
@@ -85,9 +86,10 @@ impl RowAccount {
 }
 
 impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, LOG2> {
+    /// The entries of a chunk.
     const CHUNK: u64 = 1 << LOG2;
 
-    /// An arena without chunks.
+    /// An arena without chunks. Its memory is counted under `kind`.
     pub fn new(kind: K) -> Self {
         Arena { chunks: ChunkedArray::new(kind), account: Mutex::default(), kind }
     }
@@ -113,6 +115,7 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
     pub fn allocate<'p>(&'p self, len: u64, memory: &impl Accounting<K>, pin: &'p Pin) -> (u64, &'p [T]) {
         debug_assert!(len.is_power_of_two(), "{len} entries are no row");
         debug_assert!(len <= Self::CHUNK, "a row of {len} entries fits no chunk");
+        // The position of the free list for this length.
         let class = len.ilog2() as usize;
         // RECLAIM-5: handed out under the lock.
         let mut account = self.account.lock();
@@ -183,7 +186,8 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
         self.chunks.get(chunk).is_some_and(|chunk| chunk.0.is_some())
     }
 
-    /// Gives up the memory of empty chunks. Returns how many there were.
+    /// Gives up the memory of empty chunks. Returns how many there were. The memory is appended to `garbage`, which the
+    /// caller hands to a `Limbo` (RECLAIM-7).
     pub fn give_back_chunks<G: From<Retired>>(&self, memory: &impl Accounting<K>, garbage: &mut Vec<G>) -> usize {
         let mut guard = self.account.lock();
         let RowAccount { free, fresh, live, vacant, ledger: _ } = &mut *guard;

@@ -2,7 +2,7 @@
 //!
 //! Chunk `k` of a [`ChunkedArray`] has `2^BASE_LOG2 << k` entries and is allocated when it is first written to. Entries
 //! never move, and are freed with the whole array. So a reader needs no lock: it may follow an index that was published
-//! somewhere at any time after. What an entry *says* may change once the entry is used again (see `pool`).
+//! somewhere at any time after. The content of an entry may change when a `pool` hands it out again.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ const CHUNKS: usize = 32;
 #[derive(Debug)]
 pub struct ChunkedArray<T, K, const BASE_LOG2: u32> {
     chunks: [OnceLock<Box<[T]>>; CHUNKS],
-    /// What the chunks are counted under.
+    /// The kind under which the chunks are counted.
     kind: K,
 }
 
@@ -36,7 +36,7 @@ fn len_of<const BASE_LOG2: u32>(chunk: usize) -> usize {
 }
 
 impl<T: Default, K: Copy, const BASE_LOG2: u32> ChunkedArray<T, K, BASE_LOG2> {
-    /// An array without chunks.
+    /// An array without chunks. Its memory is counted under `kind`.
     pub fn new(kind: K) -> Self {
         ChunkedArray { chunks: [const { OnceLock::new() }; CHUNKS], kind }
     }

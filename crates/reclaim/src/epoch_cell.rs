@@ -137,6 +137,7 @@ impl<T: Send + Sync + 'static> EpochSlice<T> {
     /// The array at the time of the call.
     #[inline]
     pub fn get<'p>(&'p self, _pin: &'p Pin) -> Option<&'p [T]> {
+        // Acquire: its partner is the exchange in `get_or_init`.
         let first = self.first.load(Ordering::Acquire);
         // SAFETY: null, or the first entry of a boxed array of `len` entries (only `get_or_init`
         // stores one). Freed as in `EpochCell::get`.
@@ -158,7 +159,8 @@ impl<T: Send + Sync + 'static> EpochSlice<T> {
         !self.first.load(Ordering::Acquire).is_null()
     }
 
-    /// The array, which `make` makes if there is none. The flag is true if this call made it.
+    /// The array, which `make` makes if there is none. The flag is true if this call made it. If two threads make one
+    /// at the same time, the array of one of them is dropped.
     pub fn get_or_init<'p>(&'p self, pin: &'p Pin, make: impl FnOnce() -> Box<[T]>) -> (&'p [T], bool) {
         if let Some(array) = self.get(pin) {
             return (array, false);

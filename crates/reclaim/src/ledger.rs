@@ -1,13 +1,14 @@
-//! What an allocator has handed out, so that handing out and taking back check each other.
+//! A list of the numbers that an allocator has handed out. It catches a number that is handed out or taken back twice.
 //!
-//! Debug builds keep one bit a number. Release builds keep nothing, and every call is empty. The memory is not reported
-//! to the allocator's owner, since no release build has it.
+//! Debug builds keep one bit per number. Release builds keep nothing, and every call is empty. The memory is not
+//! reported to the allocator's owner, since no release build has it.
 
 use std::ops::Range;
 
-/// Which numbers are handed out, in debug builds.
+/// The numbers that are handed out, in debug builds.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
+    /// One bit per number, set while the number is handed out.
     #[cfg(debug_assertions)]
     words: Vec<u64>,
 }

@@ -77,8 +77,8 @@ impl<G: Unlinked> Limbo<G> {
         self.bags.lock().iter().map(|bag| bag.garbage.len()).sum()
     }
 
-    /// Frees memory whose grace period is over, and hands names whose grace period is over to `each`. Works bag by bag
-    /// until about `limit` things are done; returns how many were.
+    /// Frees memory whose grace period is over, and hands names whose grace period is over to `each`. Works bag by bag,
+    /// until at least `limit` things are released or none can be. Returns how many were released.
     pub fn release(&self, limit: usize, mut each: impl FnMut(G)) -> usize {
         free_left_behind();
         let oldest = oldest_pin();

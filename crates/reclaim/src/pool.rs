@@ -12,7 +12,7 @@ use crate::chunked::ChunkedArray;
 use crate::ledger::Ledger;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex};
 
-/// A list of numbers that may be given out again.
+/// A list of numbers that may be handed out again.
 #[derive(Debug, Default)]
 pub struct FreeList {
     numbers: Mutex<Vec<u64>, rank::FreeNumbers>,
@@ -21,7 +21,8 @@ pub struct FreeList {
 }
 
 impl FreeList {
-    /// Takes a number, if there is one. The second number is the one that the next call will give.
+    /// Takes a number, if there is one. The second number, which stays in the list, is the likely result of the next
+    /// call: the caller may load its record ahead.
     #[inline]
     pub fn take(&self) -> Option<(u64, Option<u64>)> {
         // Relaxed: a hint; the lock orders what matters.
@@ -53,19 +54,23 @@ impl FreeList {
     }
 }
 
-/// Records handed out by number. Number 0 is never given out, so that a word of zero can stand for "no record".
+/// Records handed out by number. Number 0 is never handed out, so that a word of zero can stand for "no record".
+/// `BASE_LOG2` sizes the chunks, as in [`ChunkedArray`].
 #[derive(Debug)]
 pub struct Pool<T, K, const BASE_LOG2: u32> {
     entries: ChunkedArray<T, K, BASE_LOG2>,
+    /// The smallest number that was never handed out.
     next: AtomicU64,
+    /// The numbers that came back.
     free: FreeList,
-    /// A lock of debug builds; it is never held while another thread may have to run.
+    /// A lock without a rank, and no lock of `sync`: a thread that holds it takes no other lock and reaches no point at
+    /// which a model could switch threads.
     #[cfg(debug_assertions)]
     ledger: parking_lot::Mutex<Ledger>,
 }
 
 impl<T: Default, K: Copy, const BASE_LOG2: u32> Pool<T, K, BASE_LOG2> {
-    /// A pool without records.
+    /// A pool without records. Its memory is counted under `kind`.
     pub fn new(kind: K) -> Self {
         Pool {
             entries: ChunkedArray::new(kind),
@@ -76,7 +81,8 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> Pool<T, K, BASE_LOG2> {
         }
     }
 
-    /// Checks a number at its way out or back, against what the other way has noted.
+    /// Checks a number that is handed out or taken back. In debug builds `note` enters it into the ledger, which panics
+    /// if the number was handed out or taken back twice.
     #[inline]
     fn check(&self, index: u64, note: impl FnOnce(&mut Ledger, u64)) {
         debug_assert_ne!(index, 0, "number 0 stands for no record");
@@ -109,7 +115,7 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> Pool<T, K, BASE_LOG2> {
         self.free.give(index);
     }
 
-    /// The record of a number that [`Pool::allocate`] gave out.
+    /// The record of a number that [`Pool::allocate`] returned.
     #[inline]
     pub fn get(&self, index: u64) -> Option<&T> {
         self.entries.get(index)
@@ -122,23 +128,23 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> Pool<T, K, BASE_LOG2> {
         Usage { live: given.saturating_sub(free), free_bytes: free * size_of::<T>() as u64 }
     }
 
-    /// The memory of the chunks there are.
+    /// The memory of all chunks in bytes.
     pub fn bytes(&self) -> usize {
         self.entries.bytes()
     }
 
-    /// All records there are, whether given out or free.
+    /// The records of all chunks, handed out or not.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.iter()
     }
 }
 
-/// How much of a pool is in use.
+/// How much of a pool or of an arena is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Records given out.
+    /// Records (of a pool) or entries (of an arena) that are handed out.
     pub live: u64,
-    /// Bytes of records that came back and may be given out again.
+    /// Bytes of records or rows that came back and may be handed out again.
     pub free_bytes: u64,
 }
 

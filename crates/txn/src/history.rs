@@ -29,7 +29,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 /// Blocks of one level that are joined into one of the next.
 const JOINED: usize = 16;
 
-/// The blocks of one graph.
+/// The merged write sets of a span of timestamps: those after `after`, up to and including `last`. All are decided.
 #[derive(Debug)]
 pub(crate) struct HistoryBlock {
     after: u64,
@@ -78,7 +78,7 @@ impl HistoryBlock {
     }
 
     fn outcome(&self, ts: u64) -> Outcome {
-        debug_assert!(self.after < ts && ts <= self.last, "timestamp {ts} is looked up in the block of another");
+        debug_assert!(self.after < ts && ts <= self.last, "timestamp {ts} is looked up in the wrong block");
         match self.aborted.binary_search(&ts) {
             Ok(_) => Outcome::Aborted,
             Err(_) => Outcome::Committed,
@@ -86,7 +86,7 @@ impl HistoryBlock {
     }
 }
 
-/// What was written at timestamps before the ring, in blocks, for the serializable transactions that run.
+/// The write sets of timestamps before the ring, in blocks, for the serializable transactions that run.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Everything up to here is in a block, or forgotten.
@@ -144,7 +144,8 @@ impl History {
     }
 
     fn set_merged(&self, ts: u64) {
-        // Release: what `recent` takes out of the ring after this is found here before it is missed there (TXN-6).
+        // Release: `recent` takes a write set out of the ring after this, so a reader that misses it there finds it
+        // here (TXN-6).
         let before = self.merged.swap(ts, Ordering::Release);
         // TXN-7.
         assert!(before <= ts, "merged fell from {before} to {ts}");
@@ -161,6 +162,7 @@ impl History {
         while self.join_last() {}
     }
 
+    /// Changes the list of blocks, and counts their bytes again.
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<HistoryBlock>>)) {
         let mut kept = self.kept.lock();
         change(&mut kept.blocks);

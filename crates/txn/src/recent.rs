@@ -74,7 +74,7 @@ const TRIM_EVERY: u64 = 256;
 const FINISHED: u64 = 4;
 const TS_SHIFT: u32 = 3;
 
-/// What a validator finds at a timestamp.
+/// The result of a validator's look-up of a timestamp.
 #[derive(Debug)]
 pub(crate) enum RingLookup {
     /// No write set that could matter.
@@ -88,8 +88,9 @@ pub(crate) enum RingLookup {
 /// The entry of one timestamp. Its word is written last and read first and last (sequence lock).
 #[derive(Debug, Default)]
 struct RingEntry {
-    /// Timestamp, whether finished, outcome; 0 while the entry is taken over.
+    /// The timestamp, the flag [`FINISHED`] and the outcome; 0 while the entry is taken over.
     word: AtomicU64,
+    /// The summary of the write set: its [`Signature`] and its [`NewestNames`].
     signature: [AtomicU64; 4],
     newest: [AtomicU64; 2],
     writes: Mutex<Option<Arc<WriteSet>>, rank::RingEntry>,
@@ -151,7 +152,7 @@ struct Trimmed {
 }
 
 impl RecentCommits {
-    /// A clock at `last`: no timestamp drawn after it, everything up to it stable.
+    /// Recent commits after `last`: no timestamp after it is drawn, and every timestamp up to it is stable.
     pub(crate) fn resuming(options: RecentOptions, last: u64) -> Self {
         let entries = options.entries.max(2);
         let merge_after = options.merge_after.min(entries - 1);
@@ -176,8 +177,8 @@ impl RecentCommits {
         self.stable.load(Ordering::SeqCst)
     }
 
-    /// The timestamp that a read-only transaction reads at if it begins now: what is stable and, if there is a log,
-    /// durable.
+    /// The timestamp that a read-only transaction reads at if it begins now: the watermark or, if there is a log and
+    /// that is lower, the last durable timestamp.
     #[inline]
     pub(crate) fn readable(&self) -> u64 {
         // SeqCst, both, as in `stable`. Neither falls, so their minimum does not.
@@ -276,7 +277,7 @@ impl RecentCommits {
         // Only the owner changes the word between its publication and here.
         let before = entry.word.load(Ordering::Relaxed);
         assert_eq!(before, ts << TS_SHIFT | Outcome::Validating as u64, "timestamp {ts} is decided once");
-        // Release: a thread that waits for the outcome sees what the transaction did before.
+        // Release: a thread that waits for the outcome sees all that the transaction did before.
         entry.word.store(ts << TS_SHIFT | outcome as u64, Ordering::Release);
         if outcome == Outcome::Aborted {
             let writes = entry.writes.lock().take();
@@ -521,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn write_sets_are_dropped_when_nobody_needs_them() {
+    fn write_sets_that_no_transaction_needs_are_dropped() {
         let recent = recent(64);
         assert_eq!((0..10).map(|_| recent.draw_empty()).last(), Some(10));
         let each = recent.bytes() / 10;

@@ -1,4 +1,4 @@
-//! The transaction status table (TST): the running transactions, what each is doing, and the timestamp each reads at.
+//! The transaction status table (TST): the running transactions, the state of each, and the timestamp each reads at.
 //!
 //! ```text
 //!         ┌────────────── abort ──────────────┐
@@ -52,7 +52,7 @@ const PROBES: usize = 8;
 const ENTRY_BITS: u32 = 16;
 const SEQUENCE_MASK: u64 = (1 << 35) - 1;
 
-/// What a transaction is doing. The module header has the transitions.
+/// The state of a transaction. The module header has the transitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Status {
     /// It reads and writes.
@@ -122,7 +122,7 @@ fn is_in(incarnation: u64, state: ExpiryState) -> bool {
     incarnation & EXPIRY_MASK == state as u64
 }
 
-/// What an entry says of its transaction's begin: the read timestamp, and whether the transaction will be validated, so
+/// The begin of an entry's transaction: the read timestamp, and whether the transaction will be validated, so
 /// that write sets since its begin are kept for it. Its word is never 0. Both are in one word, so that a reader never
 /// combines the halves of two owners.
 #[derive(Clone, Copy)]
@@ -227,8 +227,8 @@ impl StatusTable {
         self.register_at(|| recent.stable(), began_ms, is_validated)
     }
 
-    /// Registers a read-only transaction. It reads at the watermark or, if the log is later than that, at what is
-    /// durable.
+    /// Registers a read-only transaction. It reads at the watermark or, if that is lower, at the last durable
+    /// timestamp.
     pub(crate) fn register_reader(&self, recent: &RecentCommits, began_ms: u64) -> Registration {
         self.register_at(|| recent.readable(), began_ms, false)
     }
@@ -323,7 +323,7 @@ impl StatusTable {
         // Only the owner stores here, so a relaxed load reads its own last store.
         let before = Status::from_word(word.load(Ordering::Relaxed));
         assert!(before.may_become(status), "a transaction went from {before:?} to {status:?}");
-        // Release: a thread that sees the status sees what the transaction wrote before.
+        // Release: a thread that sees the status sees all that the transaction wrote before.
         word.store(status.to_word(), Ordering::Release);
         debug_assert_eq!(Status::from_word(word.load(Ordering::Relaxed)), status);
     }
@@ -357,8 +357,8 @@ impl StatusTable {
         self.next_ordinal.load(Ordering::SeqCst)
     }
 
-    /// Returns an ordinal below which no transaction is running or will begin. `next` is what
-    /// [`StatusTable::next_ordinal`] returned before. So it tells which transactions may still be running, whatever
+    /// Returns an ordinal below which no transaction is running or will begin. `next` is a result of
+    /// [`StatusTable::next_ordinal`] from before. So it tells which transactions may still be running, whatever
     /// timestamp they read at.
     pub(crate) fn oldest_ordinal(&self, next: u64) -> u64 {
         self.reading().map(|(_, incarnation)| incarnation >> EXPIRY_BITS).fold(next, u64::min)
@@ -394,7 +394,7 @@ impl StatusTable {
 
     /// Returns a timestamp below which no running or future transaction reads (TXN-2).
     pub(crate) fn oldest(&self, recent: &RecentCommits) -> u64 {
-        // A read-only transaction may begin at what is durable, which may be below the watermark (TXN-16).
+        // A read-only transaction may begin at the last durable timestamp, which may be below the watermark (TXN-16).
         let readable = recent.readable();
         self.reading().map(|(begin, _)| begin.ts).fold(readable, u64::min)
     }

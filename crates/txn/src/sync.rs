@@ -1,7 +1,8 @@
 //! The concurrency primitives of this crate: atomics, mutex, fence, yield.
 //!
 //! With the feature `model` they are those of the model checker `shuttle`, and every operation on them is a point where
-//! it may switch threads. Code of this crate that takes part in the protocol uses no other primitives.
+//! it may switch threads. The code that orders transactions (status, recent commits, validation) uses no other
+//! primitives.
 
 #[cfg(not(feature = "model"))]
 mod imp {

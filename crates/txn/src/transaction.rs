@@ -35,7 +35,7 @@ use crate::status::{EntryId, Registration, Status};
 use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
 use crate::validation::abort_error;
 
-/// What a commit did.
+/// The result of a commit, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommitInfo {
     /// The commit timestamp; for a transaction that wrote nothing, the timestamp it read at.
@@ -57,7 +57,7 @@ struct Writes {
     memory: TransactionMemory,
 }
 
-/// The read set of a serializable transaction that may write, and what belongs to it.
+/// The read set of a serializable transaction that may write, and the state of its pre-reads.
 #[derive(Debug)]
 pub(crate) struct Tracking {
     pub(crate) reads: Mutex<ReadSet, rank::TransactionReads>,
@@ -288,7 +288,7 @@ impl Transaction {
         }
         let mut writes = self.writes.lock();
         self.check_alive()?;
-        // The memory of the log so far. The operation enlarges the log by what it writes.
+        // The memory of the log so far. The operation adds its own writes to the log.
         let Writes { log, memory, .. } = &mut *writes;
         memory
             .cover(log.capacity() * size_of::<Write>(), self.memory_budget())
@@ -358,8 +358,8 @@ impl Transaction {
     }
 
     /// The timestamp at which writes are carried out: the begin or, after a pre-read, the latest pre-read timestamp. In
-    /// that case this waits until every transaction that pre-reads relied on is installed. What is written over was
-    /// read at that timestamp, or not at all, or else validation finds it changed.
+    /// that case this waits until every transaction that pre-reads relied on is installed. A value that is written over
+    /// was read at that timestamp, or not at all, or else validation finds it changed.
     fn write_snapshot_ts(&self) -> std::result::Result<u64, AbortCause> {
         let Some(tracking) = self.tracking.as_ref().filter(|t| t.latest.load(Ordering::Acquire) > 0) else {
             return Ok(self.begin_ts());

@@ -292,7 +292,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Adds what a search for values in a range may miss.
+    /// Adds the items that a search for values in a range may miss.
     fn track_values(&self, kind: ElementKind, labels: &LabelFilter, key: KeyId, range: &IndexRange) {
         if self.tracking().is_some_and(Tracking::sets_newer) {
             // The search may miss an element itself, so the insertion of the element must be a conflict.

@@ -44,8 +44,8 @@ pub(crate) trait Rounds: Send + Sync + 'static {
     /// Returns true if commits outrun the workers, so that they do not pause between rounds.
     fn is_in_hurry(&self) -> bool;
 
-    /// Works one round. With `all`, the round also finishes what is too little for a batch. Returns true if another
-    /// round is worth it.
+    /// Works one round. With `all`, the round also finishes work that is too little for a batch. Returns true if
+    /// another round is worth it.
     fn work(&self, all: bool) -> bool;
 }
 
@@ -177,7 +177,7 @@ fn live<G: Rounds>(index: usize, signal: &Signal, graph: &Weak<G>) {
             continue;
         }
         tick = if woken { TICK } else { (tick * 2).min(TICK_MAX) };
-        // A tick also finishes what is too little for a batch.
+        // A tick also finishes work that is too little for a batch.
         while is_left_some_unless_it_panics(&*graph, !woken) && !signal.state.lock().stop {
             tick = TICK;
             if graph.is_in_hurry() {

@@ -74,7 +74,7 @@ impl BlockPosition {
     }
 }
 
-/// What a manifest notes of a file.
+/// The facts about a file that a manifest notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct WrittenFile {
     pub(super) path: String,

@@ -1,7 +1,7 @@
 //! Loading a checkpoint into a store that is being restored.
 //!
 //! Of every page only the newest image is read; tablets are read in parallel. Every block is checked against its
-//! checksum, its own name and its format. What images say about one another is checked at the end of the restore;
+//! checksum, its own name and its format. References between images are checked at the end of the restore;
 //! [`ImageSource`] then tells which file and offset a damaged page came from. Nothing on the disk is changed.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Numbers without a width are varints; differences of source slots are signed. Sources lie in the tablet of the page.
-//! The decoder checks what can be checked within one page; `store::restore` checks the rest.
+//! The decoder checks each page by itself; `store::restore` checks that pages agree with one another.
 
 use mangrove_graph::{ElementKind, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
 use mangrove_store::Content;

@@ -58,7 +58,7 @@ fn user_ids() -> impl Strategy<Value = UserId> {
     ]
 }
 
-/// Checks that `read` reads what `put` wrote, up to its last byte, whatever follows, and refuses a part of it.
+/// Checks that `read` reads the bytes of `put` to the last one, leaves bytes after them, and refuses a part of them.
 fn check<T: PartialEq + std::fmt::Debug>(
     value: &T,
     put: impl Fn(&T, &mut Vec<u8>),

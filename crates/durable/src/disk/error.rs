@@ -46,7 +46,7 @@ impl fmt::Display for DiskError {
 
 impl std::error::Error for DiskError {}
 
-/// What an operator can do about a failure of this kind.
+/// Advice to an operator for a failure of this kind.
 fn way_out(kind: io::ErrorKind) -> Option<&'static str> {
     use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match kind {

@@ -1,4 +1,4 @@
-//! A whole durable graph on a disk with power cuts: recovery finds what was acknowledged.
+//! A whole durable graph on a disk with power cuts: recovery finds every acknowledged commit.
 
 use std::sync::Arc;
 
@@ -39,11 +39,11 @@ fn dump_decided(durable: &Durable) -> Dump {
 
 /// One run of a database: it is opened and used until the power is cut. Returns the states that recovery may find, the
 /// last acknowledged state first.
-fn live(disk: &SimDisk, actor: &mut Actor, expected: &[Dump]) -> Vec<Dump> {
+fn run_until_power_cut(disk: &SimDisk, actor: &mut Actor, expected: &[Dump]) -> Vec<Dump> {
     use rand::Rng;
     let Ok(durable) = open(disk) else { return expected.to_vec() };
     let mut acknowledged = dump_now(durable.manager());
-    assert!(expected.contains(&acknowledged), "what was found was never acknowledged");
+    assert!(expected.contains(&acknowledged), "recovery found a state that was never acknowledged");
     for _ in 0..40 {
         let outcome = match actor.rng.random_range(0..12) {
             0 | 1 => durable.checkpoint().map(|_| ()),
@@ -87,7 +87,7 @@ fn change_indexes(durable: &Durable, actor: &mut Actor) -> Result<()> {
 }
 
 #[test]
-fn whatever_was_acknowledged_is_found_after_any_power_cut() {
+fn acknowledged_commits_are_found_after_any_power_cut() {
     use rand::Rng;
     let cases: u64 = mangrove_testdata::case_count(150);
     for seed in 0..cases {
@@ -96,7 +96,7 @@ fn whatever_was_acknowledged_is_found_after_any_power_cut() {
         let mut expected = vec![Dump::new()];
         for _ in 0..6 {
             disk.power_off_at(disk.operations() + actor.rng.random_range(1..160));
-            expected = live(&disk, &mut actor, &expected);
+            expected = run_until_power_cut(&disk, &mut actor, &expected);
             disk = disk.power_cut(actor.rng.random());
         }
         let durable = open(&disk).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -195,7 +195,7 @@ fn a_bulk_load_is_there_wholly_or_not_at_all() {
 }
 
 #[test]
-fn who_opens_a_database_stops_the_one_before() {
+fn a_second_opening_stops_the_first() {
     let disk = SimDisk::new();
     let first = open(&disk).unwrap();
     let mut actor = Actor::new(9);
@@ -212,9 +212,9 @@ fn who_opens_a_database_stops_the_one_before() {
     assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
 }
 
-/// A client may hold the transactions of a graph longer than the graph itself, and with it the lock on the directory.
+/// A client may keep the transaction manager of a graph after the graph was closed and its directory unlocked.
 #[test]
-fn what_outlives_a_closed_graph_changes_nothing_on_its_disk() {
+fn a_manager_that_outlives_its_graph_changes_nothing_on_the_disk() {
     let disk = SimDisk::new();
     // With a thread that makes segments, like graphs in production.
     let log = LogOptions { prepare_ahead: true, ..options().log };
@@ -323,7 +323,7 @@ fn lost_manifests_are_no_new_database() {
 
 /// An error names a missing file, with and without a checkpoint, and changes nothing.
 #[test]
-fn whatever_is_missing_is_named() {
+fn a_missing_file_is_named() {
     for is_checkpointed in [false, true] {
         let disk = SimDisk::new();
         let durable = open(&disk).unwrap();
@@ -451,7 +451,7 @@ fn unique_indexes_are_checked_again() {
     assert_eq!(manager.create_index(&options).unwrap_err().kind(), ErrorKind::DuplicateId);
     let info = IndexInfo { id: IndexId(7), label: None, keys: [key].into(), ordered: false, unique: true };
     let forged = mangrove_txn::IndexChange::Created(info);
-    mangrove_txn::CommitLog::change_index(&*durable.inner.log, &forged, &Standing(manager.watermark())).unwrap();
+    mangrove_txn::CommitLog::change_index(&*durable.inner.log, &forged, &FixedWatermarks(manager.watermark())).unwrap();
     drop(durable);
     for error in [open(&disk).map(drop).unwrap_err(), crate::verify::verify(&disk, 1, &|_| ()).map(drop).unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
@@ -460,9 +460,9 @@ fn unique_indexes_are_checked_again() {
 }
 
 /// Watermarks of a graph in which all commits up to this timestamp were handed over.
-struct Standing(u64);
+struct FixedWatermarks(u64);
 
-impl mangrove_txn::Watermarks for Standing {
+impl mangrove_txn::Watermarks for FixedWatermarks {
     fn stable(&self) -> u64 {
         self.0
     }
@@ -471,7 +471,7 @@ impl mangrove_txn::Watermarks for Standing {
 
 /// A worker of the recovery finds the damage, long before the reader reaches the end of the log.
 #[test]
-fn what_a_worker_finds_is_named_with_file_and_offset() {
+fn damage_found_by_a_worker_is_named_with_file_and_offset() {
     let disk = SimDisk::new();
     let durable = open(&disk).unwrap();
     let mut actor = Actor::new(41);
@@ -483,7 +483,7 @@ fn what_a_worker_finds_is_named_with_file_and_offset() {
         let mut body = vec![5];
         crate::codec::put_varint(9_999 << 16 | 1, &mut body);
         log.forge(ts, body);
-        mangrove_txn::CommitLog::wait(&**log, ts, &Standing(ts)).unwrap();
+        mangrove_txn::CommitLog::wait(&**log, ts, &FixedWatermarks(ts)).unwrap();
     }
     assert!(log.status().segment.unwrap() > segment && bytes > 0);
     drop(durable);
@@ -497,7 +497,7 @@ fn what_a_worker_finds_is_named_with_file_and_offset() {
 /// The kinds of files of a database, and true if every flipped bit is found. In a manifest, the case of a hexadecimal
 /// digit has no meaning. In the log, padding and unused blocks have none, and a damaged last batch may be taken for a
 /// torn one.
-const KINDS: [(&str, bool); 5] =
+const FILE_KINDS: [(&str, bool); 5] =
     [("newest manifest", false), ("older manifest", false), ("names", true), ("pages", true), ("log", false)];
 
 fn kind_of(path: &str, newest: &str) -> &'static str {
@@ -555,8 +555,8 @@ fn a_flipped_bit_in_any_kind_of_file_is_found_and_its_file_named() {
             }
         }
     }
-    println!("kind of file: bits found, bits that say nothing: {tally:?}");
-    for (kind, is_every_bit_found) in KINDS {
+    println!("kind of file: bits found, bits without a meaning: {tally:?}");
+    for (kind, is_every_bit_found) in FILE_KINDS {
         let (found, harmless) = tally.remove(kind).unwrap_or_else(|| panic!("there is no file of the kind {kind}"));
         assert!(found > 0 && (harmless == 0 || !is_every_bit_found), "{kind}: {found} found, {harmless} not");
     }

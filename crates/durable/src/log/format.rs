@@ -56,7 +56,7 @@ fn get_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Why bytes are not what they should be: what was expected and what was found.
+/// A text that says which bytes were expected and which were found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mismatch(pub(crate) String);
 
@@ -150,7 +150,7 @@ pub(crate) struct BatchHeader {
     pub(crate) commit_count: u32,
 }
 
-/// What lies at a position where a batch may begin.
+/// The bytes found at a position where a batch may begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BatchFound {
     /// A batch of this segment, perhaps at another position than its own.

@@ -17,7 +17,7 @@
 //! | `supply` | segments made ahead of need, and reservations in them |
 //! | `writer` | records into batches, batches into segments |
 //! | `group` | group commit: which committer flushes for the others |
-//! | `floor` | from where on a checkpoint needs the log |
+//! | `floor` | the position from which a checkpoint needs the log |
 //! | [`read`](mod@read) | reading the log after a crash: whole, torn or damaged |
 //! | `status` | the state and counters of an open log |
 //!
@@ -26,10 +26,10 @@
 //! - **LOG-1.** A flush at watermark `W` writes every commit up to `W` that is not durable, in the order of timestamps.
 //!   All of them have been handed over (TXN-14).
 //! - **LOG-2.** `durable` grows only after a sync that covers everything up to it has succeeded.
-//! - **LOG-3.** After a write or sync failed, or a flush panicked, nothing is written any more: it is unknown what of
-//!   it is on the disk, and what the flush took from the queue is lost.
-//! - **LOG-4.** What is reserved fits. So after the decision only a failing disk can prevent a commit from becoming
-//!   durable.
+//! - **LOG-3.** After a write or sync failed, or a flush panicked, nothing is written any more: it is unknown which
+//!   part of it is on the disk, and the commits that the flush took from the queue are lost.
+//! - **LOG-4.** A record fits into its reserved space. So after the decision only a failing disk can prevent a commit
+//!   from becoming durable.
 //! - **LOG-5.** The segment that a manifest names exists: a log without it has lost something.
 //! - **LOG-6.** The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it.
 //!   So a snapshot that begins after the floor was read has every commit before it.
@@ -158,8 +158,8 @@ struct LogCore {
     is_closed: AtomicBool,
     /// The names that are in the log.
     names: Mutex<NameCounts, rank::LogNames>,
-    /// From where on a checkpoint needs the log: the segment in which the durable part ends, and how far that part
-    /// goes.
+    /// The position from which a checkpoint needs the log: the segment in which the durable part ends, and the end of
+    /// that part.
     floor: Mutex<LogFloor, rank::LogFloor>,
 }
 
@@ -231,10 +231,10 @@ impl Log {
         inner.meters.status(state, inner.durable.load(Ordering::Acquire), Some(segment))
     }
 
-    /// Returns from where on a checkpoint needs the log. The checkpoint must take its snapshot, and then read names and
-    /// indexes, after this call: everything before the floor is durable and therefore in the snapshot (LOG-6). If the
-    /// first needed segment does not exist yet and cannot be made, this fails: a manifest must not name a missing
-    /// segment (LOG-5).
+    /// Returns the position from which a checkpoint needs the log. The checkpoint must take its snapshot, and then read
+    /// names and indexes, after this call: everything before the floor is durable and therefore in the snapshot
+    /// (LOG-6). If the first needed segment does not exist yet and cannot be made, this fails: a manifest must not name
+    /// a missing segment (LOG-5).
     pub fn checkpoint_floor(&self) -> Result<LogFloor> {
         let floor = *self.inner.floor.lock();
         // LOG-6.

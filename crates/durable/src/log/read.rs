@@ -1,4 +1,4 @@
-//! Reading the log from disk: what is whole, what is torn, and what is damaged.
+//! Reading the log from disk, and telling whole records from a torn end and from damage.
 //!
 //! Segments are read in order, and in each its batches, until no batch is found where the next one may begin. The rest
 //! of the log then decides:
@@ -54,11 +54,11 @@ pub struct TornTail {
     pub offset: u64,
     /// Bytes after the cut that hold something other than zeros.
     pub bytes: u64,
-    /// What was expected there and what was found.
+    /// Text that says which bytes were expected there and which were found.
     pub reason: String,
 }
 
-/// What is known of a log that was read to its end.
+/// The findings about a log that was read to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogEnd {
     /// Segments read.
@@ -90,7 +90,8 @@ pub struct LogEnd {
 }
 
 impl LogEnd {
-    /// Cuts off, durably, everything that is not whole. A log that was cut, or half cut, reads the same again.
+    /// Cuts off, durably, everything that is not whole. A log that was cut, or partly cut, is read with the same
+    /// result.
     pub fn cut(&self, disk: &dyn Disk) -> Result<()> {
         for (path, len) in &self.longer {
             let file = disk.open(path)?;

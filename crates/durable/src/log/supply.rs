@@ -9,7 +9,8 @@
 //! always fit (LOG-4): a segment of `n` blocks offers `n - 2`, one for its header and one because a batch that crosses
 //! into the next segment needs one header more.
 //!
-//! The lock on `state` is held for a few instructions, because every commit takes it. So I/O is done under `making` only.
+//! The lock on `state` is held for a few instructions, because every commit takes it. So I/O is done under `making`
+//! only.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
