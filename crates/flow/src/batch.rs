@@ -1,10 +1,10 @@
 //! The interface of a batch: what the runtime must know of the rows that it moves.
 //!
-//! The runtime counts the rows and bytes of a batch, drops the rows of cancelled instances, and sends shares of a batch to
-//! other nodes. It never looks at a value.
+//! The runtime counts the rows and bytes of a batch, drops the rows of cancelled instances, and sends shares of a batch
+//! to other nodes. It never looks at a value.
 //!
-//! - **FLOW-1.** A message holds at most [`BATCH_ROWS`] rows, all of one scope group. An operator with more to send asks to be
-//!   called again.
+//! - **FLOW-1.** A message holds at most [`BATCH_ROWS`] rows, all of one scope group. An operator with more to send
+//!   asks to be called again.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub trait Batch: Sized + Send + 'static {
     fn rows(&self) -> usize;
     /// Returns about how many bytes the batch holds, without those that [`Batch::charge_shared`] charges.
     fn bytes(&self) -> usize;
-    /// Charges the query for values of this batch that other batches share. Each value stays charged until its last holder
-    /// drops it ([`QueryControl::charge_while`]). The router calls this whenever it sends the batch; a value that is charged
-    /// already is not charged again.
+    /// Charges the query for values of this batch that other batches share. Each value stays charged until its last
+    /// holder drops it ([`QueryControl::charge_while`]). The router calls this whenever it sends the batch; a value
+    /// that is charged already is not charged again.
     fn charge_shared(&self, control: &Arc<QueryControl>) -> Result<()> {
         let _ = control;
         Ok(())

@@ -1,8 +1,8 @@
 //! Threads that run queries in turns.
 //!
-//! A query is a [`Task`]. An executor runs it for one turn and puts it back at the end of the queue, so a short query beside
-//! many heavy ones waits for one turn of each at most. A task that cannot go on, because the client reads its results slowly,
-//! leaves the queue until it is woken. An executor without work sleeps; nothing spins.
+//! A query is a [`Task`]. An executor runs it for one turn and puts it back at the end of the queue, so a short query
+//! beside many heavy ones waits for one turn of each at most. A task that cannot go on, because the client reads its
+//! results slowly, leaves the queue until it is woken. An executor without work sleeps; nothing spins.
 //!
 //! ```text
 //!             pushed              popped            Done
@@ -12,11 +12,11 @@
 //!              └──── wake ──── WAITING ◄───┘ Waiting
 //! ```
 //!
-//! - **FLOW-16.** A task is in the queue at most once: only the thread that moves its state to `QUEUED` pushes it. No wake is
-//!   lost: a wake during a turn leaves `RUNNING_WOKEN`, which the executor turns into another turn.
+//! - **FLOW-16.** A task is in the queue at most once: only the thread that moves its state to `QUEUED` pushes it. No
+//!   wake is lost: a wake during a turn leaves `RUNNING_WOKEN`, which the executor turns into another turn.
 //!
-//! Freeing what a query leaves may take long; a thread of its own does it ([`Executors::discard`]). Not here: sharing the
-//! messages of one query among executors. A query is run by one executor at a time.
+//! Freeing what a query leaves may take long; a thread of its own does it ([`Executors::discard`]). Not here: sharing
+//! the messages of one query among executors. A query is run by one executor at a time.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -47,7 +47,8 @@ pub trait Task: Send {
 /// Messages that a task works off in one turn: 100 µs to 1 ms of work if messages are small.
 pub const QUOTA_MESSAGES: usize = 32;
 
-/// The length of a turn, in nanoseconds, if messages are large. A turn ends after the message in which this time passes.
+/// The length of a turn, in nanoseconds, if messages are large. A turn ends after the message in which this time
+/// passes.
 pub const TURN_NANOS: u64 = 1_000_000;
 
 const QUEUED: u8 = 0;
@@ -123,8 +124,8 @@ impl Waker {
     /// Wakes the task. If it is queued or done, nothing happens.
     pub fn wake(&self) {
         let state = &self.cell.state;
-        // FLOW-16: the thread that moves the state to QUEUED pushes. Acquire and release pair with the executor's changes of
-        // the state.
+        // FLOW-16: the thread that moves the state to QUEUED pushes. Acquire and release pair with the executor's
+        // changes of the state.
         if state.compare_exchange(WAITING, QUEUED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.shared.push(self.cell.clone());
         } else {
@@ -195,7 +196,8 @@ impl Drop for Executors {
         self.shared.work.notify_all();
         self.discarded = None;
         for thread in self.threads.drain(..) {
-            // A task may own the last handle of its executors. Its thread then ends by itself, after the task is dropped.
+            // A task may own the last handle of its executors. Its thread then ends by itself, after the task is
+            // dropped.
             if thread.thread().id() == std::thread::current().id() {
                 continue;
             }

@@ -3,12 +3,13 @@
 //! The rows of one message that enter a scope together become the instances of one group. A row names its instance by a
 //! *tag*. [`Groups`] holds the groups that one node has opened, and the cancellations on that node.
 //!
-//! - **FLOW-5.** The tags of a group are dense: `0..instances`. The number of instances travels with the end-of-stream, so a
-//!   reduction answers also for instances without rows (`count()` of nothing is 0).
+//! - **FLOW-5.** The tags of a group are dense: `0..instances`. The number of instances travels with the end-of-stream,
+//!   so a reduction answers also for instances without rows (`count()` of nothing is 0).
 //! - **FLOW-6.** A group is at home on the node that opened it. Operators that keep state run at the home of the group.
-//! - **FLOW-7.** A cancellation drops rows and never ends. A cancelled group ends like any other, so no state is left behind.
-//! - **FLOW-8.** A cancellation is an optimization, and local to its node. An operator that receives rows of a cancelled
-//!   instance must still give the right answer.
+//! - **FLOW-7.** A cancellation drops rows and never ends. A cancelled group ends like any other, so no state is left
+//!   behind.
+//! - **FLOW-8.** A cancellation is an optimization, and local to its node. An operator that receives rows of a
+//!   cancelled instance must still give the right answer.
 
 use std::ops::Range;
 
@@ -18,8 +19,8 @@ use mangrove_graph::FastMap;
 /// The number of a node. Each node owns a share of the tablets of the graph.
 pub type NodeId = u16;
 
-/// The id of a group of scope instances that entered a scope together: the number of its home node in the upper 16 bits, and
-/// a number that the home counts up in the lower 48.
+/// The id of a group of scope instances that entered a scope together: the number of its home node in the upper 16
+/// bits, and a number that the home counts up in the lower 48.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct GroupId(u64);
 
@@ -69,8 +70,8 @@ impl TagSet {
     }
 }
 
-/// A cancellation: it concerns the rows of a group, or of some of its instances, at a range of operators, and all work in
-/// scopes nested there.
+/// A cancellation: it concerns the rows of a group, or of some of its instances, at a range of operators, and all work
+/// in scopes nested there.
 #[derive(Debug)]
 struct Cancellation {
     operators: Range<OpId>,

@@ -1,10 +1,10 @@
 //! The scoped-dataflow runtime. It moves batches between operators and knows nothing of graphs.
 //!
-//! A query is a fixed graph of [`Operator`]s ([`Topology`]) and the *scope instances* that come and go inside it. In Banyan
-//! (§3) every instance has operators and mailboxes of its own. Here instances come in **groups**: the rows of one message
-//! that enter a scope together become the instances `0..n` of one [`GroupId`], and a row inside names its instance by its
-//! *tag*, a column of the batch. So light instances share messages, operators and their end-of-stream. A group is accounted
-//! for and ended as one; an instance is cancelled alone, by its tag.
+//! A query is a fixed graph of [`Operator`]s ([`Topology`]) and the *scope instances* that come and go inside it. In
+//! Banyan (§3) every instance has operators and mailboxes of its own. Here instances come in **groups**: the rows of
+//! one message that enter a scope together become the instances `0..n` of one [`GroupId`], and a row inside names its
+//! instance by its *tag*, a column of the batch. So light instances share messages, operators and their end-of-stream.
+//! A group is accounted for and ended as one; an instance is cancelled alone, by its tag.
 //!
 //! | module | holds |
 //! |---|---|
@@ -17,10 +17,11 @@
 //! | `control` | limits, memory account, cancellation |
 //! | [`executor`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-17 stand in the headers of these modules; `docs/design/dataflow.md` tells them in context.
+//! The invariants FLOW-1 to FLOW-17 stand in the headers of these modules; `docs/design/dataflow.md` tells them in
+//! context.
 //!
-//! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`] decides
-//! which rows go where, and every message in between is serialized.
+//! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`]
+//! decides which rows go where, and every message in between is serialized.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -11,11 +11,11 @@
 //! receiver is idle, so it is older than any message that comes into that inbox after it, and it is delivered first.
 //!
 //! - **FLOW-11.** Between two operators of one node, messages of a group arrive in the order in which they were sent.
-//! - **FLOW-12.** Between nodes, an end-of-stream carries the number of messages that it closes. A group is complete at a port
-//!   when an end from every sender has arrived, and as many messages as the ends announced. So frames may overtake one
-//!   another, and an end may not.
-//! - **FLOW-13.** A message is charged to the query while it waits in an inbox, and released with the same amount. Not charged
-//!   are the message that an operator is working on, the direct message, and frames.
+//! - **FLOW-12.** Between nodes, an end-of-stream carries the number of messages that it closes. A group is complete at
+//!   a port when an end from every sender has arrived, and as many messages as the ends announced. So frames may
+//!   overtake one another, and an end may not.
+//! - **FLOW-13.** A message is charged to the query while it waits in an inbox, and released with the same amount. Not
+//!   charged are the message that an operator is working on, the direct message, and frames.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ pub(crate) struct Message<B> {
 pub(crate) enum Body<B> {
     /// A batch, and the bytes that the query is charged for it while it waits (FLOW-13).
     Data { batch: B, charged: u64 },
-    /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances the
-    /// group had (FLOW-5).
+    /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances
+    /// the group had (FLOW-5).
     End { messages: u64, instances: u32 },
 }
 
@@ -199,7 +199,8 @@ impl<B: Batch> Router<B> {
         Ok(())
     }
 
-    /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its inbox.
+    /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
+    /// inbox.
     fn send_here(&mut self, message: Message<B>, control: &QueryControl) -> Result<()> {
         if self.direct.is_none() && self.inboxes[message.operator as usize].is_idle() {
             self.direct = Some(message);
@@ -244,8 +245,8 @@ impl<B: Batch> Router<B> {
         message.port != 0 && self.topology.is_scope(message.operator)
     }
 
-    /// Puts an end-of-stream that is already counted back to the front of its queue. The operator first works off the batch
-    /// before it (FLOW-3).
+    /// Puts an end-of-stream that is already counted back to the front of its queue. The operator first works off the
+    /// batch before it (FLOW-3).
     pub fn put_back(&mut self, message: Message<B>) -> Result<()> {
         if self.nodes > 1 {
             let key = (message.operator, message.port, message.group);
@@ -307,8 +308,8 @@ impl<B: Batch> Router<B> {
         }
     }
 
-    /// Counts a data message that was taken out of an inbox. Returns the number of instances of its group if the group is
-    /// thereby complete at the port (FLOW-12).
+    /// Counts a data message that was taken out of an inbox. Returns the number of instances of its group if the group
+    /// is thereby complete at the port (FLOW-12).
     pub fn count_received(&mut self, operator: OpId, port: u8, group: GroupId) -> Option<u32> {
         if self.nodes == 1 {
             return None;
@@ -317,8 +318,8 @@ impl<B: Batch> Router<B> {
         self.completed(operator, port, group)
     }
 
-    /// Counts an end-of-stream that was taken out of an inbox. Returns the number of instances of its group if the group is
-    /// thereby complete at the port (FLOW-12).
+    /// Counts an end-of-stream that was taken out of an inbox. Returns the number of instances of its group if the
+    /// group is thereby complete at the port (FLOW-12).
     pub fn count_end(
         &mut self,
         operator: OpId,

@@ -1,12 +1,12 @@
 //! The runtime of one node: it calls the operators of a query until no work is left.
 //!
-//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from a
-//!   scope to the scope's own operator goes before all others.
+//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
+//!   a scope to the scope's own operator goes before all others.
 //!
-//! By the first half, a stream is worked off depth first: memory is bounded by what barriers hold, and the first results come
-//! early. By the second half, the result that decides a scope instance is seen at once, and the work that is left for that
-//! instance is cancelled instead of done. (By number alone the operator of a scope, which comes before the operators inside,
-//! would see the first result after the last one is made.)
+//! By the first half, a stream is worked off depth first: memory is bounded by what barriers hold, and the first
+//! results come early. By the second half, the result that decides a scope instance is seen at once, and the work that
+//! is left for that instance is cancelled instead of done. (By number alone the operator of a scope, which comes before
+//! the operators inside, would see the first result after the last one is made.)
 //!
 //! A runtime serves one run after the other, because operators, queues and tables cost more to make than a light query
 //! costs to run:
@@ -18,8 +18,8 @@
 //!                     └──────────┴── error, cancelled, or results not read ──► dropped
 //! ```
 //!
-//! - **FLOW-15.** Only a complete run that left nothing behind is followed by another one. A run that failed, was cancelled, or
-//!   whose results were not read to the end leaves rows anywhere: its runtime is dropped, never cleaned.
+//! - **FLOW-15.** Only a complete run that left nothing behind is followed by another one. A run that failed, was
+//!   cancelled, or whose results were not read to the end leaves rows anywhere: its runtime is dropped, never cleaned.
 
 use std::sync::Arc;
 
@@ -120,8 +120,8 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
     }
 
-    /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row or
-    /// charge of this one is left (FLOW-15).
+    /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row
+    /// or charge of this one is left (FLOW-15).
     pub fn recycle(&mut self) -> (Option<B::Context>, bool) {
         let mut is_clean = self.work.router.reset();
         for operator in &mut self.work.operators {
@@ -315,8 +315,8 @@ impl<B: Batch> Work<B> {
     }
 }
 
-/// Returns the error of a run whose comparisons were interrupted: their results mean nothing, whatever the operator made of
-/// them.
+/// Returns the error of a run whose comparisons were interrupted: their results mean nothing, whatever the operator
+/// made of them.
 #[cold]
 fn ended(control: &QueryControl) -> Result<()> {
     control.check()?;
