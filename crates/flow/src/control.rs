@@ -1,7 +1,8 @@
 //! The control of a running query: its limits, its memory account, its clock, and its cancellation.
 //!
-//! All nodes of a query share one [`QueryControl`], and so does the thread that reads its results. Every field is
-//! atomic or behind a lock that is held for a few instructions; no lock is taken while another one is held.
+//! All nodes of a query and the thread that reads its results share one [`QueryControl`]. Every field that changes
+//! while the query runs is atomic or has a lock, which is held for a few instructions. No lock is taken while another
+//! one is held.
 //!
 //! - **FLOW-17.** The holder of memory charges it and releases the same amount when it drops it. What is held beyond
 //!   [`UNDRAWN_BYTES_MAX`] is also drawn on the memory budget of the process: `memory ≤ covered` whenever no charge is
@@ -26,9 +27,9 @@ const CLOCK_MESSAGES: u64 = 16;
 const UNDRAWN_BYTES_MAX: u64 = 64 << 10;
 /// Bytes that a query draws on the budget at a time, if the budget has as much.
 const GRANT_BYTES: u64 = 1 << 20;
-/// Bytes drawn but unused from which a query gives them back.
+/// A query that has drawn more unused bytes than this gives the unused bytes back.
 const SPARE_BYTES_MAX: u64 = 4 * GRANT_BYTES;
-/// The value of `covered` without a budget.
+/// The value of [`QueryControl::covered`] without a budget.
 const WITHOUT_BUDGET: u64 = u64::MAX;
 
 /// The limits of one query. A query that exceeds one ends with an error that names the limit; other queries go on.
@@ -199,7 +200,7 @@ impl QueryControl {
     }
 
     /// Charges bytes that an operator is about to hold. Fails if the query then holds more than its limit, or more than
-    /// the budget has.
+    /// the budget has. The bytes count even then, until they are released or the query is over.
     pub fn charge(&self, bytes: u64) -> Result<()> {
         // A sum that overflows ends the query like any other amount above the limit.
         // SeqCst, in this order with `covered` below: `give_back_spare` says why.
@@ -279,7 +280,7 @@ impl QueryControl {
         }
     }
 
-    /// Gives back to the budget what is drawn but not held.
+    /// Gives back to the budget the bytes that are drawn but not held.
     #[cold]
     fn give_back_spare(&self) {
         let mut draw = self.draw.lock();

@@ -9,16 +9,17 @@
 //! | module | holds |
 //! |---|---|
 //! | [`topology`] | operators, edges, and the numbers that scheduling and cancellation rest on |
-//! | `batch` | what the runtime must know of a batch of rows |
-//! | `operator` | the interface of an operator, and what it may do while it is called |
+//! | `batch` | the interface of a batch of rows |
+//! | `operator` | the interface of an operator, and its actions during a call |
 //! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
 //! | `runtime` | one node of a query: it calls operators until no work is left |
 //! | `control` | limits, memory account, cancellation |
+//! | [`clock`] | the clock that time limits go by |
 //! | [`executor`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-17 stand in the headers of these modules; `docs/design/dataflow.md` tells them in
-//! context.
+//! The invariants FLOW-1 to FLOW-17 are in the headers of these modules; `docs/design/dataflow.md` shows how they fit
+//! together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`]
 //! decides which rows go where, and every message in between is serialized.

@@ -1,4 +1,5 @@
-//! The interface of an operator, and what an operator may do while it is called.
+//! The two interfaces between the runtime and the operators. The runtime calls an [`Operator`]; the operator acts
+//! during the call through [`Output`].
 //!
 //! An operator belongs to one node of one instance of a plan. It is called with a batch, with the end of a group, or to
 //! go on with earlier work; it answers through [`Output`]. It touches its own state, and the execution context that the
@@ -26,10 +27,10 @@ use crate::topology::OpId;
 /// One operator of a query on one node. A stateful operator keeps its state by group and tag.
 ///
 /// An operator may serve several runs of a query, one after the other ([`crate::NodeRuntime::recycle`]). Its structure
-/// is fixed when the plan is built. It learns what belongs to a run in [`Operator::begin`], and drops it in
+/// is fixed when the plan is built. It gets the values that belong to one run in [`Operator::begin`], and drops them in
 /// [`Operator::recycle`].
 pub trait Operator<B: Batch>: Send {
-    /// Begins a run: looks up what depends on it, such as the values of parameters. Called once a run, before any other
+    /// Begins a run: looks up the values that depend on it, such as parameters. Called once a run, before any other
     /// method.
     fn begin(&mut self, context: &B::Context) -> Result<()> {
         let _ = context;
@@ -61,12 +62,13 @@ pub trait Operator<B: Batch>: Send {
     }
 }
 
-/// What an operator may do while it is called: send messages, open and close groups, cancel work.
+/// The actions of an operator during a call: sending messages, opening and closing groups, canceling work.
 pub struct Output<'a, B: Batch> {
     pub(crate) router: &'a mut Router<B>,
     pub(crate) control: &'a Arc<QueryControl>,
     pub(crate) context: &'a B::Context,
     pub(crate) operator: OpId,
+    /// True if the operator has asked to be called again.
     pub(crate) again: bool,
 }
 
@@ -97,7 +99,8 @@ impl<'a, B: Batch> Output<'a, B> {
         Ok(())
     }
 
-    /// Asks for a call of [`Operator::resume`]. It comes after the operators downstream have worked off what was sent.
+    /// Asks for a call of [`Operator::resume`]. The call comes after the operators downstream have processed the
+    /// messages that were sent.
     pub fn again(&mut self) {
         self.again = true;
     }

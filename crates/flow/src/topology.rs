@@ -4,8 +4,8 @@
 //!   between the scope's own operator and the operator that follows the scope.
 //!
 //! Two mechanisms rest on this order. The scheduler prefers high numbers, which are nearer to the result. And a range
-//! of numbers names all operators upstream of a point in a chain, with all nested scopes: that is what a satisfied
-//! `limit()` cancels.
+//! of numbers names all operators upstream of a point in a chain, with all nested scopes: a satisfied `limit()` cancels
+//! such a range.
 //!
 //! ```text
 //! V().where(out().has('x')).limit(1)
