@@ -216,7 +216,7 @@ fn errors_say_what_is_wrong_and_not_where_it_is() {
         ("g.io('a.json').read().write()", ErrorKind::Unsupported, "keep one"),
         ("g.io(7).read()", ErrorKind::InvalidArgument, "the path of a file"),
         ("g.V().io('a.json').read()", ErrorKind::Unsupported, "start"),
-        ("g.V().read()", ErrorKind::Unsupported, "behind io"),
+        ("g.V().read()", ErrorKind::Unsupported, "after io"),
         (
             "g.withStrategies(new PartitionStrategy(partitionKey: 'p', writePartition: 'a', readPartitions: ['a'])).io('a.json').read()",
             ErrorKind::Unsupported,

@@ -9,8 +9,8 @@
 //! ada
 //! ```
 //!
-//! In the statements that follow, an assigned name is a parameter. The parser runs nothing and does not know the values.
-//! [`ScriptStatement::variable`] tells the runner of the script which name gets the result of a statement.
+//! In the statements that follow, an assigned name is a parameter. The parser runs nothing and does not know the
+//! values. [`ScriptStatement::variable`] tells the runner of the script which name gets the result of a statement.
 //!
 //! A statement ends with a semicolon, or at the end of a line if it is complete: all brackets are closed, and the next
 //! line does not begin with a `.`.

@@ -36,7 +36,7 @@ fn by_in_all_its_forms() {
     );
     fails(
         "g.V().count().by('a')",
-        "`by` at line 1, column 15: does not modulate `count`; by() belongs behind order, group, groupCount, dedup, \
+        "`by` at line 1, column 15: does not modulate `count`; by() belongs after order, group, groupCount, dedup, \
          aggregate, path, simplePath, cyclicPath, project, select, valueMap or where(P)",
     );
     fails("g.V().group().by(desc)", "`by` at line 1, column 15: Order.desc belongs in a by() of order()");

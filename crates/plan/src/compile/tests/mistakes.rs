@@ -7,7 +7,7 @@ fn what_is_not_supported_is_named() {
     fails("g.V().pageRank()", "`pageRank` at line 1, column 7: the step is not supported yet");
     fails(
         "g.union(out()).repeat(out().count(local).from('a')).times(1)",
-        "`from` at line 1, column 42: does not modulate `count`; from() and to() belong behind addE, path, simplePath or \
+        "`from` at line 1, column 42: does not modulate `count`; from() and to() belong after addE, path, simplePath or \
          cyclicPath",
     );
     // Bytecode has no positions: steps are numbered, and the message names the step around a nested one.
@@ -18,7 +18,7 @@ fn what_is_not_supported_is_named() {
     let inner = wire(vec![call("out", vec![]), call("has", vec![])]);
     wire_fails(
         vec![call("V", vec![]), call("where", vec![Argument::Traversal(inner)])],
-        "`has` (step 2 in `where`, step 2): takes a key, a key and a value or predicate, or a label in front of these, \
+        "`has` (step 2 in `where`, step 2): takes a key, a key and a value or predicate, or a label before these, \
          not nothing",
     );
     wire_fails(
@@ -32,7 +32,7 @@ fn what_is_not_supported_is_named() {
     );
     wire_fails(
         vec![call("as", vec![text("a")])],
-        "`as` (step 1): there is no step before it; as() belongs behind the step it labels",
+        "`as` (step 1): there is no step before it; as() belongs after the step it labels",
     );
 }
 
