@@ -255,7 +255,7 @@ impl IdIndex {
     }
 
     /// How many entries there are.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "model")))]
     pub(crate) fn len(&self) -> usize {
         self.ints.iter().chain(&self.others).map(|shard| shard.counts.lock().live).sum()
     }
