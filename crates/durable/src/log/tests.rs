@@ -435,7 +435,7 @@ struct Looking<'a> {
     log: &'a Log,
     stable: u64,
     durable: Counter,
-    floors: Mutex<Vec<(LogFloor, u64)>>,
+    floors: parking_lot::Mutex<Vec<(LogFloor, u64)>>,
 }
 
 impl Watermarks for Looking<'_> {
@@ -452,7 +452,8 @@ impl Watermarks for Looking<'_> {
 #[test]
 fn the_floor_of_a_checkpoint_never_passes_what_its_snapshot_has() {
     let graph = Graph::open(&new_disk(), small_segments()).unwrap();
-    let mut looking = Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: Mutex::default() };
+    let mut looking =
+        Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: parking_lot::Mutex::default() };
     for ts in 1..=60 {
         graph.log.forge(ts, vec![0; 9_000]);
         looking.stable = ts;
@@ -491,7 +492,8 @@ impl Log {
 fn a_flush_that_panics_ends_the_log_and_acknowledges_nothing() {
     for operation in 1..=2 {
         let graph = Graph::open(&new_disk(), small_segments()).unwrap();
-        let mut looking = Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: Mutex::default() };
+        let mut looking =
+            Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: parking_lot::Mutex::default() };
         (1..=2).for_each(|ts| graph.log.forge(ts, vec![0; 100]));
         looking.stable = 2;
         graph.disk.panic_at(graph.disk.operations() + operation);

@@ -168,7 +168,7 @@ impl AdjacencyTable {
             _ => new,
         };
         let header = storage.header(new, pin);
-        // Under the latch of the old header, so this one is not waited for.
+        // Not waited for, since the old header's latch is held: no descriptor names this one yet.
         let mut end = header.latch.try_lock().expect("a list that is not published is not contended");
         for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
             header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);

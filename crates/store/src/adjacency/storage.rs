@@ -148,7 +148,11 @@ impl ListStorage {
         }
         header.layout_version.store(0, Ordering::Relaxed);
         header.ended.store(0, Ordering::Relaxed);
-        *header.latch.lock() = TailEnd::default();
+        // Not waited for: the caller may hold the latch of the list that the new one replaces. Everything that knew the
+        // header's last owner is over, since a header is given out a grace period after it was unlinked.
+        let mut end = header.latch.try_lock().expect("a header that is given out has no user");
+        *end = TailEnd::default();
+        drop(end);
         (index, header)
     }
 
