@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! reader:    slot = epoch; fence ──▶ follow pointers ──▶ slot = 0
-//! reclaimer: unlink; tag = epoch++; fence ──▶ every slot 0 or > tag? ──▶ release
+//! writer:    unlink; tag = epoch++
+//! reclaimer: epoch > tag? fence ──▶ every slot 0 or > tag? ──▶ release
 //! ```
 //!
 //! - **RECLAIM-1.** A thread's slot is 0, or an epoch that was current when its outermost pin began, or an earlier one.
@@ -15,8 +16,9 @@
 //!
 //! Why RECLAIM-3 suffices. Suppose that a reader holds a reference to released memory. There are two cases.
 //!
-//! - *The reclaimer saw the reader's slot as 0.* By the two SeqCst fences, the reader's loads come after the unlinking,
-//!   so the reader cannot have found the memory. (A pin that ended in between holds no reference.)
+//! - *The reclaimer saw the reader's slot as 0.* The reclaimer has read an epoch above `t` before its fence, so the
+//!   unlinking comes before that fence, whichever thread unlinked. By the two SeqCst fences, the reader's loads come
+//!   after the unlinking, so the reader cannot have found the memory. (A pin that ended in between holds no reference.)
 //! - *The reclaimer saw an epoch above `t`.* The reader has then read an epoch that was written by the drawing of `t`,
 //!   or after it. The drawing is a read-modify-write that released the unlinking, so again the reader cannot have found
 //!   it.
@@ -165,9 +167,10 @@ pub fn draw_tag() -> u64 {
 
 /// The smallest epoch that a thread is pinned in. Memory with a smaller tag may be released (RECLAIM-3).
 pub fn oldest_pin() -> u64 {
-    // SeqCst: the caller has unlinked before this. Pairs with the fence in `Domain::enter`.
+    // Acquire, before the fence: everything with a smaller tag, whichever thread drew it, was unlinked before the fence.
+    let now = DOMAIN.epoch.load(Ordering::Acquire);
+    // SeqCst: pairs with the fence in `Domain::enter`.
     fence(Ordering::SeqCst);
-    let now = DOMAIN.epoch.load(Ordering::SeqCst);
     let pinned = |slot: &ThreadSlot| Some(slot.load(Ordering::Acquire)).filter(|&epoch| epoch != 0);
     DOMAIN.slots.lock().iter().filter_map(pinned).fold(now, u64::min)
 }

@@ -1,9 +1,9 @@
 //! The fence protocols of this crate under loom, which tries out what the C11 memory model allows:
 //! `cargo test -p mangrove-reclaim --features loom --test loom`.
 //!
-//! Each model has two threads that run the real code. Loom explores every order of their operations with at most
-//! [`PREEMPTIONS`] forced switches, and every value that each atomic load may then return. It reports a data race, a
-//! failed assertion, and a deadlock.
+//! Each model has two or three threads that run the real code. Loom explores the orders of their operations, and every
+//! value that each atomic load may then return. It reports a data race, a failed assertion, and a deadlock. With two
+//! threads it explores every order, with three those with at most [`PREEMPTIONS_OF_THREE`] forced switches.
 //!
 //! Memory that readers protect with a pin is a [`Tracked`] here. Its reads are atomic, and it is freed by an access
 //! that is not. So loom reports a read that comes before the writing or after the freeing, and one that is not ordered
@@ -20,12 +20,16 @@ use mangrove_reclaim::{
     Accounting, Arena, EpochCell, EpochSlice, Grace, Limbo, OnceCells, OnceSlice, RecordCell, Retired, Unlinked, epoch,
 };
 
-/// Forced switches of threads in one execution, at most.
-const PREEMPTIONS: usize = 3;
+/// How many forced switches an execution of three threads has, at most. `LOOM_MAX_PREEMPTIONS` changes it.
+const PREEMPTIONS_OF_THREE: usize = 3;
 
 fn check(model: impl Fn() + Send + Sync + 'static) {
+    loom::model::Builder::new().check(model);
+}
+
+fn check_three(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(PREEMPTIONS));
+    builder.preemption_bound = builder.preemption_bound.or(Some(PREEMPTIONS_OF_THREE));
     builder.check(model);
 }
 
@@ -151,6 +155,34 @@ fn two_reclaimers_share_a_limbo() {
         limbo.retire(cell.swap(Some(Tracked::new(3))));
         release(&limbo);
         other.join().unwrap();
+        release_the_rest(&limbo);
+    });
+}
+
+/// A reader beside two threads that replace and release.
+#[test]
+fn a_pinned_reader_keeps_what_it_found_beside_two_reclaimers() {
+    check_three(|| {
+        let cell = Arc::new(EpochCell::new(Tracked::new(1)));
+        let limbo = Arc::new(Limbo::<Memory>::default());
+        let reclaim = |value| {
+            let (cell, limbo) = (cell.clone(), limbo.clone());
+            move || {
+                limbo.retire(cell.swap(Some(Tracked::new(value))));
+                release(&limbo);
+            }
+        };
+        let other = thread::spawn(reclaim(2));
+        let reader = thread::spawn({
+            let cell = cell.clone();
+            move || {
+                let pin = epoch::pin();
+                assert!(matches!(cell.get(&pin).expect("there is always a content").read(), 1..=3));
+            }
+        });
+        reclaim(3)();
+        other.join().unwrap();
+        reader.join().unwrap();
         release_the_rest(&limbo);
     });
 }
