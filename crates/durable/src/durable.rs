@@ -417,5 +417,5 @@ fn start_background(
         .map_err(|error| Error::new(ErrorKind::Io, format!("the thread for checkpoints could not be started: {error}")))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 mod tests;

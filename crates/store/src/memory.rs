@@ -18,7 +18,7 @@ mod reclaimed;
 mod write_log;
 
 pub use self::accounting::{Memory, MemoryReport, MemoryRow, RecordKind};
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 pub(crate) use self::limbo::release_boxes;
 pub(crate) use self::limbo::{Garbage, Limbo, Space};
 pub use self::log_queue::Backlog;

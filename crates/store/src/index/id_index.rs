@@ -263,7 +263,7 @@ impl IdIndex {
     }
 
     /// The number of entries.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "model")))]
     pub(crate) fn len(&self) -> usize {
         self.ints.iter().chain(&self.others).map(|shard| shard.counts.lock().live).sum()
     }

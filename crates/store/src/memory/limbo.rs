@@ -56,7 +56,7 @@ pub(crate) struct Space<'a> {
     pub(crate) limbo: &'a Limbo,
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 pub(crate) fn release_boxes(limbo: &Limbo) {
     limbo.release(usize::MAX, |garbage| unreachable!("{garbage:?} is no memory"));
 }
