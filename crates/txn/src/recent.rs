@@ -460,7 +460,7 @@ impl RecentCommits {
     }
 
     /// Draws a timestamp for an empty write set, and finishes it.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "model")))]
     pub(crate) fn draw_empty(&self) -> u64 {
         let ts = self.enter(Arc::default(), || 0, |_| ());
         self.decide(ts, Outcome::Committed);
