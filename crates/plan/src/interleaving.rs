@@ -1,9 +1,9 @@
 //! Where traversers must go through the steps one after the other, because they share side effects.
 //!
 //! The language processes traversers depth first: a traverser goes through all steps up to the next barrier before the
-//! next one starts. Batches of rows have the same results, unless a traverser sees what another one has left. That
-//! needs a nested traversal that runs for each traverser and fills a side effect, and one of these, which show when or
-//! how often it ran:
+//! next one starts. Batches of rows have the same results, unless a traverser sees the side effects of another one.
+//! That needs a nested traversal that runs for each traverser and fills a side effect, and one of these, which show
+//! when or how often it ran:
 //!
 //! - a step reads side effects before all traversers have come (unlike a `cap()` at the end);
 //! - several steps fill side effects, so that one collection gets members from several steps;
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use crate::logical::{Effect, Enters, Name, Step, StepTraits, Traversal};
 
-/// What a whole traversal does with side effects.
+/// The side effects of a whole traversal, and whether they show the order of traversers.
 pub struct Interleaving {
     filled: HashSet<Name>,
     shows: bool,

@@ -119,7 +119,7 @@ pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
 struct Branch {
     decides: Traversal,
     options: Vec<(ChooseOption, Traversal)>,
-    /// Options that are traversals: the one that decides, and the one that is taken.
+    /// The tests of the options that are chosen by a traversal.
     tests: Vec<Traversal>,
 }
 
