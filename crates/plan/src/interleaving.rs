@@ -26,7 +26,7 @@ impl Interleaving {
     /// Examines a whole traversal.
     pub fn of(traversal: &Traversal) -> Self {
         let filled = crate::purity::side_effects_filled(traversal, &Default::default());
-        let mut survey = Survey { filled: &filled, fills: 0, deepest: None, reads: false, cuts: false };
+        let mut survey = SideEffectSurvey { filled: &filled, fills: 0, deepest: None, reads: false, cuts: false };
         survey.visit(traversal, 0);
         let fills_by_row = survey.deepest.is_some_and(|depth| depth > 0);
         let is_nested_twice = survey.deepest.is_some_and(|depth| depth > 1);
@@ -45,7 +45,7 @@ impl Interleaving {
     }
 }
 
-struct Survey<'a> {
+struct SideEffectSurvey<'a> {
     filled: &'a HashSet<Name>,
     /// The number of steps that fill side effects.
     fills: usize,
@@ -57,7 +57,7 @@ struct Survey<'a> {
     cuts: bool,
 }
 
-impl Survey<'_> {
+impl SideEffectSurvey<'_> {
     fn visit(&mut self, traversal: &Traversal, depth: usize) {
         for node in &traversal.steps {
             let step = &node.step;
