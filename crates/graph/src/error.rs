@@ -106,10 +106,10 @@ impl ErrorKind {
 
 /// An error: its kind and a message that a user can act on. It is one pointer wide, so results stay small.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Detail>);
+pub struct Error(Box<ErrorDetail>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Detail {
+struct ErrorDetail {
     kind: ErrorKind,
     message: String,
     reason: Option<&'static str>,
@@ -118,7 +118,7 @@ struct Detail {
 impl Error {
     /// An error of a kind with a message, and without a [reason](Error::reason).
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Detail { kind, message: message.into(), reason: None }))
+        Error(Box::new(ErrorDetail { kind, message: message.into(), reason: None }))
     }
 
     /// [`ErrorKind::Evaluation`].

@@ -481,7 +481,7 @@ impl Lowering<'_> {
     }
 
     /// Appends a branch scope with an instance for each row. If its traversals write, instances run one after the
-    /// other, since each must see what the one before it wrote.
+    /// other, since each must see the writes of the instances before it.
     fn local(&self, kind: LocalKind, traversals: &[Traversal], merged: Merged, chain: &mut Chain) {
         let serial = traversals.iter().any(Traversal::is_mutating);
         let ordered = chain.ordered;

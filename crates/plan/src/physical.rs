@@ -170,7 +170,7 @@ pub enum Op {
     /// The number of all vertices or edges: `V().count()`. Pages without version information are counted without a
     /// scan.
     CountAll {
-        /// What is counted.
+        /// Whether vertices or edges are counted.
         kind: ElementKind,
         /// Only with one of these labels; `None`: all.
         labels: Option<Vec<Name>>,

@@ -109,21 +109,21 @@ pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
     let [on] = call.arguments else {
         return Err(misfit(&call.site, "a traversal that decides, with option()s after it", call.arguments));
     };
-    let mut branch = Branch { decides: choose_value(call, on)?, options: Vec::new(), tests: Vec::new() };
+    let mut branch = BranchStep { decides: choose_value(call, on)?, options: Vec::new(), tests: Vec::new() };
     for modulator in call.take("option") {
         branch.add(&modulator)?;
     }
     Ok(Step::Choose(Box::new(branch.into_choose())))
 }
 
-struct Branch {
+struct BranchStep {
     decides: Traversal,
     options: Vec<(ChooseOption, Traversal)>,
-    /// Options that are traversals: the one that decides, and the one that is taken.
+    /// The tests of the options that are chosen by a traversal.
     tests: Vec<Traversal>,
 }
 
-impl Branch {
+impl BranchStep {
     fn add(&mut self, modulator: &Modulator<'_>) -> Result<()> {
         let site = &modulator.site;
         let (when, traversal) = match modulator.arguments {

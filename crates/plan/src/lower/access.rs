@@ -10,8 +10,8 @@ use crate::physical::Access;
 
 /// The access of a source, and its remaining conditions. The condition that a look-up by id, labels or a scan for
 /// values answers is removed. The conditions that an index answers stay, because [`Access::Index`] names them by their
-/// position in the list. The source operator then tests only those which the index does not answer exactly: the other
-/// conditions, and a range (an index orders values of all types, but `gt(1)` takes no string).
+/// position in the list. Of these the source operator tests only a range again: an index orders values of all types,
+/// but `gt(1)` takes no string.
 pub(super) fn access(
     indexes: &[UsableIndex],
     ids: Option<&Vec<Operand>>,

@@ -2,8 +2,8 @@
 //!
 //! - **PLAN-7.** A stream is ordered after `order()`, until a step loses the order or no later step can observe it.
 //!   Every run of row-by-row operators in an ordered stream is closed as one scope that returns results in the order of
-//!   its input rows ([`Op::Ordered`]). The run ends before an operator that reads the order. What operators do with the
-//!   order is in `physical/traits.rs`.
+//!   its input rows ([`Op::Ordered`]). The run ends before an operator that reads the order. `physical/traits.rs` says
+//!   which operators read, keep or change it.
 
 use crate::logical::Reduction;
 use crate::physical::*;
