@@ -56,7 +56,7 @@ pub struct Arena<T, K, const LOG2: u32> {
     kind: K,
 }
 
-/// Which rows are handed out, and which can be.
+/// The rows that are handed out, and the rows that can be.
 #[derive(Debug, Default)]
 struct RowAccount {
     /// Rows that came back, by the logarithm of their length.

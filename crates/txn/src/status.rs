@@ -97,7 +97,7 @@ impl Status {
     }
 }
 
-/// Whether a transaction may go on reading, and whether its snapshot holds collection back.
+/// Says whether a transaction may go on reading, and whether its snapshot holds collection back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ExpiryState {
     /// It reads, and may expire.

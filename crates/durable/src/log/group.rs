@@ -107,7 +107,7 @@ impl Waiter {
     }
 }
 
-/// Whether a flush is under way, and the threads that wait for it.
+/// The state of group commit: the flush under way, if any, and the threads that wait for it.
 #[derive(Debug, Default)]
 struct GroupState {
     flushing: bool,

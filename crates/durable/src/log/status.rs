@@ -44,7 +44,7 @@ impl LogState {
 /// The state and counters of an open log. Counts are since it was opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DurabilityStatus {
-    /// Whether the log accepts commits.
+    /// Says whether the log accepts commits.
     pub state: LogState,
     /// Every commit up to this timestamp is durable.
     pub durable_ts: u64,
