@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `bulk` | the bulk loader, which fills pages that no transaction sees yet |
+//! | `staged` | pages that are filled and not published yet |
 //! | `pack` | packed adjacency from the edges that were loaded |
 //! | [`image`] | pages as a snapshot sees them, for checkpoints |
 //! | [`restore`] | a store from page images and from the log after them |
@@ -16,5 +17,6 @@ pub mod image;
 mod pack;
 pub mod restore;
 mod rules;
+mod staged;
 
 pub use self::bulk::{BulkColumn, BulkLoader, ColumnData};

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `view` | [`StoreView`]: the graph as a snapshot sees it |
+//! | `graph_view` | its methods as a [`GraphView`](mangrove_graph::GraphView), one line for each module below |
 //! | `look_up`, `scan`, `expand` | finding elements by id, by label set, and along edges |
 //! | `properties`, `columns`, `numbers` | reading values one by one, column by column, and as plain numbers |
 //! | `runs` | adjacency in place, for whole-graph algorithms |
@@ -14,6 +15,7 @@
 
 mod columns;
 mod expand;
+mod graph_view;
 mod layout;
 mod look_up;
 mod numbers;

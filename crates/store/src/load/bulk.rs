@@ -9,21 +9,19 @@
 //!
 //! Chosen ids go into the id index as rows are added, so a second use of an id is found at once.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Catalog, EdgeId, ElementKind, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, TabletId, UserId, Value,
-    VertexId,
+    EdgeId, ElementKind, Error, ErrorKind, KeyId, LabelSetId, Result, TabletId, UserId, Value, VertexId,
 };
 use smol_str::SmolStr;
 
 use crate::cell::{MultiProperty, RawCell};
 use crate::index::IdKey;
 use crate::load::pack::pack;
-use crate::memory::Memory;
-use crate::page::{EdgePage, PAGE_SLOTS, PageCore, PagePosition, Tablet, VertexPage};
+use crate::load::staged::{HasPageCore, NO_PAGE, StagedPages};
+use crate::page::{EdgePage, PAGE_SLOTS, PagePosition, Tablet, VertexPage};
 use crate::store::{Slot, Store};
 use crate::version::{BASE_TS, Snapshot};
 
@@ -120,105 +118,6 @@ impl ColumnData {
     }
 }
 
-/// Pages of one kind that are not published yet.
-pub(crate) struct StagedPages<P> {
-    /// Tablet, number and page, in the order in which they were begun.
-    pub(crate) pages: Vec<(TabletId, u32, Box<P>)>,
-    /// For each tablet (counting from 0) and page number, the index in `pages`, or `NONE`.
-    indexes: Vec<Vec<u32>>,
-    /// Slots that stay empty, since another element has their external number as its chosen id: index of the page, and
-    /// offset.
-    free_slots: BTreeSet<(u32, usize)>,
-}
-
-impl<P> StagedPages<P> {
-    fn new(tablets: usize) -> Self {
-        StagedPages { pages: Vec::new(), indexes: vec![Vec::new(); tablets], free_slots: BTreeSet::new() }
-    }
-
-    /// Pages that have numbers already.
-    pub(crate) fn of(tablets: usize, pages: Vec<(TabletId, u32, Box<P>)>) -> Self {
-        let mut staged = StagedPages { pages, ..StagedPages::new(tablets) };
-        for (index, (tablet, number, _)) in staged.pages.iter().enumerate() {
-            let numbers = &mut staged.indexes[usize::from(tablet.0) - 1];
-            if numbers.len() <= *number as usize {
-                numbers.resize(*number as usize + 1, NONE);
-            }
-            numbers[*number as usize] = index as u32;
-        }
-        staged
-    }
-
-    /// The index of a page in `pages`.
-    #[inline]
-    pub(crate) fn index_of(&self, tablet: TabletId, page: usize) -> Option<usize> {
-        let index = *self.indexes.get(usize::from(tablet.0).wrapping_sub(1))?.get(page)?;
-        (index != NONE).then_some(index as usize)
-    }
-
-    /// Adds a page under the tablet's next number. Returns its index in `pages`.
-    fn add(&mut self, tablet: TabletId, page: P) -> u32 {
-        let numbers = &mut self.indexes[usize::from(tablet.0) - 1];
-        let index = u32::try_from(self.pages.len()).expect("fewer than 2^32 pages fit in memory");
-        self.pages.push((tablet, numbers.len() as u32, Box::new(page)));
-        numbers.push(index);
-        index
-    }
-}
-
-/// A page of vertices or of edges.
-pub(crate) trait HasPageCore {
-    fn core(&self) -> &PageCore;
-    fn core_mut(&mut self) -> &mut PageCore;
-}
-
-impl HasPageCore for VertexPage {
-    fn core(&self) -> &PageCore {
-        &self.core
-    }
-    fn core_mut(&mut self) -> &mut PageCore {
-        &mut self.core
-    }
-}
-
-impl HasPageCore for EdgePage {
-    fn core(&self) -> &PageCore {
-        &self.core
-    }
-    fn core_mut(&mut self) -> &mut PageCore {
-        &mut self.core
-    }
-}
-
-impl<P: HasPageCore> StagedPages<P> {
-    /// The page and offset of an element, if its slot was filled. Ids of both kinds have the same bits.
-    fn find(&self, id: VertexId) -> Option<(&PageCore, usize)> {
-        let (_, _, page) = &self.pages[self.index_of(id.tablet(), id.page())?];
-        (id.offset() < page.core().used()).then_some((page.core(), id.offset()))
-    }
-
-    /// The labels of a staged element.
-    fn labels_of(&self, id: VertexId, catalog: &Catalog) -> Vec<LabelId> {
-        self.find(id).map(|(core, _)| catalog.labels_of(core.label)).unwrap_or_default()
-    }
-
-    /// Returns true if a slot stays empty.
-    fn is_free(&self, id: VertexId) -> bool {
-        let index = self.index_of(id.tablet(), id.page());
-        index.is_some_and(|index| self.free_slots.contains(&(index as u32, id.offset())))
-    }
-
-    /// Removes the elements of the slots that stay empty. Returns the pages and offsets of these slots.
-    fn leave_empty(&mut self, memory: &Memory) -> Vec<(PagePosition, usize)> {
-        let left = std::mem::take(&mut self.free_slots).into_iter().map(|(index, at)| {
-            let (tablet, number, page) = &self.pages[index as usize];
-            page.core().leave_empty(at, memory);
-            (PagePosition { number: *number as usize, tablet: *tablet }, at)
-        });
-        left.collect()
-    }
-}
-
 /// The columns in which most rows of a call have a value. A page that is begun for many rows gets dense columns at
 /// once.
 struct ExpectedColumns {
@@ -247,13 +146,11 @@ pub struct BulkLoader {
     edges: StagedPages<EdgePage>,
     /// The index of the page of vertices that is being filled, by label set.
     open_vertices: HashMap<LabelSetId, u32, foldhash::fast::RandomState>,
-    /// The indexes of the pages of edges that are being filled, by label set: one for each tablet, or `NONE`.
+    /// The indexes of the pages of edges that are being filled, by label set: one for each tablet, or `NO_PAGE`.
     open_edges: HashMap<LabelSetId, Vec<u32>, foldhash::fast::RandomState>,
     /// True if a call has failed halfway, or the load was finished.
     closed: bool,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl BulkLoader {
     /// A loader for an empty store. `txn` lets no transaction begin while the loader exists.
@@ -446,14 +343,14 @@ impl BulkLoader {
     /// As [`BulkLoader::next_vertex_slot`], for an edge whose source is in a tablet.
     fn next_edge_slot(&mut self, tablet: TabletId, label: LabelSetId) -> (u32, usize) {
         let tablets = self.store.tablets.len();
-        let open = self.open_edges.entry(label).or_insert_with(|| vec![NONE; tablets]);
+        let open = self.open_edges.entry(label).or_insert_with(|| vec![NO_PAGE; tablets]);
         let index = &mut open[usize::from(tablet.0) - 1];
-        if *index != NONE
+        if *index != NO_PAGE
             && let Some(at) = self.edges.pages[*index as usize].2.core_mut().fill()
         {
             return (*index, at);
         }
-        let full = (*index != NONE).then(|| self.edges.pages[*index as usize].2.core.capacity());
+        let full = (*index != NO_PAGE).then(|| self.edges.pages[*index as usize].2.core.capacity());
         *index =
             self.edges.add(tablet, EdgePage::clean(label, self.store.sizes.next_capacity(full), &self.store.memory));
         let at = self.edges.pages[*index as usize].2.core.fill().expect("a new page has room");

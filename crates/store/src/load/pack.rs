@@ -16,7 +16,7 @@ use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 use mangrove_reclaim::epoch;
 
 use crate::adjacency::Block;
-use crate::load::bulk::StagedPages;
+use crate::load::staged::StagedPages;
 use crate::page::{EdgePage, PAGE_SLOTS, VertexPage};
 use crate::store::Store;
 

@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 
 use super::{Damage, Outcome, PageRecord, Pages, Restore, damage};
 use crate::index::{IdKey, PropertyIndex};
-use crate::load::bulk::{HasPageCore, StagedPages};
 use crate::load::image::chosen_id;
 use crate::load::pack::pack;
+use crate::load::staged::{HasPageCore, StagedPages};
 use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, SlotPage, Tablet, VertexPage};
 use crate::store::{Store, edge, vertex};
 use crate::version::{BASE_TS, NEVER, Snapshot};
