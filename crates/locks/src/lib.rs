@@ -20,8 +20,9 @@
 //! In release builds (without `debug_assertions`) a rank takes no memory and a check no time. With the feature `model` no
 //! order is checked.
 //!
-//! Locks that are created and dropped within one function, and locks of the crates above the transactions, have no rank.
-//! So has the catalog (`mangrove_graph`), whose locks are held for a look-up, with no other lock taken under them.
+//! Locks without a rank: those that one function creates and drops; those of the crates above transactions, but for the
+//! server's registry of graphs; and those of the catalog (`mangrove_graph`), which are held for a look-up, with no other
+//! lock taken under them.
 //!
 //! Why not a crate for it: `tracing-mutex` finds circles in the orders that it has seen, one node a lock. It gives no order
 //! to read, and a graph has a latch for each column of each page. `lock-hierarchy` has levels, as a number given to each

@@ -82,7 +82,7 @@ ranks! {
     SegmentMaking,
     /// Log: held by the leader of a flush, through its I/O.
     LogWriter,
-    /// Log: whether a flush is under way, and who waits for it. Held for a few instructions, never during a flush.
+    /// Log: whether a flush is under way, and the committers that wait for it. Held for a few instructions, never during a flush.
     GroupCommit,
     /// Log: the commits and schema records that were handed over. Held for a few instructions.
     LogQueue,
@@ -94,7 +94,7 @@ ranks! {
     SegmentSupply,
 
     // --- Tables of transactions ---------------------------------------------------------------------------------------
-    /// Transactions: those that expired last. Tried only, by a collector.
+    /// Transactions: the ones that expired last. Tried only, by a collector.
     ExpiringTransactions,
     /// Transactions: what the write sets of recent commits draw from the budget. Tried only, by a committer that trims.
     HistoryBudget,
@@ -140,7 +140,7 @@ ranks! {
     ListHeader,
     /// Store: the form of the descriptors of an adjacency table. Held while a descriptor of a sparse table changes.
     ListDescriptors,
-    /// Store: the edges that a replaced layout has and its table has not.
+    /// Store: the edges whose cells are in a replaced layout and not in the table. Held for a few instructions.
     ReplacedLayout,
     /// Store: the form of a column. Held while a cell of a sparse column is written.
     ColumnForm,
