@@ -93,8 +93,8 @@ impl<G, R: crate::Rank> Guard<G, R> {
         Guard { guard, _held: account::Held::of::<R>(), rank: PhantomData }
     }
 
-    /// The guard of the lock itself, to wait on a condition variable with it. The rank stays on the account: a thread that
-    /// waits takes no lock.
+    /// The guard of the lock itself, to wait on a condition variable with it. The rank stays on the account: a thread
+    /// that waits takes no lock.
     #[inline]
     pub fn inner(&mut self) -> &mut G {
         &mut self.guard

@@ -1,8 +1,8 @@
 //! Locks with a rank. One table ([`rank`]) gives the order of all locks below the database, and debug builds check it.
 //!
-//! A thread may wait for a lock only if all locks that it holds have a lower rank, which means that they stand earlier in
-//! the table. Then no circle of threads can wait for one another. The rank of a lock is part of its type, so a field says
-//! which row of the table it is:
+//! A thread may wait for a lock only if all locks that it holds have a lower rank, which means that they stand earlier
+//! in the table. Then no circle of threads can wait for one another. The rank of a lock is part of its type, so a field
+//! says which row of the table it is:
 //!
 //! ```
 //! use mangrove_locks::{Mutex, rank};
@@ -13,21 +13,23 @@
 //! queue.lock().push(*number);
 //! ```
 //!
-//! - A lock that is tried ([`Mutex::try_lock`]) makes no thread wait, so it may have any rank. While it is held it counts.
+//! - A lock that is tried ([`Mutex::try_lock`]) makes no thread wait, so it may have any rank. While it is held it
+//!   counts.
 //! - The locks of one rank are not held together: a thread that holds one of them does not wait for another.
-//! - A `RwLock` counts as a mutex, for readers too: a reader that waits for a writer closes a circle as well as any other.
+//! - A `RwLock` counts as a mutex, for readers too: a reader that waits for a writer closes a circle as well as any
+//!   other.
 //!
-//! In release builds (without `debug_assertions`) a rank takes no memory and a check no time. With the feature `model` no
-//! order is checked.
+//! In release builds (without `debug_assertions`) a rank takes no memory and a check no time. With the feature `model`
+//! no order is checked.
 //!
 //! Locks without a rank: those that one function creates and drops; those of the crates above transactions, but for the
-//! server's registry of graphs; and those of the catalog (`mangrove_graph`), which are held for a look-up, with no other
-//! lock taken under them.
+//! server's registry of graphs; and those of the catalog (`mangrove_graph`), which are held for a look-up, with no
+//! other lock taken under them.
 //!
-//! Why not a crate for it: `tracing-mutex` finds circles in the orders that it has seen, one node a lock. It gives no order
-//! to read, and a graph has a latch for each column of each page. `lock-hierarchy` has levels, as a number given to each
-//! lock, over the locks of std only. `ordered-locks` hands tokens through every function that locks. None of them works
-//! over shuttle's mutex too.
+//! Why not a crate for it: `tracing-mutex` finds circles in the orders that it has seen, one node a lock. It gives no
+//! order to read, and a graph has a latch for each column of each page. `lock-hierarchy` has levels, as a number given
+//! to each lock, over the locks of std only. `ordered-locks` hands tokens through every function that locks. None of
+//! them works over shuttle's mutex too.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

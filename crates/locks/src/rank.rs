@@ -1,8 +1,9 @@
 //! The order of locks: one table, from the first lock that a thread may take to the last.
 //!
-//! A thread that holds a lock takes only locks that stand below it. Each row says what its lock protects and for how long it
-//! is held, or which lock it is taken under. The row is the place to look before a lock is taken under another one, and the
-//! only place where their order is written. A new lock gets a row below every lock under which it is taken.
+//! A thread that holds a lock takes only locks that stand below it. Each row says what its lock protects and for how
+//! long it is held, or which lock it is taken under. The row is the place to look before a lock is taken under another
+//! one, and the only place where their order is written. A new lock gets a row below every lock under which it is
+//! taken.
 //!
 //! The type of a row is the second parameter of a lock ([`crate::Mutex`], [`crate::RwLock`]).
 
@@ -42,7 +43,7 @@ macro_rules! ranks {
 }
 
 ranks! {
-    // --- Server -------------------------------------------------------------------------------------------------------
+    // --- Server ---
     /// Server: held while one graph is created or dropped, so while its database is opened or closed.
     GraphChanges,
     /// Server: the traversal sources and their graphs. Held for a look-up, or while a source is added or removed.
@@ -50,16 +51,18 @@ ranks! {
     /// Server: the directories of dropped graphs that are still being removed.
     LeavingDirectories,
 
-    // --- Threads of a graph, and checkpoints: held for long, through I/O and rounds of collection ----------------------
+    // --- Threads of a graph, and checkpoints: held for long, through I/O and rounds of collection ---
     /// Transactions: the collector's threads. Tried only, by the thread that starts them.
     CollectorThreads,
-    /// Transactions: held for reading during a round of a collector, and for writing by a caller that collects everything.
+    /// Transactions: held for reading during a round of a collector, and for writing by a caller that collects
+    /// everything.
     CollectorRounds,
     /// Log: the thread that makes segments ahead of need. Held while the thread is told to end and is waited for.
     SegmentMaker,
     /// Checkpoints: held through all I/O of a checkpoint.
     CheckpointState,
-    /// Checkpoints: how the last one went. Taken while a checkpoint is under way, and before the log is asked how long it is.
+    /// Checkpoints: how the last one went. Taken while a checkpoint is under way, and before the log is asked how long
+    /// it is.
     CheckpointProgress,
 
     // --- Changes of schema and indexes: held until the change is durable, so through a flush of the log ----------------
@@ -68,7 +71,7 @@ ranks! {
     /// Store: held while the list of indexes changes, and while a checkpoint reads it.
     IndexChanges,
 
-    // --- One transaction ----------------------------------------------------------------------------------------------
+    // --- One transaction ---
     /// Transactions: the log of writes. Held during one write or rollback in the store, and while a write waits for the
     /// transactions that a pre-read relied on.
     TransactionWrites,
@@ -77,12 +80,13 @@ ranks! {
     /// Transactions: whether collectors are to work or to stop. A write that finds no memory wakes them.
     CollectorSignal,
 
-    // --- Log ----------------------------------------------------------------------------------------------------------
+    // --- Log ---
     /// Log: held while a segment is made or retired, through its I/O.
     SegmentMaking,
     /// Log: held by the leader of a flush, through its I/O.
     LogWriter,
-    /// Log: whether a flush is under way, and the committers that wait for it. Held for a few instructions, never during a flush.
+    /// Log: whether a flush is under way, and the committers that wait for it. Held for a few instructions, never
+    /// during a flush.
     GroupCommit,
     /// Log: the commits and schema records that were handed over. Held for a few instructions.
     LogQueue,
@@ -93,7 +97,7 @@ ranks! {
     /// Log: the segments that are ready, and their free space. Held for a few instructions, by each commit.
     SegmentSupply,
 
-    // --- Tables of transactions ---------------------------------------------------------------------------------------
+    // --- Tables of transactions ---
     /// Transactions: the ones that expired last. Tried only, by a collector.
     ExpiringTransactions,
     /// Transactions: what the write sets of recent commits draw from the budget. Tried only, by a committer that trims.
@@ -107,7 +111,7 @@ ranks! {
     /// Transactions: the blocks of the history.
     HistoryBlocks,
 
-    // --- Store: turns -------------------------------------------------------------------------------------------------
+    // --- Store: turns ---
     /// Store: held by the collector that works in a tablet.
     CollectorTurn,
     /// Store: held while the next page of a label set is made.
@@ -115,7 +119,7 @@ ranks! {
     /// Store: held by the thread that restores a tablet.
     RestoredTablet,
 
-    // --- Store: lists for the collector, each held for a few instructions ----------------------------------------------
+    // --- Store: lists for the collector, each held for a few instructions ---
     /// Store: the free slots of a label set. Held while those of a frozen page are read from it.
     FreeSlots,
     /// Store: what the collector has to do in a tablet.
@@ -125,7 +129,7 @@ ranks! {
     /// Store: which large commits are being finalized.
     LargeCommits,
 
-    // --- Store: indexes -----------------------------------------------------------------------------------------------
+    // --- Store: indexes ---
     /// Store: a shard of an id index. Held while the elements that have an id are compared with a new one.
     IdIndexShard,
     /// Store: a shard of an index by hash. Held while versions are asked whether an entry is still needed.
@@ -135,7 +139,7 @@ ranks! {
     /// Store: the directory of an ordered index. Taken by the thread that splits or removes a leaf it has locked.
     OrderedIndexDirectory,
 
-    // --- Store: pages -------------------------------------------------------------------------------------------------
+    // --- Store: pages ---
     /// Store: the tail of one adjacency list. Held while an edge is appended and while the list is replaced.
     ListHeader,
     /// Store: the form of the descriptors of an adjacency table. Held while a descriptor of a sparse table changes.
@@ -144,11 +148,11 @@ ranks! {
     ReplacedLayout,
     /// Store: the form of a column. Held while a cell of a sparse column is written.
     ColumnForm,
-    /// Transactions: the writers that a pre-read relied on. Taken when the store asks for the status of a claim, under any
-    /// lock of the store that a reader or writer may hold.
+    /// Transactions: the writers that a pre-read relied on. Taken when the store asks for the status of a claim, under
+    /// any lock of the store that a reader or writer may hold.
     PreReadReliance,
 
-    // --- Reclamation --------------------------------------------------------------------------------------------------
+    // --- Reclamation ---
     /// Reclamation: held while an entry is added to a map that only grows.
     AppendMapEntries,
     /// Reclamation: the rows of an arena that are handed out.
