@@ -42,7 +42,7 @@ macro_rules! ranks {
 }
 
 ranks! {
-    // --- Server ------------------------------------------------------------------------------------------------------
+    // --- Server ---
     /// Server: held while one graph is created or dropped, so while its database is opened or closed.
     GraphChanges,
     /// Server: the traversal sources and their graphs. Held for a look-up, or while a source is added or removed.
@@ -50,7 +50,7 @@ ranks! {
     /// Server: the directories of dropped graphs that are still being removed.
     LeavingDirectories,
 
-    // --- Threads of a graph, and checkpoints: held for long, through I/O and rounds of collection --------------------
+    // --- Threads of a graph, and checkpoints: held for long, through I/O and rounds of collection ---
     /// Transactions: the collector's threads. Taken by `try_lock` only, by the thread that starts them.
     CollectorThreads,
     /// Transactions: held for reading during a round of a collector, and for writing by a caller that collects
@@ -64,13 +64,13 @@ ranks! {
     /// it is.
     CheckpointProgress,
 
-    // --- Changes of schema and indexes: held until the change is durable, so through a flush of the log --------------
+    // --- Changes of schema and indexes: held until the change is durable, so through a flush of the log ---
     /// Store: held while the schema rules change, and while a checkpoint reads them.
     SchemaChanges,
     /// Store: held while the list of indexes changes, and while a checkpoint reads it.
     IndexChanges,
 
-    // --- One transaction ---------------------------------------------------------------------------------------------
+    // --- One transaction ---
     /// Transactions: the log of writes. Held during one write or rollback in the store, and while a write waits for the
     /// transactions that a pre-read relied on.
     TransactionWrites,
@@ -79,7 +79,7 @@ ranks! {
     /// Transactions: whether collectors are to work or to stop. A write that finds no memory wakes them.
     CollectorSignal,
 
-    // --- Log ---------------------------------------------------------------------------------------------------------
+    // --- Log ---
     /// Log: held while a segment is made or retired, through its I/O.
     SegmentMaking,
     /// Log: held by the leader of a flush, through its I/O.
@@ -96,7 +96,7 @@ ranks! {
     /// Log: the segments that are ready, and their free space. Held for a few instructions, by each commit.
     SegmentSupply,
 
-    // --- Tables of transactions --------------------------------------------------------------------------------------
+    // --- Tables of transactions ---
     /// Transactions: the transactions that expired last. Taken by `try_lock` only, by a collector.
     ExpiringTransactions,
     /// Transactions: the part of the memory budget that the write sets of recent commits use. Taken by `try_lock` only,
@@ -111,7 +111,7 @@ ranks! {
     /// Transactions: the blocks of the history.
     HistoryBlocks,
 
-    // --- Store: held by the one thread that does a task --------------------------------------------------------------
+    // --- Store: held by the one thread that does a task ---
     /// Store: held by the collector that works in a tablet.
     CollectorTurn,
     /// Store: held while the next page of a label set is made.
@@ -119,7 +119,7 @@ ranks! {
     /// Store: held by the thread that restores a tablet.
     RestoredTablet,
 
-    // --- Store: lists for the collector, each held for a few instructions --------------------------------------------
+    // --- Store: lists for the collector, each held for a few instructions ---
     /// Store: the free slots of a label set. Held while the free slots of a frozen page are read from that page.
     FreeSlots,
     /// Store: the tasks of the collector in a tablet.
@@ -129,7 +129,7 @@ ranks! {
     /// Store: which large commits are being finalized.
     LargeCommits,
 
-    // --- Store: indexes ----------------------------------------------------------------------------------------------
+    // --- Store: indexes ---
     /// Store: a shard of an id index. Held while the elements that have an id are compared with a new one.
     IdIndexShard,
     /// Store: a shard of an index by hash. Held while versions are asked whether an entry is still needed.
@@ -139,12 +139,13 @@ ranks! {
     /// Store: the directory of an ordered index. Taken by the thread that splits or removes a leaf it has locked.
     OrderedIndexDirectory,
 
-    // --- Store: pages ------------------------------------------------------------------------------------------------
+    // --- Store: pages ---
     /// Store: the tail of one adjacency list. Held while an edge is appended and while the list is replaced.
     ListHeader,
     /// Store: the form of the descriptors of an adjacency table. Held while a descriptor of a sparse table changes.
     ListDescriptors,
-    /// Store: the edges whose cells are in a replaced layout and not in the table.
+    /// Store: the edges whose cells are in a replaced layout and not in the table. Held for a few
+    /// instructions.
     ReplacedLayout,
     /// Store: the form of a column. Held while a cell of a sparse column is written.
     ColumnForm,
@@ -152,7 +153,7 @@ ranks! {
     /// any lock of the store that a reader or writer may hold.
     PreReadReliance,
 
-    // --- Reclamation -------------------------------------------------------------------------------------------------
+    // --- Reclamation ---
     /// Reclamation: held while an entry is added to a map that only grows.
     AppendMapEntries,
     /// Reclamation: the rows of an arena that are handed out.

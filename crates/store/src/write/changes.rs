@@ -27,7 +27,7 @@ pub struct ChangedElement {
     pub ends: Option<(VertexId, VertexId)>,
 }
 
-/// A property that a log writes, or that an element has which the log creates or deletes.
+/// A property that a log writes, or a property of an element that the log creates or deletes.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangedProperty {
     /// The element.
