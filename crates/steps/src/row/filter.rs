@@ -335,7 +335,7 @@ impl RowOperator for Is {
         self.0.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| match &rows.objects {
             ObjectColumn::Values(values) => self.0.holds(&values[row]),
             objects => self.0.holds(&objects.get(row)),

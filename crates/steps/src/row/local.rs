@@ -31,7 +31,7 @@ impl MapOperator for LocalReduce {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         reduce(self.0, &rows.object(row), meter)
@@ -102,7 +102,7 @@ impl MapOperator for LocalDedup {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -174,7 +174,7 @@ impl MapOperator for LocalRange {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         part(&rows.object(row), self.low, self.high, meter).map(Some)
@@ -205,7 +205,7 @@ impl MapOperator for LocalTail {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -255,7 +255,7 @@ impl MapOperator for SelectColumn {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -402,7 +402,7 @@ impl RowOperator for Constant {
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let objects = ObjectColumn::from_values(vec![self.value.clone(); rows.len()]);
         Ok(rows.with_objects(objects))
     }
@@ -415,7 +415,7 @@ pub(crate) struct LoopsOf(
 );
 
 impl RowOperator for LoopsOf {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let counter = |row: usize| {
             let loops = rows.loops.as_ref()?.get(row)?;
             self.0.map_or(loops.last(), |depth| loops.get(depth)).copied()

@@ -30,7 +30,7 @@ impl MapOperator for PathOf {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let path = rows.path(row);
@@ -58,7 +58,7 @@ pub(crate) struct PathShape {
 }
 
 impl RowOperator for PathShape {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let computed = self.computed;
         let simple = self.simple;
         let segment = &self.segment;
@@ -109,7 +109,7 @@ impl MapOperator for ComputedMap {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let computed = (0..self.names.len()).map(|column| rows.computed_value(column, row));
@@ -279,7 +279,7 @@ fn number(test: &LabelTest, next: &mut usize) -> ComputedTest {
 }
 
 impl RowOperator for CompareComputed {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let (test, members) = (&self.test, &mut self.members);
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
@@ -359,7 +359,7 @@ impl RowOperator for AddLabels {
 pub(crate) struct DropRows;
 
 impl RowOperator for DropRows {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|_, _| false))
     }
 }
@@ -368,7 +368,7 @@ impl RowOperator for DropRows {
 pub(crate) struct NextLoop;
 
 impl RowOperator for NextLoop {
-    fn apply(&mut self, mut rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         for loops in rows.loops.iter_mut().flatten() {
             if let Some(count) = loops.last_mut() {
                 *count += 1;
