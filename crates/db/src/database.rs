@@ -149,15 +149,15 @@ impl Database {
         Ok(Transaction::new(self.hold(), self.inner.manager.begin_read()?))
     }
 
-    /// Runs a Gremlin script in a transaction of its own, on the thread that reads the results.
-    pub fn query(&self, script: &str) -> Result<ResultStream> {
-        let prepared = self.prepare(script)?;
+    /// Runs a Gremlin traversal in a transaction of its own, on the thread that reads the results.
+    pub fn query(&self, text: &str) -> Result<ResultStream> {
+        let prepared = self.prepare(text)?;
         self.run(&prepared, &Parameters::new())
     }
 
-    /// Parses and plans a script, to be run many times.
-    pub fn prepare(&self, script: &str) -> Result<Prepared> {
-        self.inner.plans.script(script)
+    /// Parses a Gremlin traversal, to be run many times. It is planned when it runs for the first time.
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        self.inner.plans.script(text)
     }
 
     /// Plans a traversal that is bytecode already. The plan is kept: the same bytecode is planned once.
