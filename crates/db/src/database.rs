@@ -293,7 +293,7 @@ impl Database {
         self.inner.manager.compact();
     }
 
-    /// The backlog of garbage collection, and what it has collected.
+    /// The backlog of garbage collection, and the numbers of records that it has collected.
     pub fn garbage(&self) -> mangrove_store::GarbageReport {
         self.inner.manager.garbage()
     }

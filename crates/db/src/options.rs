@@ -53,7 +53,7 @@ impl Default for DatabaseOptions {
 pub struct DurabilityOptions {
     /// If true, a directory that has no database or does not exist becomes a new database.
     pub create: bool,
-    /// The log.
+    /// The options of the log.
     pub log: LogOptions,
     /// A checkpoint is taken in the background after this many bytes of log since the last one; 0 means never.
     pub checkpoint_log_bytes: u64,

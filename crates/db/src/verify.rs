@@ -32,21 +32,21 @@ const PORTION: usize = 4096;
 /// The numbers of files and elements that verification has read and found correct.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyReport {
-    /// Manifests.
+    /// The number of manifests.
     pub manifests: u64,
-    /// Files of checkpoints.
+    /// The number of checkpoint files.
     pub files: u64,
-    /// Blocks in these files, each with its checksum.
+    /// The number of blocks in these files. Each block has a checksum.
     pub blocks: u64,
-    /// Bytes of these files.
+    /// The total size of these files in bytes.
     pub file_bytes: u64,
     /// The result of recovering the graph, with the state of the log.
     pub recovery: RecoverySummary,
-    /// Vertices.
+    /// The number of vertices.
     pub vertices: u64,
-    /// Edges, each found in the lists of both its ends.
+    /// The number of edges, each of which is in the lists of both its ends.
     pub edges: u64,
-    /// Indexes.
+    /// The indexes, each with the number of its entries.
     pub indexes: Vec<CheckedIndex>,
 }
 

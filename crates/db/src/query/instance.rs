@@ -33,8 +33,8 @@ const KEPT_PARAMETERS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseIdentity(Arc<()>);
 
-/// A physical plan with its idle instances, for one database and one set of indexes. A plan must not run on another
-/// database or with other indexes: see [`PlannedQuery::is_for`].
+/// A physical plan with its idle instances, for one database and one set of indexes. Before a run,
+/// [`PlannedQuery::is_for`] must be true for its database and indexes.
 pub(crate) struct PlannedQuery {
     /// The database whose labels, keys and indexes the plan names. The reference is weak, because that database may
     /// keep the plan. It still prevents another database from getting the same address.

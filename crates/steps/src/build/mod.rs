@@ -1,7 +1,7 @@
 //! Builds the operators and the topology of a physical plan.
 //!
-//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then those inside, then those that
-//! follow. The builder decides where the rows of each operator must be:
+//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then the operators inside, then the
+//! operators after the scope. The builder decides where the rows of each operator must be:
 //!
 //! | the operator | its rows are |
 //! |---|---|
@@ -58,7 +58,7 @@ use crate::scope::modulate::{ByLookup, ByTaker, Modulate};
 use crate::values::predicate::CompiledTest;
 use crate::write;
 
-/// The most operators of a plan: it bounds what one request can ask for.
+/// The maximum number of operators of a plan. It bounds the cost of one request.
 pub(crate) const OPERATORS_MAX: usize = 4096;
 
 /// The seed of the shuffles of `order(local)`; one generator serves all lists.

@@ -96,7 +96,7 @@ fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
 
 /// `select()`, `project()`: a map of computed columns by name, or one computed column.
 pub(crate) struct ComputedMap {
-    /// The names.
+    /// The keys of the map, one for each computed column.
     pub names: Vec<Name>,
     /// True for the value itself instead of a map with one entry.
     pub single: bool,
@@ -138,7 +138,7 @@ impl MapOperator for ComputedMap {
 pub(crate) struct CompareName {
     /// True to keep equal objects, false to keep unequal ones.
     pub equal: bool,
-    /// The name.
+    /// The name of the other object.
     pub name: Name,
     /// Where the name is looked up.
     pub lookup: Lookup,
@@ -343,7 +343,7 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut H
 
 /// `as()`: adds labels to the current objects of the paths.
 pub(crate) struct AddLabels {
-    /// The labels.
+    /// The labels to add.
     pub labels: Vec<Name>,
 }
 

@@ -32,7 +32,7 @@ use crate::values::predicate::CompiledTest;
 
 /// When a row leaves the loop, or is emitted. Operands have their values of the current run.
 pub(crate) enum LoopCondition {
-    /// Always.
+    /// For every row.
     Always,
     /// After this many iterations.
     Times(Operand, i64),
@@ -54,8 +54,8 @@ pub(crate) struct LoopShape {
     pub emit_first: bool,
     /// True if an instance goes on from each vertex only once.
     pub once: bool,
-    /// The most collections that one iteration adds to a path: so many of its newest objects are checked for their
-    /// nesting.
+    /// The maximum number of collections that one iteration adds to a path: so many of its newest objects are checked
+    /// for their nesting.
     pub collections_made: usize,
 }
 
@@ -132,7 +132,7 @@ impl LoopScope {
         }
     }
 
-    /// Sends out the rows that leave here and those that are emitted. Returns the rows that go on.
+    /// Sends the rows that leave the loop here and the rows that are emitted. Returns the rows that go on.
     fn test(
         &self,
         rows: Rows,

@@ -13,7 +13,7 @@ use crate::limits::meter::Meter;
 pub(crate) const MEMBER_BYTES: usize = size_of::<Value>();
 pub(crate) const KEYED_BYTES: usize = 3 * MEMBER_BYTES;
 
-/// The most members that a bulk set is expanded to: 128 MiB of values, which are not charged.
+/// The maximum number of members that a bulk set is expanded to: 128 MiB of values, which are not charged.
 const EXPANDED_MAX: u64 = 1 << 22;
 
 /// Returns the members of a collection: the objects of a list, set or path, each object of a bulk set as often as it

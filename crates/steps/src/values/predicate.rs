@@ -16,7 +16,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::context::execution::ExecutionContext;
 
-/// The most bytes that a compiled regular expression may take.
+/// The maximum size of a compiled regular expression in bytes.
 const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
 
 /// A [`Test`], ready to run after [`CompiledTest::begin`].

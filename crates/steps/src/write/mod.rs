@@ -44,7 +44,7 @@ pub(crate) trait Statement: Send {
 pub(crate) struct WriteContext<'a> {
     /// The execution context of the run.
     pub context: &'a ExecutionContext,
-    /// The transaction.
+    /// The transaction of the query, which all writes go through.
     pub writer: &'a Transaction,
     /// The limits and memory account of the query.
     pub control: &'a QueryControl,
