@@ -527,7 +527,7 @@ mod tests {
 
     /// The value takes a few kilobytes. A reader that follows every reference would meet 2^60 values in it.
     #[test]
-    fn what_is_shared_stays_shared() {
+    fn shared_values_stay_shared() {
         let g = modern();
         let wraps: [fn(Value) -> Value; 5] = [
             |v| Value::list(vec![v.clone(), v]),
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_has_a_limit() {
+    fn made_values_have_a_limit() {
         let g = modern();
         let many = |value: Value| vec![Value::list(vec![value; 100_000])];
         // The references to one vertex share one copy; each vertex property gets a copy of its own.

@@ -73,6 +73,15 @@ impl<'a> Meter<'a> {
     }
 }
 
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        // If the query has taken values over, it stays charged for them until it is over.
+        if !self.control.has_leftovers() {
+            self.control.release(self.charged);
+        }
+    }
+}
+
 /// Values that a call makes one by one. If the call fails, the query takes the values over and drops them after the
 /// client has been told of the failure ([`QueryControl::leave`]).
 pub(crate) struct MadeSoFar<'a> {
@@ -105,15 +114,6 @@ impl Drop for MadeSoFar<'_> {
     fn drop(&mut self) {
         if !self.values.is_empty() {
             self.control.leave(std::mem::take(&mut self.values));
-        }
-    }
-}
-
-impl Drop for Meter<'_> {
-    fn drop(&mut self) {
-        // If the query has taken values over, it stays charged for them until it is over.
-        if !self.control.has_leftovers() {
-            self.control.release(self.charged);
         }
     }
 }

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_has_a_bound() {
+    fn repeated_values_have_a_bound() {
         for check in [check, |value: &Value| check_parameter("x", value)] {
             assert!(check(&doubled(22, Value::Null)).is_ok());
             assert!(check(&doubled(24, Value::Null)).unwrap_err().message().contains("repeated"));
