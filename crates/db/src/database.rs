@@ -315,7 +315,7 @@ impl Database {
         self.inner.manager.store().check_memory()
     }
 
-    /// How the adjacency lists lie in memory. Walks over all of them.
+    /// The layout of the adjacency lists in memory. Reads all of them.
     pub fn adjacency_layout(&self) -> mangrove_store::AdjacencyLayout {
         self.inner.manager.store().adjacency_layout()
     }

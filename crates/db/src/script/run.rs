@@ -31,7 +31,7 @@ pub trait ResultSink {
     }
 }
 
-/// Where the results of a statement go.
+/// The destination of the results of a statement.
 pub enum ScriptOutput<'a> {
     /// To the client.
     Client,

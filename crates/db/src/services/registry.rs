@@ -119,7 +119,7 @@ pub enum ServiceFunction {
     /// Reads in the caller's transaction, called with the object of each row. Such a service is known to a read-only
     /// source, too, and ignores unknown arguments, as those of TinkerGraph do.
     InTransaction {
-        /// How it may be called, as `call('--list')` says it: `Start`, `Streaming`.
+        /// The ways in which it may be called, as `call('--list')` names them: `Start`, `Streaming`.
         types: &'static [&'static str],
         /// Answers one call: the rows that the service returns.
         run: fn(&ServiceCall<'_>, &Arguments<'_>) -> Result<Vec<Value>>,

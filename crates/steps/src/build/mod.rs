@@ -103,7 +103,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     })
 }
 
-/// Where the rows of an operator must be.
+/// The node at which the rows of an operator must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RowLocation {
     /// At the node that owns their object.
@@ -112,7 +112,7 @@ enum RowLocation {
     Everywhere,
     /// At the home of their group.
     Home,
-    /// Where they are.
+    /// At any node: rows stay where they are.
     Anywhere,
 }
 

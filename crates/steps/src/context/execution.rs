@@ -32,7 +32,7 @@ pub struct ExecutionContext {
     pub lifted: Arc<[Value]>,
     /// The tablets that this node reads.
     pub share: Share,
-    /// How values are read as user ids.
+    /// The rule by which values are read as user ids.
     pub ids: IdRule,
     /// The columns that every row carries.
     pub requirements: Arc<Requirements>,

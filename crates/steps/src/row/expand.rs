@@ -1,7 +1,7 @@
 //! Expansion along edges: `out`, `in`, `both`, `outE`, `inE`, `bothE`, and from an edge to its ends.
 //!
-//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message a
-//! call (FLOW-1).
+//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message for
+//! each call (FLOW-1).
 
 use std::collections::VecDeque;
 

@@ -140,7 +140,7 @@ pub(crate) struct CompareName {
     pub equal: bool,
     /// The name of the other object.
     pub name: Name,
-    /// Where the name is looked up.
+    /// The places in which the name is looked up.
     pub lookup: Lookup,
 }
 

@@ -1,8 +1,8 @@
 //! Sources: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all elements.
 //!
 //! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as
-//! at its start, where the only row is the unit row of the query. A scan gives at most one message a call (FLOW-2), so
-//! a satisfied `limit()` downstream stops it early.
+//! at its start, where the only row is the unit row of the query. A scan gives at most one message for each call
+//! (FLOW-2), so a satisfied `limit()` downstream stops it early.
 
 use std::collections::VecDeque;
 

@@ -39,7 +39,7 @@ pub struct Rows {
     pub(crate) tags: Tags,
     /// The current object of each row.
     pub objects: ObjectColumn,
-    /// How many traversers each row stands for; without the column, one.
+    /// The number of traversers that each row stands for; without the column, one.
     pub bulk: Option<Vec<u64>>,
     /// The path of each row.
     pub(crate) path: Option<Vec<Path>>,

@@ -89,7 +89,7 @@ struct ModulatedBatch {
     due: VecDeque<(usize, usize, Rows)>,
 }
 
-/// About the bytes of an item while its result is pending.
+/// The approximate bytes of an item while its result is pending.
 const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 
 /// Works out computed columns.

@@ -30,7 +30,7 @@ use crate::rows::path;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
 
-/// When a row leaves the loop, or is emitted. Operands have their values of the current run.
+/// The condition under which a row leaves the loop, or is emitted. Operands have their values of the current run.
 pub(crate) enum LoopCondition {
     /// For every row.
     Always,
@@ -44,11 +44,11 @@ pub(crate) enum LoopCondition {
 
 /// The structure of a loop, fixed by the plan.
 pub(crate) struct LoopShape {
-    /// When a row leaves.
+    /// The condition under which a row leaves the loop.
     pub until: Option<LoopCondition>,
     /// True if `until` is tested before the body.
     pub until_first: bool,
-    /// When a row is also emitted.
+    /// The condition under which a row is also emitted.
     pub emit: Option<LoopCondition>,
     /// True if `emit` is tested before the body.
     pub emit_first: bool,
@@ -72,7 +72,7 @@ struct RunningLoop {
     reached: FastSet<(u32, VertexId)>,
 }
 
-/// About the bytes of an entry of the set of reached vertices.
+/// The approximate bytes of an entry of the set of reached vertices.
 const REACHED_BYTES: u64 = 24;
 
 impl RunningLoop {

@@ -9,7 +9,7 @@ use mangrove_graph::{Error, ErrorKind, FastMap, FastSet, Result, Tree, Value};
 
 use crate::limits::meter::Meter;
 
-/// About the bytes of a member of a list, and of a member of a set or map with its entry in a hash table.
+/// The approximate bytes of a member of a list, and of a member of a set or map with its entry in a hash table.
 pub(crate) const MEMBER_BYTES: usize = size_of::<Value>();
 pub(crate) const KEYED_BYTES: usize = 3 * MEMBER_BYTES;
 

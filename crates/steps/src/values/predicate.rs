@@ -1,7 +1,7 @@
 //! Tests of values (`P`, `TextP`), compiled for a run.
 //!
 //! A [`CompiledTest`] holds the values of its operands, compiled regular expressions, and the members of a `within()`
-//! in hash sets. It is compiled once a run and applied to each value. Its semantics are those of TinkerPop 3.8:
+//! in hash sets. It is compiled once for each run and applied to each value. Its semantics are those of TinkerPop 3.8:
 //! two-valued (an incomparable pair fails), so that `not()` is a real negation, and `without()` is the negation of
 //! `within()`.
 
