@@ -149,15 +149,15 @@ impl Database {
         Ok(Transaction::new(self.hold(), self.inner.manager.begin_read()?))
     }
 
-    /// Runs a Gremlin script in a transaction of its own, on the thread that reads the results.
-    pub fn query(&self, script: &str) -> Result<ResultStream> {
-        let prepared = self.prepare(script)?;
+    /// Runs a Gremlin traversal in a transaction of its own, on the thread that reads the results.
+    pub fn query(&self, text: &str) -> Result<ResultStream> {
+        let prepared = self.prepare(text)?;
         self.run(&prepared, &Parameters::new())
     }
 
-    /// Parses and plans a script, to be run many times.
-    pub fn prepare(&self, script: &str) -> Result<Prepared> {
-        self.inner.plans.script(script)
+    /// Parses a Gremlin traversal, to be run many times. It is planned when it runs for the first time.
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        self.inner.plans.script(text)
     }
 
     /// Plans a traversal that is bytecode already. The plan is kept: the same bytecode is planned once.
@@ -293,7 +293,7 @@ impl Database {
         self.inner.manager.compact();
     }
 
-    /// The backlog of garbage collection, and what it has collected.
+    /// The backlog of garbage collection, and the numbers of records that it has collected.
     pub fn garbage(&self) -> mangrove_store::GarbageReport {
         self.inner.manager.garbage()
     }
@@ -315,7 +315,7 @@ impl Database {
         self.inner.manager.store().check_memory()
     }
 
-    /// How the adjacency lists lie in memory. Walks over all of them.
+    /// The layout of the adjacency lists in memory. Reads all of them.
     pub fn adjacency_layout(&self) -> mangrove_store::AdjacencyLayout {
         self.inner.manager.store().adjacency_layout()
     }

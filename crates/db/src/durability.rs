@@ -17,17 +17,17 @@ use crate::state::Database;
 /// The state of the durability of a graph in a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Durability {
-    /// The directory.
+    /// The directory of the graph.
     pub directory: PathBuf,
     /// The identity of the database, drawn when it was created.
     pub database: Uuid,
     /// The fencing epoch: counts the openings of the database.
     pub epoch: u64,
-    /// The log.
+    /// The state of the log.
     pub log: DurabilityStatus,
     /// The number of commits that writers see and that are not durable yet.
     pub lag: u64,
-    /// The checkpoints.
+    /// The state of the checkpoints.
     pub checkpoint: CheckpointStatus,
 }
 
@@ -63,8 +63,8 @@ impl Database {
         }
     }
 
-    /// Takes a checkpoint on this thread and reports what it wrote; `None` if nothing has changed since the last one.
-    /// Writers continue meanwhile.
+    /// Takes a checkpoint on this thread while writers continue. Returns a report about its files; `None` if nothing
+    /// has changed since the last checkpoint.
     pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
         match self.home() {
             Some(home) => home.durable.checkpoint(),

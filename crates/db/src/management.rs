@@ -61,21 +61,21 @@ pub struct IndexDefinition {
 /// An existing index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexDescription {
-    /// Its number.
+    /// The number of the index.
     pub id: IndexId,
-    /// Its label, keys and kind.
+    /// The label, the keys and the kind of the index.
     pub definition: IndexDefinition,
     /// True if the index is complete, so that new transactions use it.
     pub online: bool,
-    /// Entries: vertices times the values they have or recently had.
+    /// The number of entries. A vertex has one for each value that it has or recently had.
     pub entries: u64,
-    /// Different values among them.
+    /// The number of different values in the entries.
     pub distinct: u64,
-    /// The memory it takes.
+    /// The memory of the index in bytes.
     pub bytes: u64,
 }
 
-/// The settings that can be changed in a running database, with what they mean.
+/// The settings that can be changed in a running database, with their descriptions.
 pub(crate) const SETTINGS: &[(&str, &str)] = &[
     ("optimistic_pre_read", "serializable transactions read what writers about to commit wrote (boolean)"),
     ("optimistic_validation", "validators wait for one another instead of aborting (boolean)"),

@@ -1,4 +1,4 @@
-//! How a database is opened, and how a query is run.
+//! The options of opening a database, and the options of running a query.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use mangrove_store::{StoreOptions, StoreSizes};
 use mangrove_txn::Isolation;
 use uuid::Uuid;
 
-/// How a database is opened.
+/// The options of a database.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
     /// The number of tablets of a new graph. A graph in a directory keeps the number that it was created with.
@@ -28,9 +28,9 @@ pub struct DatabaseOptions {
     #[doc(hidden)]
     pub sizes: StoreSizes,
     /// The number of executor threads, which queries share when they do not run on the thread of their caller; 0 means
-    /// one a core.
+    /// one for each core.
     pub executor_count: usize,
-    /// How a graph in a directory is kept there.
+    /// The options of durability, for a graph in a directory.
     pub durability: DurabilityOptions,
 }
 
@@ -48,19 +48,19 @@ impl Default for DatabaseOptions {
     }
 }
 
-/// How a graph is kept in a directory. A graph in memory ignores these options.
+/// The options of durability, for a graph in a directory. A graph in memory ignores them.
 #[derive(Clone, Debug)]
 pub struct DurabilityOptions {
     /// If true, a directory that has no database or does not exist becomes a new database.
     pub create: bool,
-    /// The log.
+    /// The options of the log.
     pub log: LogOptions,
     /// A checkpoint is taken in the background after this many bytes of log since the last one; 0 means never.
     pub checkpoint_log_bytes: u64,
     /// A checkpoint is also taken in the background after this time since the last one, if anything was committed;
     /// `None` means never.
     pub checkpoint_after: Option<Duration>,
-    /// The number of threads of recovery; 0 means one a core.
+    /// The number of threads of recovery; 0 means one for each core.
     pub recovery_threads: usize,
     /// The identity of a new database; `None` means a random one. A given identity makes the files of a test
     /// repeatable.
@@ -75,7 +75,7 @@ impl Default for DurabilityOptions {
     }
 }
 
-/// How a query is run.
+/// The options of a run of a query.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
     /// Limits of time and memory. If the traversal names a time limit, too (`with("evaluationTimeout", ms)`), the

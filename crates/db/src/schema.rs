@@ -45,7 +45,7 @@ pub enum RuleDefinition {
 /// An existing rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleDescription {
-    /// Its number.
+    /// The number of the rule, which [`Database::drop_rule`] takes.
     pub id: RuleId,
     /// The rule itself.
     pub definition: RuleDefinition,
@@ -66,7 +66,11 @@ impl Database {
         self.inner.manager.create_rule(rule(definition, self.catalog())?)
     }
 
-    /// Drops a rule.
+    /// Drops a rule. From then on, commits may break it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such rule.
     pub fn drop_rule(&self, rule: RuleId) -> Result<()> {
         self.inner.manager.drop_rule(rule)
     }
@@ -84,7 +88,7 @@ impl Database {
     }
 }
 
-/// Translates the names of a rule to numbers.
+/// Translates the names of a rule to numbers. New names get numbers.
 fn rule(definition: &RuleDefinition, catalog: &Catalog) -> Result<Rule> {
     let label = |name: &SmolStr| catalog.intern_label(name);
     Ok(match definition {

@@ -3,8 +3,8 @@
 //! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import
 //! `database`, whose methods begin transactions and run queries.
 //!
-//! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first the executors that may still run
-//!   queries, last the directory and its lock.
+//! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first the executors that may still
+//!   run queries, last the directory and its lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -93,7 +93,7 @@ impl Database {
         self.inner.manager.store().catalog()
     }
 
-    /// How ids are read.
+    /// The rule by which values are read as user ids.
     pub fn id_rule(&self) -> IdRule {
         if self.inner.numeric_ids.load(Ordering::Relaxed) { IdRule::Numbers } else { IdRule::Any }
     }

@@ -59,7 +59,7 @@ fn loads_are_refused_at_the_budget() {
 }
 
 #[test]
-fn what_a_load_keeps_beside_the_graph_counts() {
+fn the_memory_of_a_load_beside_the_graph_counts() {
     // Other users have drawn nearly all of the budget.
     let budget = MemoryBudget::of(64 * MIB);
     let file = people("ids", 100_000);
@@ -207,7 +207,7 @@ fn the_history_of_commits_counts_and_gives_way() {
 
 /// The access set of a transaction counts until its end, and is refused if the budget has no room for it.
 #[test]
-fn what_a_transaction_keeps_counts_until_its_end() {
+fn the_memory_of_a_transaction_counts_until_its_end() {
     let budget = MemoryBudget::of(64 * MIB);
     let graph = database(&budget);
     graph.query("g.inject(1).repeat(union(identity(), identity())).times(16).addV('n').property('a', 0)").unwrap();
@@ -244,7 +244,7 @@ fn what_a_transaction_keeps_counts_until_its_end() {
 
 /// A deletion makes room, however small it is, and whichever limit was reached.
 #[test]
-fn what_is_deleted_makes_room() {
+fn deleted_elements_make_room() {
     for options in [
         DatabaseOptions { memory_budget: MemoryBudget::of(16 * MIB), ..DatabaseOptions::default() },
         DatabaseOptions { memory_limit_bytes: 14 * MIB, ..DatabaseOptions::default() },

@@ -75,7 +75,7 @@ const FILL: &[&str] = &[
 ];
 
 #[test]
-fn what_was_committed_is_there_again() {
+fn committed_elements_are_there_again() {
     let folder = Folder::new("again");
     let db = open(&folder);
     for script in FILL {
@@ -219,7 +219,7 @@ fn a_bulk_load_leaves_a_checkpoint_or_nothing() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn an_error_of_opening_says_why() {
     let folder = Folder::new("refuse");
     let must_exist = DatabaseOptions {
         durability: DurabilityOptions { create: false, ..DurabilityOptions::default() },

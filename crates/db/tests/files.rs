@@ -53,7 +53,7 @@ const PEOPLE: &str = "g.addV('person').property(id, 1L).property('name', 'ada').
                       addE('knows').from('a').property('since', 1843L).property('weight', 0.5d)";
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_file_is_read_back() {
     let place = Place::new("round");
     let graph = place.graph();
     values(&graph, PEOPLE);

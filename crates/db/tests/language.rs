@@ -147,7 +147,7 @@ fn chance_is_fixed_by_a_seed() {
 }
 
 #[test]
-fn what_would_grow_without_bound_is_refused() {
+fn values_that_would_grow_without_bound_are_refused() {
     let database = people();
     let doubled = "g.inject('aa').repeat(replace('a', 'aaaa')).times(40)";
     fails(&database, doubled, ErrorKind::MemoryLimit, "bytes of text");

@@ -100,7 +100,7 @@ fn every_operator_that_holds_rows_is_held_to_the_memory_limit() {
 }
 
 #[test]
-fn what_streams_needs_little_memory() {
+fn a_streamed_query_needs_little_memory() {
     let database = cycle(20_000);
     // Most of it is for the elements of one message of 1,024 results, with their properties.
     let limits = QueryLimits { memory_bytes: 1_200_000, ..QueryLimits::default() };
@@ -270,7 +270,7 @@ fn run_with_long(database: &Database, script: &str, options: &QueryOptions) -> R
 }
 
 #[test]
-fn what_aggregates_hold_of_long_texts_is_charged() {
+fn long_texts_in_aggregates_are_charged() {
     let database = cycle(4_000);
     let limits = |memory_bytes| QueryOptions {
         limits: QueryLimits { memory_bytes, ..QueryLimits::default() },
@@ -309,7 +309,7 @@ fn what_aggregates_hold_of_long_texts_is_charged() {
 }
 
 #[test]
-fn what_a_function_makes_is_charged_before_it_is_made() {
+fn a_value_of_a_function_is_charged_before_it_is_made() {
     let database = cycle(1_000);
     let limits = QueryLimits { memory_bytes: 64 << 20, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };

@@ -96,7 +96,7 @@ fn merge_at_once(definition: Option<IndexDefinition>, isolation: Isolation) {
 }
 
 #[test]
-fn what_all_merge_is_made_once_without_and_with_an_index() {
+fn an_element_that_all_threads_merge_is_made_once_without_and_with_an_index() {
     for keys in [&["name"][..], &["city", "name"]] {
         for unique in [false, true] {
             merge_at_once(Some(index(keys, unique)), Isolation::Serializable);
@@ -107,7 +107,7 @@ fn what_all_merge_is_made_once_without_and_with_an_index() {
 
 /// Snapshot isolation sees no others; a unique index does.
 #[test]
-fn what_all_merge_is_made_once_at_snapshot_isolation_where_an_index_is_unique() {
+fn an_element_that_all_threads_merge_is_made_once_at_snapshot_isolation_where_an_index_is_unique() {
     merge_at_once(Some(index(&["name"], true)), Isolation::Snapshot);
 }
 

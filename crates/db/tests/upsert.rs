@@ -46,7 +46,7 @@ fn upsert(db: &Database, files: &[PathBuf], keys: &[&str]) {
 }
 
 #[test]
-fn what_is_there_is_replaced_and_the_rest_stays() {
+fn existing_values_are_replaced_and_the_rest_stays() {
     let folder = Folder::new(
         "ids",
         &[

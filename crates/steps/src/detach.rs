@@ -20,7 +20,7 @@ use mangrove_plan::logical::Name;
 use crate::limits::meter::Meter;
 use crate::values::names::NameCache;
 
-/// How much of an element its copy holds.
+/// The part of an element that its copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Id and label.
@@ -409,13 +409,14 @@ impl<'a> ReadElements<'a> {
     }
 }
 
-/// About the bytes of the id and label of a vertex.
+/// The approximate bytes of the id and label of a vertex.
 const REFERENCE_BYTES: usize = size_of::<(Value, Name)>() + size_of::<(VertexId, usize)>();
 
-/// About the bytes of a vertex property, with the text of its id and without its value, which is shared with the graph.
+/// The approximate bytes of a vertex property, with the text of its id and without its value, which is shared with the
+/// graph.
 const PROPERTY_BYTES: usize = size_of::<DetachedVertexProperty>() + 32;
 
-/// About the bytes of a meta-property or of a property of an edge.
+/// The approximate bytes of a meta-property or of a property of an edge.
 const META_BYTES: usize = size_of::<(Name, Value)>();
 
 /// Returns the entries of a map from its keys and values by turns.
@@ -527,7 +528,7 @@ mod tests {
 
     /// The value takes a few kilobytes. A reader that follows every reference would meet 2^60 values in it.
     #[test]
-    fn what_is_shared_stays_shared() {
+    fn shared_values_stay_shared() {
         let g = modern();
         let wraps: [fn(Value) -> Value; 5] = [
             |v| Value::list(vec![v.clone(), v]),
@@ -550,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_has_a_limit() {
+    fn made_values_have_a_limit() {
         let g = modern();
         let many = |value: Value| vec![Value::list(vec![value; 100_000])];
         // The references to one vertex share one copy; each vertex property gets a copy of its own.

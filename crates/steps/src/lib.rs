@@ -6,7 +6,7 @@
 //! | folder | holds |
 //! |---|---|
 //! | `limits` | what keeps a query within its memory and time |
-//! | `context` | the execution context: what the operators of a run share; random numbers |
+//! | `context` | the execution context, which the operators of a run share; random numbers |
 //! | `values` | collections, folding, predicates, the order of elements, names |
 //! | `rows` | batches of traversers, paths, the binary form, rows and states kept by group |
 //! | `computed` | the values that a `by()` takes |

@@ -37,7 +37,7 @@ fn own_values(context: ExecutionContext) -> OwnValues {
     (side_effects, parameters)
 }
 
-/// About the number of bytes of values that are freed in the time that another thread takes to wake up.
+/// The approximate number of bytes of values that are freed in the time that another thread takes to wake up.
 const LARGE_BYTES: u64 = 256 << 10;
 
 impl QueryRemains {
@@ -156,7 +156,7 @@ impl Execution {
     }
 }
 
-/// About the size of results in bytes.
+/// Returns the approximate size of results in bytes.
 pub(crate) fn bytes(results: &[(Value, u64)]) -> u64 {
     let mut sizes = Sizes::default();
     let pointed_to: usize = results.iter().map(|(value, _)| sizes.pointed_to(value)).sum();

@@ -33,7 +33,8 @@ const KEPT_PARAMETERS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseIdentity(Arc<()>);
 
-/// A physical plan, the database and the indexes that it is for, and its idle instances.
+/// A physical plan with its idle instances, for one database and one set of indexes. Before a run,
+/// [`PlannedQuery::is_for`] must be true for its database and indexes.
 pub(crate) struct PlannedQuery {
     /// The database whose labels, keys and indexes the plan names. The reference is weak, because that database may
     /// keep the plan. It still prevents another database from getting the same address.
@@ -96,7 +97,7 @@ impl PlannedQuery {
         }
     }
 
-    /// Takes back the instance of a query that is complete.
+    /// Takes back the instance of a query that is complete, and keeps it for another run if it can be used again.
     pub fn complete(&self, mut instance: Box<PlanInstance>) {
         // The parts of the run are released before the lock is taken, because that may end the transaction.
         if !instance.recycle() {
@@ -109,12 +110,12 @@ impl PlannedQuery {
     }
 }
 
-/// The literals of a run that are no part of its plan.
+/// The literals of a run that were lifted out of its plan.
 fn lifted(runtime: &NodeRuntime<Rows>) -> Arc<[Value]> {
     runtime.context().map(|context| context.lifted.clone()).unwrap_or_default()
 }
 
-/// An instance of a plan on one node.
+/// An instance of a plan on one node. It is used by one run at a time.
 pub(crate) struct PlanInstance {
     pub runtime: NodeRuntime<Rows>,
     /// The number and the description of every operator, if the instance is measured.

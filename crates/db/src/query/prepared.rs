@@ -24,11 +24,11 @@ use crate::options::QueryOptions;
 /// The answer that a run of a traversal gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerKind {
-    /// Its results.
+    /// The results of the traversal.
     Results,
-    /// Its plan.
+    /// The plan of the traversal: `explain()`.
     Explain,
-    /// The measurements of its operators.
+    /// The measurements of the plan's operators: `profile()`.
     Profile,
 }
 

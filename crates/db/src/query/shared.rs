@@ -48,7 +48,7 @@ struct ResultQueue {
     /// The draw of these batches, and of the one that the reader has, on the memory budget. They do not count towards
     /// the query's own limit: most of their memory is texts of properties, which the graph holds anyway.
     draw: Draw,
-    /// How the query ended.
+    /// The outcome of the query; `None` while it runs.
     end: Option<Result<()>>,
     /// The memory to be freed after the end.
     remains: Option<QueryRemains>,

@@ -1,7 +1,7 @@
-//! From the text or the bytecode of a request to the statements of a [`Script`].
+//! Compiles the text or the bytecode of a request to the statements of a [`Script`].
 //!
-//! Parsing is done here; what a traversal becomes, and whether its source may be used, is up to the caller's
-//! [`ScriptPlanner`]. An error in a script of several statements names the statement by number and position.
+//! Parsing is done here. The caller's [`ScriptPlanner`] plans each traversal, and decides whether its source may be
+//! used. An error in a script of several statements names the statement by number and position.
 
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::{Bytecode, ScriptStatement, Statement, Terminal, TransactionCommand};
@@ -11,8 +11,8 @@ use super::failure::ScriptFailure;
 use crate::query::prepared::{Prepared, parse_options};
 use crate::trace::TRACE_TARGET;
 
-/// Statements that are parsed and planned, to be run together. `Q` is what a traversal becomes: [`Prepared`] in an
-/// embedded database.
+/// Statements that are parsed and planned, to be run together. `Q` is the type of a planned traversal: [`Prepared`] in
+/// an embedded database.
 ///
 /// ```
 /// use mangrove::{Database, Parameters, QueryOptions, Value};
@@ -51,7 +51,7 @@ pub(super) struct PlannedStatement<Q> {
 pub(super) enum StatementAction<Q> {
     Query(Q, Terminal),
     Transaction(SmolStr, TransactionCommand),
-    /// A literal.
+    /// The value of a literal.
     Value(Value),
     /// The value of another variable.
     Variable(SmolStr),

@@ -1,4 +1,4 @@
-//! Running a [`Script`]: statements, variables, what is held until the commit, retries.
+//! Runs a [`Script`]: its statements, its variables, the results that are held until the commit, and retries.
 //!
 //! The engine owns the variables of the run. Transactions, rights and the client belong to the [`ScriptHost`]. Keeps
 //! DB-1, DB-2 and DB-3 (`script.rs`).
@@ -13,7 +13,7 @@ use super::failure::ScriptFailure;
 use crate::query::execution;
 use crate::retry::Retries;
 
-/// About how many bytes the variables of one script may hold.
+/// The maximum size of the variables of one script in bytes, approximately.
 const VARIABLES_BYTES_MAX: u64 = 64 << 20;
 
 /// Takes the results of a query.
@@ -31,7 +31,7 @@ pub trait ResultSink {
     }
 }
 
-/// Where the results of a statement go.
+/// The destination of the results of a statement.
 pub enum ScriptOutput<'a> {
     /// To the client.
     Client,
@@ -73,10 +73,10 @@ pub trait ScriptHost {
     /// Commits the open transaction, if there is one, at the end of a script that is a transaction of its own.
     fn commit(&mut self) -> Result<(), Self::Failure>;
 
-    /// Undoes what the script has done, after a failure, and says in the failure what became of the writes.
+    /// Undoes the writes of the script after a failure. Returns the error with a statement about these writes.
     fn undo(&mut self, failure: Self::Failure) -> Self::Failure;
 
-    /// Where results for the client go.
+    /// The receiver of the results for the client.
     fn sink(&mut self) -> &mut dyn ResultSink;
 
     /// The failure as the client should learn it: the sink may know more than the query that met its error.
@@ -84,8 +84,8 @@ pub trait ScriptHost {
         failure
     }
 
-    /// Takes back the transaction and all results, to run the script again. Returns false, and does nothing, if the
-    /// client has seen a result or the script was cancelled.
+    /// Rolls the transaction back and withdraws all results, to run the script again. Returns false, and does nothing,
+    /// if the client has seen a result or the script was cancelled.
     fn rewind(&mut self) -> bool;
 
     /// Counts a retry.

@@ -21,7 +21,7 @@ pub const LIST_SERVICE: &str = "--list";
 
 /// A service: one row of the registry.
 pub struct Service {
-    /// Its name.
+    /// The name, which `call()` takes.
     pub name: &'static str,
     /// A description, in one line.
     pub summary: &'static str,
@@ -63,16 +63,16 @@ impl ServiceRight {
 
 /// An argument of a service.
 pub struct ServiceParameter {
-    /// Its name.
+    /// The name of the argument.
     pub name: &'static str,
     /// The type of its values.
     pub value_type: ParameterType,
-    /// Its meaning, in one line.
+    /// The meaning of the argument, in one line.
     pub summary: &'static str,
 }
 
 /// The type of an argument. Texts and flags are checked before the service runs; a service checks the other types
-/// itself, together with what is in the value.
+/// itself, together with the content of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterType {
     /// A string.
@@ -119,14 +119,14 @@ pub enum ServiceFunction {
     /// Reads in the caller's transaction, called with the object of each row. Such a service is known to a read-only
     /// source, too, and ignores unknown arguments, as those of TinkerGraph do.
     InTransaction {
-        /// How it may be called, as `call('--list')` says it: `Start`, `Streaming`.
+        /// The ways in which it may be called, as `call('--list')` names them: `Start`, `Streaming`.
         types: &'static [&'static str],
-        /// The function.
+        /// Answers one call: the rows that the service returns.
         run: fn(&ServiceCall<'_>, &Arguments<'_>) -> Result<Vec<Value>>,
     },
     /// Works on the database, outside of the caller's transaction.
     OnDatabase(fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>),
-    /// Works on what the database runs in, outside of any transaction: the host that was given to
+    /// Works on the host of the database, such as its server, outside of any transaction. The host is an argument of
     /// [`ServiceRegistry::call`].
     OnHost(fn(&dyn Any, &Arguments<'_>) -> Result<Vec<Value>>),
 }
@@ -274,7 +274,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The error for an argument whose value is not what it should be.
+    /// The error for an argument whose value has a wrong type.
     pub fn misfit(&self, name: &str, wanted: &str, given: &Value) -> Error {
         Error::invalid(format!("{}: '{name}' is {wanted}, not a {}", self.service.name, given.type_name()))
     }

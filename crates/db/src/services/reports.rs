@@ -15,7 +15,8 @@ pub(super) fn config(database: &Database, arguments: &Arguments<'_>) -> Result<V
     Ok(vec![row(database.config())])
 }
 
-/// Collects garbage if an argument asks for it. Returns what the collectors have done so far.
+/// Collects garbage or compacts, if an argument says so. Returns one row: the backlog of the collectors, and the
+/// numbers of records that they have collected so far.
 pub(super) fn garbage(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     if arguments.flag("compact")? {
         database.compact();
@@ -49,9 +50,9 @@ pub(super) fn memory(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value
     Ok(kinds.chain([total]).collect())
 }
 
+/// Returns one row: counts of transactions, and the lag (in commits) and age of the oldest snapshot.
 pub(super) fn transactions(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let counters = database.transaction_counters();
-    let snapshots = database.snapshot_lag();
     let aborts = AbortCause::ALL.iter().map(|&cause| (cause.name(), count(counters.aborted(cause))));
     Ok(vec![row([
         ("active", count(counters.active)),
@@ -61,7 +62,7 @@ pub(super) fn transactions(database: &Database, _: &Arguments<'_>) -> Result<Vec
         ("retries", count(database.retry_count())),
         ("dependency_waits", count(counters.dependency_waits)),
         ("pre_reads", count(counters.pre_reads)),
-        ("oldest_snapshot_lag", count(snapshots)),
+        ("oldest_snapshot_lag", count(database.snapshot_lag())),
         ("oldest_snapshot_age_ms", count(database.snapshot_age_ms())),
     ])])
 }

@@ -16,7 +16,7 @@ const NAME: &str = "tinker.search";
 /// Elements read between two checks of the limits.
 const SCANNED_AT_ONCE: usize = 1024;
 
-/// About the bytes of a result.
+/// The approximate bytes of a result.
 const FOUND_BYTES: u64 = 128;
 
 /// The elements whose properties are searched.

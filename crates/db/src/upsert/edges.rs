@@ -102,7 +102,7 @@ fn edges_by_id(transaction: &Transaction, label: LabelSetId, batch: &EdgeBatch) 
 /// So every row of a load is an edge of its own, as in a plain load, and a load that is run again finds its own edges.
 pub(super) struct ParallelEdges<'l> {
     label: &'l str,
-    /// By ends: the edges that no earlier batch of the load met, and the number of those that one did.
+    /// By ends: the edges that no earlier batch of the load met, and the number of the edges that one did.
     edges: BTreeMap<(VertexId, VertexId), (Vec<ParallelEdge>, usize)>,
 }
 

@@ -1,7 +1,7 @@
 //! `dedup()`: lets the first of equal rows of each instance through; in the body of a loop, the first of all
 //! iterations.
 //!
-//! It sends at once and holds only what it has seen, which is charged until the group or the loop ends.
+//! It sends at once and holds only a set of the keys it has seen. The set is charged until the group or the loop ends.
 
 use std::sync::Arc;
 

@@ -65,7 +65,7 @@ impl KeyCounts {
     }
 }
 
-/// About the bytes of a key.
+/// The approximate bytes of a key.
 const ENTRY_BYTES: u64 = 112;
 
 /// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows

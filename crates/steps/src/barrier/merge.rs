@@ -30,7 +30,7 @@ pub(crate) struct Merger {
     charged: u64,
 }
 
-/// About the bytes of an entry in the table of rows.
+/// The approximate bytes of an entry in the table of rows.
 const ENTRY_BYTES: u64 = 72;
 
 impl Merger {

@@ -24,7 +24,7 @@ pub(crate) struct SeenRows {
     held: u64,
 }
 
-/// About the bytes of an entry: tag and key, control byte, load factor.
+/// The approximate bytes of an entry: tag and key, control byte, load factor.
 const VERTEX_BYTES: u64 = 24;
 const ENTRY_BYTES: u64 = 64;
 

@@ -9,7 +9,7 @@ use mangrove_plan::logical::Name;
 use crate::limits::meter::Meter;
 use crate::limits::table::PartitionedTable;
 
-/// About the bytes of a key in the table of indexes, besides its map.
+/// The approximate bytes of a key in the table of indexes, besides its map.
 const INDEX_BYTES: usize = 48;
 
 /// The index of each key in the map, as far as one operator has seen. Keys are only added, and keep their indexes.

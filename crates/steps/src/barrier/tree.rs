@@ -16,7 +16,7 @@ use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::rows::path;
 use crate::rows::{Remember, Rows};
 
-/// About the bytes of a node while the tree grows: its key twice, its index and its parent.
+/// The approximate bytes of a node while the tree grows: its key twice, its index and its parent.
 const NODE_BYTES: u64 = 128;
 
 /// Nodes made into trees between two checks of the limits.

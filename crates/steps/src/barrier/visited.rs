@@ -61,7 +61,7 @@ impl Visited {
         }
     }
 
-    /// Runs `change` on what an operator in the body has seen in the loop of an iteration.
+    /// Runs `change` on the rows that an operator in the body has seen in the loop of an iteration.
     pub fn with<R>(&self, iteration: GroupId, operator: OpId, change: impl FnOnce(&mut SeenRows) -> R) -> R {
         let mut state = self.state.lock();
         let outermost = state.loops.get(&iteration).copied().unwrap_or(iteration);

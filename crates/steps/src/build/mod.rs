@@ -1,7 +1,7 @@
 //! Builds the operators and the topology of a physical plan.
 //!
-//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then those inside, then those that
-//! follow. The builder decides where the rows of each operator must be:
+//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then the operators inside, then the
+//! operators after the scope. The builder decides where the rows of each operator must be:
 //!
 //! | the operator | its rows are |
 //! |---|---|
@@ -58,7 +58,7 @@ use crate::scope::modulate::{ByLookup, ByTaker, Modulate};
 use crate::values::predicate::CompiledTest;
 use crate::write;
 
-/// The most operators of a plan: it bounds what one request can ask for.
+/// The maximum number of operators of a plan. It bounds the cost of one request.
 pub(crate) const OPERATORS_MAX: usize = 4096;
 
 /// The seed of the shuffles of `order(local)`; one generator serves all lists.
@@ -103,7 +103,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     })
 }
 
-/// Where the rows of an operator must be.
+/// The node at which the rows of an operator must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RowLocation {
     /// At the node that owns their object.
@@ -112,7 +112,7 @@ enum RowLocation {
     Everywhere,
     /// At the home of their group.
     Home,
-    /// Where they are.
+    /// At any node: rows stay where they are.
     Anywhere,
 }
 

@@ -1,4 +1,4 @@
-//! The execution context: what the operators of one run share.
+//! The execution context: the state and the services that the operators of one run share.
 //!
 //! The operators of a plan outlive a run; the context belongs to one. So no operator keeps it (FLOW-4): the dataflow
 //! shows it with every call ([`Output::context`](mangrove_flow::Output::context)), and an operator looks up values that
@@ -32,7 +32,7 @@ pub struct ExecutionContext {
     pub lifted: Arc<[Value]>,
     /// The tablets that this node reads.
     pub share: Share,
-    /// How values are read as user ids.
+    /// The rule by which values are read as user ids.
     pub ids: IdRule,
     /// The columns that every row carries.
     pub requirements: Arc<Requirements>,
@@ -44,7 +44,7 @@ pub struct ExecutionContext {
     pub files: Option<Arc<dyn Files>>,
 }
 
-/// The files that `io()` reaches: those that the operator of the database lets traversals read and write.
+/// The files that `io()` reaches: the files that the administrator of the database lets traversals read and write.
 pub trait Files: Send + Sync {
     /// Adds the elements of a file to the graph, as writes of the transaction. The caller ends the statement. Memory
     /// besides the graph is charged to the query, whose limits are checked on the way.
@@ -156,7 +156,7 @@ impl SideEffects {
         self.reducers.lock().iter().find(|(known, _)| known == name).map(|(_, operator)| *operator)
     }
 
-    /// Returns a number that changes with every change of a side effect. An answer that was worked out under another
+    /// Returns a number that changes with every change of a side effect. An answer that was found under another
     /// version may be stale (STEPS-4).
     pub fn version(&self) -> u64 {
         self.changes.load(Ordering::Acquire)

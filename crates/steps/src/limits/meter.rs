@@ -1,4 +1,4 @@
-//! The meter of one call of an operator: it charges memory and looks at the limits of the query.
+//! The meter of one call of an operator: it charges memory and checks the limits of the query.
 //!
 //! An operator charges values before it makes them. The meter releases the charge when the call is over: from then on,
 //! the rows that hold the values are charged while they wait or are kept (FLOW-13, FLOW-17). Small amounts are
@@ -45,7 +45,7 @@ impl<'a> Meter<'a> {
         if self.effort < GATHERED_BYTES_MAX { Ok(()) } else { self.look() }
     }
 
-    /// Charges bytes that stay held until the query ends.
+    /// Charges bytes that the query holds until it ends: the end of the call does not release them.
     pub fn hold(&mut self, bytes: usize) -> Result<()> {
         self.control.charge(bytes as u64)?;
         self.pass(bytes)
@@ -60,16 +60,25 @@ impl<'a> Meter<'a> {
         self.control.check()
     }
 
-    /// Ends the call without releasing its charge: the query stays charged until it ends.
+    /// Ends the call without releasing its charge: the values made are held until the query ends.
     pub fn keep(mut self) -> Result<()> {
         self.look()?;
         self.charged = 0;
         Ok(())
     }
 
-    /// Returns the bytes charged since the call began.
+    /// Returns the bytes made since the call began, also those to be charged at the next check.
     pub fn made(&self) -> u64 {
         self.charged.saturating_add(self.gathered)
+    }
+}
+
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        // If the query has taken values over, it stays charged for them until it is over.
+        if !self.control.has_leftovers() {
+            self.control.release(self.charged);
+        }
     }
 }
 
@@ -105,14 +114,6 @@ impl Drop for MadeSoFar<'_> {
     fn drop(&mut self) {
         if !self.values.is_empty() {
             self.control.leave(std::mem::take(&mut self.values));
-        }
-    }
-}
-
-impl Drop for Meter<'_> {
-    fn drop(&mut self) {
-        if !self.control.has_leftovers() {
-            self.control.release(self.charged);
         }
     }
 }

@@ -4,7 +4,7 @@
 //!   encoded by recursion. A chain of steps wraps an object at most [`LEVELS_MAX`](mangrove_plan::limits::LEVELS_MAX)
 //!   times. Only two things pass the same step again and could wrap for ever: a loop (`repeat(fold())`) and a side
 //!   effect that is put into itself (`sideEffect(cap('x').aggregate('x'))`). So [`check_all`] sees the values that a
-//!   loop carries into its next iteration, and those that are put into a side effect.
+//!   loop carries into its next iteration, and the values that are put into a side effect.
 //! - **STEPS-3.** A reader that goes through a collection meets at most [`REPEATED_MAX`] values that it has met before.
 //!   Collections share members: thirty times `project('a','b').by().by()` takes a few kilobytes, and a program that
 //!   hashes, compares or encodes it meets 2^30 values. So a collection is checked when it is made. Values that it holds
@@ -21,7 +21,7 @@ use crate::limits::table::PartitionedTable;
 /// The deepest nesting of a value that a loop carries or a side effect holds (STEPS-2).
 pub(crate) const NESTING_MAX: u32 = 256;
 
-/// The most values that a reader of a collection meets again (STEPS-3).
+/// The maximum number of values that a reader of a collection meets again (STEPS-3).
 pub(crate) const REPEATED_MAX: u64 = 1 << 24;
 
 /// The same limit for one result: detaching and writing it touch every part each time it is met.
@@ -33,7 +33,7 @@ const LOOK_VALUES: u64 = 1 << 16;
 /// The extent of a shared collection of at least this many values is remembered for the next one that holds it.
 const LARGE_VALUES: u64 = 1 << 10;
 
-/// The most extents remembered.
+/// The maximum number of extents remembered.
 const KNOWN_MAX: usize = 16;
 
 /// Checks collections that are made one after the other. A large one that many of them hold is walked once.
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_has_a_bound() {
+    fn repeated_values_have_a_bound() {
         for check in [check, |value: &Value| check_parameter("x", value)] {
             assert!(check(&doubled(22, Value::Null)).is_ok());
             assert!(check(&doubled(24, Value::Null)).unwrap_err().message().contains("repeated"));

@@ -22,7 +22,7 @@ pub(crate) enum ClosingKind {
     Follow {
         /// True if the row stays at its vertex instead.
         stays: bool,
-        /// What paths remember of the vertex.
+        /// The part of the vertices that paths remember.
         remember: Remember,
     },
     /// The row itself, if there is an edge, or (`negate`) if there is none.
@@ -45,7 +45,7 @@ pub(crate) struct Closing {
     expansion: Expansion,
 }
 
-/// The list of a named vertex is read if it costs at most this many times what the lists of its rows cost.
+/// The list of a named vertex is read if it costs at most this many times as much as the lists of its rows.
 const LIST_SHARE: u64 = 2;
 
 impl Closing {

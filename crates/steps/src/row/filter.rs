@@ -16,7 +16,7 @@ use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::{LabelSets, NameCache};
 use crate::values::predicate::CompiledTest;
 
-/// Conditions on elements and properties: `has…`.
+/// Conditions on elements and properties: the steps `has()`, `hasLabel()`, `hasNot()` and so on.
 pub(crate) struct Filter {
     conditions: Vec<PreparedCondition>,
     names: NameCache,
@@ -31,6 +31,7 @@ enum PreparedCondition {
     },
     Label {
         test: CompiledTest,
+        /// The results of the test so far, by the number of the label set.
         known: Vec<Option<bool>>,
     },
     PropertyKey(CompiledTest),
@@ -76,8 +77,9 @@ impl PreparedCondition {
         }
     }
 
-    /// Orders conditions by cost: the key and value of a property need no read, a label one word for each page, an id
-    /// one word for each element, a property a column of its own.
+    /// Returns the rank of the condition by cost, the cheapest first. A test of a property's key or value reads nothing
+    /// from the graph. A label test reads one word for each page, an id test one word for each element, and a test of a
+    /// property of an element a whole column.
     fn cost(&self) -> u8 {
         match self {
             PreparedCondition::PropertyKey(_) | PreparedCondition::PropertyValue(_) => 0,
@@ -101,7 +103,8 @@ impl Filter {
         self.conditions.iter_mut().try_for_each(|condition| condition.begin(context))
     }
 
-    /// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do.
+    /// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do. Fails for an object that
+    /// is neither an element nor a property.
     pub fn select(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<Vec<u32>>> {
         if self.conditions.is_empty() {
             return Ok(None);
@@ -197,41 +200,41 @@ impl PreparedCondition {
     }
 }
 
-/// Applies `takes` to the label set of every vertex and edge.
+/// Sets the flag of every vertex and edge to the result of `holds` for its label set.
 fn scatter_labels(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
     passes: &mut [bool],
-    mut takes: impl FnMut(LabelSetId) -> bool,
+    mut holds: impl FnMut(LabelSetId) -> bool,
 ) -> Result<()> {
     let mut sets = Vec::with_capacity(kinds.vertices.items.len().max(kinds.edges.items.len()));
     view.vertex_labels(&kinds.vertices.items, &mut sets)?;
     for (at, set) in sets.drain(..).enumerate() {
-        passes[kinds.vertices.row(at)] = takes(set);
+        passes[kinds.vertices.row(at)] = holds(set);
     }
     view.edge_labels(&kinds.edges.items, &mut sets)?;
     for (at, set) in sets.drain(..).enumerate() {
-        passes[kinds.edges.row(at)] = takes(set);
+        passes[kinds.edges.row(at)] = holds(set);
     }
     Ok(())
 }
 
-/// Applies `takes` to the label of every vertex property, which is its key.
+/// Sets the flag of every vertex property to the result of `holds` for its label, which is its key.
 fn scatter_keys(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
     names: &mut NameCache,
     passes: &mut [bool],
-    takes: impl Fn(&Name) -> bool,
+    holds: impl Fn(&Name) -> bool,
 ) {
     for (row, object) in &kinds.others {
         if let Value::VertexProperty(property) = object {
-            passes[*row] = takes(&names.key(property.key, view));
+            passes[*row] = holds(&names.key(property.key, view));
         }
     }
 }
 
-/// Returns true if a test holds for the text of a label set. It runs once for each set.
+/// Returns true if a test holds for the text of a label set. The test runs once for each set; `known` keeps the result.
 fn label_passes(
     set: LabelSetId,
     test: &CompiledTest,
@@ -246,7 +249,7 @@ fn label_passes(
     *known[at].get_or_insert_with(|| test.holds(&Value::String(names.label(set, view))))
 }
 
-/// Tests the ids of vertices, edges and vertex properties.
+/// Sets the flag of every vertex, edge and vertex property to the result of the test for its id.
 fn scatter_ids(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
@@ -280,7 +283,8 @@ fn scatter_ids(
     Ok(())
 }
 
-/// Marks the elements for one of whose values `holds` is true. Vertex properties are marked by their meta-properties.
+/// Sets the flag of every element that has a value under the key for which `holds` is true. The values of a vertex
+/// property are its meta-properties.
 fn scatter_values(
     kinds: &Kinds<'_>,
     key: &Name,
@@ -335,7 +339,7 @@ impl RowOperator for Is {
         self.0.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| match &rows.objects {
             ObjectColumn::Values(values) => self.0.holds(&values[row]),
             objects => self.0.holds(&objects.get(row)),
@@ -343,7 +347,7 @@ impl RowOperator for Is {
     }
 }
 
-/// A semi-join over degrees: `where(out())` and its kin keep vertices that have an edge, or lack one.
+/// A semi-join over degrees: `where(out())` keeps the vertices that have such an edge, and `not(out())` the others.
 pub(crate) struct HasEdges {
     direction: Direction,
     labels: LabelSets,

@@ -18,13 +18,13 @@ const BATCH_BYTES: u64 = 1 << 20;
 
 /// An operator without state that makes one value for each row.
 pub(crate) trait MapOperator: Send {
-    /// Looks up what depends on the run, such as the values of parameters.
+    /// Looks up inputs that depend on the run, such as the values of parameters.
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let _ = context;
         Ok(())
     }
 
-    /// Reads what all rows of a batch need. [`MapOperator::map`] is called for rows of this batch only until it is
+    /// Reads the inputs for all rows of a batch. [`MapOperator::map`] is called for rows of this batch only until it is
     /// called again.
     fn prepare(&mut self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<()> {
         let _ = (rows, context, meter);
@@ -41,16 +41,16 @@ pub(crate) trait MapOperator: Send {
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>>;
 
-    /// Ends a run: drops what was read for it.
+    /// Ends a run: drops everything that was read for it.
     fn recycle(&mut self) {}
 
-    /// Returns where the values go.
+    /// Returns the column that the values go to.
     fn target(&self) -> ValueTarget {
         ValueTarget::Object
     }
 }
 
-/// Where the values of a [`MapOperator`] go.
+/// The column that the values of a [`MapOperator`] go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueTarget {
     /// The value becomes the object of the row.
@@ -199,7 +199,7 @@ impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
     }
 }
 
-/// Returns what an operator makes of rows in one call.
+/// Returns the rows that an operator makes from rows in one call.
 #[cfg(test)]
 pub(crate) fn map_all(
     operator: impl MapOperator,

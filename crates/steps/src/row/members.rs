@@ -44,7 +44,7 @@ impl RowOperator for TestMembers {
         self.test.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| self.hold(&rows.object(row))))
     }
 }

@@ -26,9 +26,9 @@ pub(crate) trait RowOperator: Send {
 
 /// Runs a [`RowOperator`] in the dataflow.
 pub(crate) struct RowAdapter<T> {
-    /// The operator.
+    /// The operator that maps batches.
     pub operator: T,
-    /// What paths remember of its objects.
+    /// The part of its objects that paths remember.
     pub remember: Remember,
 }
 

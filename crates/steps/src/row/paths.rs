@@ -30,7 +30,7 @@ impl MapOperator for PathOf {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let path = rows.path(row);
@@ -58,7 +58,7 @@ pub(crate) struct PathShape {
 }
 
 impl RowOperator for PathShape {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let computed = self.computed;
         let simple = self.simple;
         let segment = &self.segment;
@@ -96,7 +96,7 @@ fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
 
 /// `select()`, `project()`: a map of computed columns by name, or one computed column.
 pub(crate) struct ComputedMap {
-    /// The names.
+    /// The keys of the map, one for each computed column.
     pub names: Vec<Name>,
     /// True for the value itself instead of a map with one entry.
     pub single: bool,
@@ -109,7 +109,7 @@ impl MapOperator for ComputedMap {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let computed = (0..self.names.len()).map(|column| rows.computed_value(column, row));
@@ -138,9 +138,9 @@ impl MapOperator for ComputedMap {
 pub(crate) struct CompareName {
     /// True to keep equal objects, false to keep unequal ones.
     pub equal: bool,
-    /// The name.
+    /// The name of the other object.
     pub name: Name,
-    /// Where the name is looked up.
+    /// The places in which the name is looked up.
     pub lookup: Lookup,
 }
 
@@ -279,7 +279,7 @@ fn number(test: &LabelTest, next: &mut usize) -> ComputedTest {
 }
 
 impl RowOperator for CompareComputed {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let (test, members) = (&self.test, &mut self.members);
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
@@ -343,7 +343,7 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut H
 
 /// `as()`: adds labels to the current objects of the paths.
 pub(crate) struct AddLabels {
-    /// The labels.
+    /// The labels to add.
     pub labels: Vec<Name>,
 }
 
@@ -359,7 +359,7 @@ impl RowOperator for AddLabels {
 pub(crate) struct DropRows;
 
 impl RowOperator for DropRows {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|_, _| false))
     }
 }
@@ -368,7 +368,7 @@ impl RowOperator for DropRows {
 pub(crate) struct NextLoop;
 
 impl RowOperator for NextLoop {
-    fn apply(&mut self, mut rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         for loops in rows.loops.iter_mut().flatten() {
             if let Some(count) = loops.last_mut() {
                 *count += 1;

@@ -17,7 +17,7 @@ use crate::values::fold;
 pub(crate) struct SackOf;
 
 impl RowOperator for SackOf {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let sacks = rows.sacks.clone().unwrap_or_else(|| vec![Value::Null; rows.len()]);
         Ok(rows.with_objects(ObjectColumn::from_values(sacks)))
     }
@@ -31,7 +31,7 @@ impl MapOperator for FoldSack {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let Some(value) = rows.computed_value(0, row) else { return Ok(None) };
@@ -48,7 +48,7 @@ impl MapOperator for FoldSack {
 pub(crate) struct Fail(pub Name);
 
 impl RowOperator for Fail {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         if rows.is_empty() { Ok(rows) } else { Err(Error::evaluation(format!("fail() was reached: {}", self.0))) }
     }
 }

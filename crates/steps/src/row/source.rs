@@ -1,8 +1,8 @@
 //! Sources: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all elements.
 //!
 //! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as
-//! at its start, where the only row is the unit row of the query. A scan gives at most one message a call (FLOW-2), so
-//! a satisfied `limit()` downstream stops it early.
+//! at its start, where the only row is the unit row of the query. A scan gives at most one message for each call
+//! (FLOW-2), so a satisfied `limit()` downstream stops it early.
 
 use std::collections::VecDeque;
 
@@ -75,7 +75,7 @@ impl ElementSource {
             conditions: conditions.to_vec(),
             labels: labels_of(access, &[]),
             finder: ElementFinder::Scan,
-            filter: filter_behind(access, conditions)?,
+            filter: remaining_filter(access, conditions)?,
             scans_instead: false,
             remember,
             pending: VecDeque::new(),
@@ -304,8 +304,9 @@ fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
     named.map_or_else(|| LabelSets::along(Vec::new()), |names| LabelSets::with_any(names.clone()))
 }
 
-/// Returns the conditions that the access does not answer itself: they are tested on what it finds.
-fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
+/// Returns a filter for the conditions that the access does not answer itself. It runs on the elements that the access
+/// finds.
+fn remaining_filter(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
     let left: Vec<Condition> = match access {
         Access::Index { prefix, condition, .. } => {
             // Equality is exact. A range covers the order of all types, in which `gt(1)` reaches into the strings, so
@@ -363,7 +364,7 @@ impl Operator<Rows> for ElementSource {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         if std::mem::take(&mut self.scans_instead) {
             self.labels = labels_of(&self.access, &[]);
-            self.filter = filter_behind(&self.access, &self.conditions)?;
+            self.filter = remaining_filter(&self.access, &self.conditions)?;
         }
         self.finder = match &self.access {
             Access::All | Access::Labels(_) => ElementFinder::Scan,

@@ -5,8 +5,8 @@
 //!
 //! - **STEPS-8.** [`Tags::One`] says that the group has exactly one instance. In a group with several, every batch has
 //!   a tag for each row.
-//! - **STEPS-9.** A computed column holds what a `by()` took of each row. It lives from the operator that fills it to
-//!   the next one; no operator passes it on.
+//! - **STEPS-9.** A computed column holds the value that a `by()` took of each row. It lives from the operator that
+//!   fills it to the next one; no operator passes it on.
 
 use mangrove_flow::BATCH_ROWS;
 use mangrove_graph::Value;
@@ -28,7 +28,7 @@ pub enum Tags {
 /// The loop counters of a row, the innermost last.
 pub(crate) type Loops = SmallVec<[u32; 2]>;
 
-/// A value for each row, worked out for a `by()`; `None` where the `by()` was unproductive. It lives until the next
+/// The value that a `by()` took of each row; `None` where the `by()` was unproductive. It lives until the next
 /// operator.
 pub(crate) type ComputedColumn = Vec<Option<Value>>;
 
@@ -39,7 +39,7 @@ pub struct Rows {
     pub(crate) tags: Tags,
     /// The current object of each row.
     pub objects: ObjectColumn,
-    /// How many traversers each row stands for; without the column, one.
+    /// The number of traversers that each row stands for; without the column, one.
     pub bulk: Option<Vec<u64>>,
     /// The path of each row.
     pub(crate) path: Option<Vec<Path>>,

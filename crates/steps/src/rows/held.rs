@@ -1,7 +1,7 @@
 //! Rows and states that operators keep by group.
 //!
-//! Everything held here is charged to the query, and released when its group is taken (FLOW-17). An empty container is
-//! what an operator must be able to show before it serves another run (FLOW-4).
+//! Everything held here is charged to the query, and released when its group is taken (FLOW-17). The
+//! container of an operator must be empty before the operator serves another run (FLOW-4).
 //!
 //! - **STEPS-5.** When a group ends, the rows and states of its cancelled instances are left out: a step that fills a
 //!   side effect must not add them.

@@ -30,9 +30,9 @@ impl<T: Clone + 'static> KindMembers<'_, T> {
 
 /// A column split by kind.
 pub(crate) struct Kinds<'a> {
-    /// Its vertices.
+    /// The vertices of the column.
     pub vertices: KindMembers<'a, VertexId>,
-    /// Its edges.
+    /// The edges of the column.
     pub edges: KindMembers<'a, EdgeId>,
     /// All other objects, with their rows.
     pub others: Vec<(usize, &'a Value)>,

@@ -21,7 +21,7 @@ pub(crate) type Path = Option<Arc<PathNode>>;
 /// The last object of a path, and the path before it.
 #[derive(Debug)]
 pub(crate) struct PathNode {
-    /// The object.
+    /// The last object of the path.
     pub object: Value,
     /// The labels of the step that made it.
     pub labels: Box<[Name]>,

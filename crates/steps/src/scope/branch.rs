@@ -61,20 +61,20 @@ pub(crate) struct BranchShape {
     pub remember: Remember,
     /// True if the answer for a row depends on its object and on side effects alone.
     pub by_object: bool,
-    /// How a row enters that stands for several traversers.
+    /// The way in which a row enters that stands for several traversers.
     pub merged: Merged,
 }
 
-/// A batch that entered, and how far it has come.
+/// A batch that has arrived, with its progress.
 struct WaitingBatch {
     rows: Rows,
     /// The rows that are inside, by their tags there.
     entered: Vec<u32>,
     /// The first row that has not entered yet.
     next: u32,
-    /// How many traversers each row stands for, if each traverser enters by itself; `rows` then has no bulks.
+    /// The number of traversers that each row stands for, if each traverser enters by itself; `rows` then has no bulks.
     times: Option<Vec<u64>>,
-    /// How often the row before `next` still has to enter.
+    /// The number of times that the row before `next` still has to enter.
     times_left: u64,
     /// The pipeline that `entered` are in.
     pipeline: usize,

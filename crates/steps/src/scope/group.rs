@@ -45,7 +45,7 @@ pub(crate) struct GroupScope {
     shared: SharedMap,
 }
 
-/// About the bytes of a key, without the state of its members in the scope.
+/// The approximate bytes of a key, without the state of its members in the scope.
 const ENTRY_BYTES: u64 = 160;
 
 const ENTER: usize = 0;

@@ -1,4 +1,4 @@
-//! Works out computed columns: what each `by()` takes of each row, before the operator that reads it (STEPS-9).
+//! Fills computed columns: the value that each `by()` takes of each row, for the next operator (STEPS-9).
 //!
 //! A `by()` that is a key or a token is looked up at once. A `by()` that is a traversal runs in a branch scope. The
 //! instances of this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have
@@ -29,11 +29,11 @@ use crate::values::predicate::CompiledTest;
 
 /// The part of an object that a `by()` takes.
 pub(crate) enum ByTaker {
-    /// The object.
+    /// The object itself.
     Identity,
     /// The value of a key.
     Key(Name),
-    /// A token.
+    /// The value of a token.
     Token(mangrove_graph::Token),
     /// Keys or values of a map.
     Column(MapColumn),
@@ -89,7 +89,7 @@ struct ModulatedBatch {
     due: VecDeque<(usize, usize, Rows)>,
 }
 
-/// About the bytes of an item while its result is pending.
+/// The approximate bytes of an item while its result is pending.
 const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 
 /// Works out computed columns.
@@ -390,8 +390,8 @@ impl Operator<Rows> for Modulate {
     }
 }
 
-/// Replaces each object by what a taker takes of it, and drops unproductive rows. A look-up of a key becomes this
-/// operator if it must run on the node that owns the object.
+/// Replaces each object by the part that a taker takes of it, and drops unproductive rows. A look-up of a key becomes
+/// this operator if it must run on the node that owns the object.
 pub(crate) struct ByLookup(pub ByTaker);
 
 impl crate::row::operator::RowOperator for ByLookup {

@@ -30,9 +30,9 @@ use crate::rows::path;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
 
-/// When a row leaves the loop, or is emitted. Operands have their values of the current run.
+/// The condition under which a row leaves the loop, or is emitted. Operands have their values of the current run.
 pub(crate) enum LoopCondition {
-    /// Always.
+    /// For every row.
     Always,
     /// After this many iterations.
     Times(Operand, i64),
@@ -44,18 +44,18 @@ pub(crate) enum LoopCondition {
 
 /// The structure of a loop, fixed by the plan.
 pub(crate) struct LoopShape {
-    /// When a row leaves.
+    /// The condition under which a row leaves the loop.
     pub until: Option<LoopCondition>,
     /// True if `until` is tested before the body.
     pub until_first: bool,
-    /// When a row is also emitted.
+    /// The condition under which a row is also emitted.
     pub emit: Option<LoopCondition>,
     /// True if `emit` is tested before the body.
     pub emit_first: bool,
     /// True if an instance goes on from each vertex only once.
     pub once: bool,
-    /// The most collections that one iteration adds to a path: so many of its newest objects are checked for their
-    /// nesting.
+    /// The maximum number of collections that one iteration adds to a path: so many of its newest objects are checked
+    /// for their nesting.
     pub collections_made: usize,
 }
 
@@ -72,7 +72,7 @@ struct RunningLoop {
     reached: FastSet<(u32, VertexId)>,
 }
 
-/// About the bytes of an entry of the set of reached vertices.
+/// The approximate bytes of an entry of the set of reached vertices.
 const REACHED_BYTES: u64 = 24;
 
 impl RunningLoop {
@@ -132,7 +132,7 @@ impl LoopScope {
         }
     }
 
-    /// Sends out the rows that leave here and those that are emitted. Returns the rows that go on.
+    /// Sends the rows that leave the loop here and the rows that are emitted. Returns the rows that go on.
     fn test(
         &self,
         rows: Rows,

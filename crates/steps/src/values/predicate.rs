@@ -1,7 +1,7 @@
 //! Tests of values (`P`, `TextP`), compiled for a run.
 //!
 //! A [`CompiledTest`] holds the values of its operands, compiled regular expressions, and the members of a `within()`
-//! in hash sets. It is compiled once a run and applied to each value. Its semantics are those of TinkerPop 3.8:
+//! in hash sets. It is compiled once for each run and applied to each value. Its semantics are those of TinkerPop 3.8:
 //! two-valued (an incomparable pair fails), so that `not()` is a real negation, and `without()` is the negation of
 //! `within()`.
 
@@ -16,7 +16,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::context::execution::ExecutionContext;
 
-/// The most bytes that a compiled regular expression may take.
+/// The maximum size of a compiled regular expression in bytes.
 const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
 
 /// A [`Test`], ready to run after [`CompiledTest::begin`].

@@ -44,7 +44,7 @@ pub(crate) trait Statement: Send {
 pub(crate) struct WriteContext<'a> {
     /// The execution context of the run.
     pub context: &'a ExecutionContext,
-    /// The transaction.
+    /// The transaction of the query, which all writes go through.
     pub writer: &'a Transaction,
     /// The limits and memory account of the query.
     pub control: &'a QueryControl,
@@ -98,7 +98,7 @@ fn for_each_traverser(
     ctx: &WriteContext<'_>,
     mut write: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<u32>> {
-    /// About the bytes of a result: its object, and its row's share of the other columns.
+    /// The approximate bytes of a result: its object, and its row's share of the other columns.
     const RESULT_BYTES: u64 = 16;
     /// A number of bytes above any limit: a bulk may stand for more traversers than 64 bits can count bytes for.
     const BYTES_MAX: u64 = 1 << 50;

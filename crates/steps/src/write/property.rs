@@ -1,7 +1,7 @@
-//! `property()`: writes properties of existing elements, and of those that `addV()` and `addE()` make.
+//! `property()`: writes properties of existing elements, and of the elements that `addV()` and `addE()` make.
 //!
 //! Null is never stored. On a new element it is skipped; on an existing one it removes the old value. With list and set
-//! cardinality, which only add, it does nothing.
+//! cardinality, which only add, it does nothing. Every value is checked to be storable before it is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::rows::{ObjectColumn, Remember, Rows};
 enum WrittenKey<'a> {
     /// The same for all rows.
     Known(&'a Name, KeyId),
-    /// The result of a traversal for each row.
+    /// The result of a traversal for each row: the index of the computed column.
     Computed(usize),
 }
 
@@ -67,6 +67,7 @@ impl<'a> WrittenProperty<'a> {
         })
     }
 
+    /// Returns the value to write for a row.
     fn value<'r>(&'r self, name: &Name, rows: &'r Rows, row: usize) -> Result<&'r Value> {
         self.value.value(rows, row, format_args!("the value of the property `{name}`"))
     }
@@ -108,7 +109,7 @@ impl<'a> WrittenProperty<'a> {
         ctx.writer.set_edge_property(edge, key, value.clone())
     }
 
-    /// Writes a meta-property of a vertex property. Returns the vertex property as it is then.
+    /// Writes a meta-property of a vertex property. Returns the vertex property as it is after the write.
     fn to_vertex_property(
         &self,
         owner: &VertexPropertyValue,
@@ -134,13 +135,12 @@ impl<'a> WrittenProperty<'a> {
         Ok(VertexPropertyValue { meta: Arc::new(meta), ..owner.clone() })
     }
 
-    /// Fails for list or set cardinality, and for meta-properties: only vertices have them.
+    /// Fails if the property has a cardinality or meta-properties: only properties of vertices can.
     fn check_plain(&self, name: &Name, owner: &str) -> Result<()> {
         if self.cardinality.is_some() {
             return Err(Error::evaluation(format!(
-                "{owner} has one value a key: `{name}` can only be written with single cardinality, and without \
-                 saying so; \
-                 a cardinality can only be set for a vertex"
+                "{owner} has one value for each key, so `{name}` cannot be written with a cardinality: leave out \
+                 single, list or set; only properties of vertices have a cardinality"
             )));
         }
         if !self.meta.is_empty() {
@@ -152,6 +152,7 @@ impl<'a> WrittenProperty<'a> {
     }
 }
 
+/// Returns the number of a key; a new key gets one. Fails for an empty name.
 fn key(name: &Name, ctx: &WriteContext<'_>) -> Result<KeyId> {
     if name.is_empty() {
         return Err(Error::invalid("a property key must not be empty"));
@@ -159,6 +160,7 @@ fn key(name: &Name, ctx: &WriteContext<'_>) -> Result<KeyId> {
     Ok(ctx.context.view.catalog().intern_key(name))
 }
 
+/// Fails for a value that no property can hold, such as null or an element.
 pub(super) fn check_storable(name: &Name, value: &Value) -> Result<()> {
     if value.is_storable() {
         return Ok(());
@@ -190,7 +192,7 @@ impl Statement for SetProperties {
         if let Cow::Owned(objects) = current(&rows.objects, ctx.context)? {
             rows.objects = objects;
         }
-        // Writing the same value again changes nothing, except with list cardinality.
+        // Only with list cardinality does each traverser of a row add a value. Otherwise writing once is enough.
         let adds = self.property.cardinality == Some(Cardinality::List);
         let mut renewed: Vec<(usize, Value)> = Vec::new();
         for row in 0..rows.len() {

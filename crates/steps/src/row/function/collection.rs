@@ -1,5 +1,5 @@
-//! Functions of collections: `combine()`, `merge()`, `intersect()`, `conjoin()`, `product()` and their kin. Members are
-//! equal if they are equivalent, as in `dedup()`.
+//! Functions of collections: `combine()`, `merge()`, `intersect()`, `conjoin()`, `product()` and similar steps. Two
+//! members are equal if they are equivalent, as in `dedup()`.
 
 use std::borrow::Cow;
 use std::sync::Arc;

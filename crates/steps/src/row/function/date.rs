@@ -24,7 +24,7 @@ pub(super) fn to_date(object: &Value) -> Result<Value> {
     })
 }
 
-/// Adds units to a date.
+/// Adds the given number of units to a date.
 pub(super) fn add(object: &Value, unit: DateUnit, given: &[ArgumentValue<'_>]) -> Result<Value> {
     let date = needed(object, "dateAdd")?;
     let number = given.first().and_then(|given| given.value()).and_then(numeric::integer);
@@ -47,6 +47,7 @@ pub(super) fn difference(object: &Value, given: &[ArgumentValue<'_>]) -> Result<
     difference.map(Value::I64).ok_or_else(|| Error::evaluation("long overflow: the dates lie too far apart"))
 }
 
+/// Returns the date that a value is. Fails for any other value; the error names the step.
 fn needed(value: &Value, step: &str) -> Result<DateTime> {
     match value {
         Value::DateTime(date) => Ok(*date),

@@ -1,9 +1,9 @@
 //! Functions of one object: text, collections, conversions and dates.
 //!
-//! [`FunctionCall`] resolves what is the same for all rows once, and hands each row's object with its arguments to the
-//! function. An argument that is a traversal stands in a computed column. If the traversal has no result, the column
-//! holds `None`, and each function defines the meaning of that. Messages keep the words of TinkerPop where a client may
-//! look for them.
+//! [`FunctionCall`] resolves the operands that are the same for all rows once, and hands each row's object with its
+//! arguments to the function. An argument that is a traversal stands in a computed column. If the traversal has no
+//! result, the column holds `None`, and each function defines the meaning of that. Messages keep the words of TinkerPop
+//! where a client may look for them.
 
 mod collection;
 mod convert;
@@ -161,7 +161,7 @@ fn element(object: &Value, context: &ExecutionContext) -> Result<Value> {
     }
 }
 
-/// The longest text in bytes, and the most members of a collection, that a function makes.
+/// The maximum size that a function makes: bytes of a text, or members of a collection.
 const TEXT_BYTES_MAX: usize = 1 << 26;
 const MEMBERS_MAX: usize = 1 << 22;
 

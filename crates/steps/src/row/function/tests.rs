@@ -197,8 +197,8 @@ fn long_texts_are_changed_in_pieces_as_in_one() {
     }
 }
 
-/// Objects of some megabytes with arguments for a function; none for a function of small values that returns a small
-/// value.
+/// Returns objects of some megabytes with arguments for a function. The list is empty if the function takes and returns
+/// small values only.
 fn large_inputs(function: Function) -> Vec<(Value, Vec<Value>)> {
     let long = || Value::from("ab ".repeat(1 << 20));
     let members = |from: i32| Value::list((from..from + 100_000).map(Value::I32).collect());
@@ -280,9 +280,9 @@ fn every_function_is_stopped_by_either_limit() {
     }
 }
 
-/// A search takes time as well, also if its result is small or empty.
+/// A search of a long text takes time, also if its result is small or empty.
 #[test]
-fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
+fn a_search_with_an_empty_result_checks_the_limits() {
     let long = |part: &str| Value::from(part.repeat(1 << 20));
     // A replacement reads the text twice: it counts the matches before it makes the result.
     for (function, object, arguments, looks) in [
@@ -306,7 +306,7 @@ fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
 }
 
 #[test]
-fn what_a_call_that_fails_has_made_is_left_to_the_query() {
+fn values_made_by_a_failing_call_are_left_to_the_query() {
     let numbers = Value::list((0..1_000).map(Value::I32).collect());
     let run = |looks| {
         let control = limited_control(u64::MAX, looks);

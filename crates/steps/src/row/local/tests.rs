@@ -1,4 +1,4 @@
-//! Steps on one collection (`Scope.local`), by example and beside plain code.
+//! Examples of steps on one object: the `Scope.local` forms, `unfold()`, `constant()` and `loops()`.
 
 use super::*;
 use crate::fake_view::context;

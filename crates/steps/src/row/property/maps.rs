@@ -384,7 +384,7 @@ fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) ->
     Ok(references(&sources)?.into_iter().zip(references(&targets)?).collect())
 }
 
-/// Replaces the values of a map by what a `by()` made of them.
+/// Replaces the values of a map by the values that a `by()` made from them.
 ///
 /// Computed column 0 of a row is a list of pairs `[index, value]`: the index of an entry and its new value. An entry
 /// without a pair, because the `by()` was unproductive, is left out.

@@ -1,5 +1,9 @@
-//! Searches for the elements that a map describes: by id, by an index, by a scan of one key, or by label, whichever is
-//! first possible.
+//! Searches for the elements that the map of `mergeV()` or `mergeE()` describes.
+//!
+//! A search for vertices uses the first of these that the map allows: the id, an index, a scan of one property key, a
+//! scan of a label. A search for edges uses the id, the edges of one end, or a scan of a label. All candidates are then
+//! tested against the rest of the map. A search only reads. Every search must read through the view of the running
+//! transaction, also if it finds nothing, so that the transaction's read set has it.
 
 use mangrove_graph::{
     Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, KeyId,
@@ -13,10 +17,10 @@ use crate::row::filter::Filter;
 use crate::rows::ObjectColumn;
 use crate::write::{CHECK_EVERY, WriteContext};
 
-/// Candidates checked at a time.
+/// The maximum number of candidates that are read and tested at a time.
 const CANDIDATES: usize = 1024;
 
-/// A search in the snapshot of the running transaction.
+/// Searches in the view of the running transaction.
 pub(super) struct ElementSearch<'a> {
     ctx: &'a WriteContext<'a>,
     indexes: Vec<IndexInfo>,
@@ -31,7 +35,7 @@ impl<'a> ElementSearch<'a> {
         &*self.ctx.context.view
     }
 
-    /// Returns the vertex that a value is, or whose id it is.
+    /// Returns the vertex that a value names: the value is the vertex or its id. Returns `None` if there is none.
     pub fn vertex(&mut self, named: &Value) -> Result<Option<VertexId>> {
         match named {
             Value::Vertex(vertex) => {
@@ -50,7 +54,7 @@ impl<'a> ElementSearch<'a> {
         Ok(found.pop().flatten())
     }
 
-    /// Returns all vertices that a map describes.
+    /// Returns all vertices that a map describes, in no particular order.
     pub fn vertices(&mut self, wanted: &ElementDescription) -> Result<Vec<VertexId>> {
         let mut found = Vec::new();
         if let Some(id) = &wanted.id {
@@ -70,7 +74,8 @@ impl<'a> ElementSearch<'a> {
             Some((name, _)) => match self.view().key_of(name) {
                 Some(key) => Some(key),
                 None => {
-                    // No vertex has this key. That is a read, which the count records in the read set.
+                    // No vertex has this key. That is a read of all these vertices; counting them records it in the
+                    // read set.
                     self.view().count_vertices(&labels, self.ctx.context.share)?;
                     return Ok(found);
                 }
@@ -94,7 +99,8 @@ impl<'a> ElementSearch<'a> {
         }
     }
 
-    /// Reads candidates from an index whose keys the map has all. Returns false if there is no such index.
+    /// Reads candidates from the first index such that the map has a value for each of its keys. Returns false if there
+    /// is no such index.
     fn by_index(&self, wanted: &ElementDescription, found: &mut Vec<VertexId>) -> Result<bool> {
         let view = self.view();
         let value = |key: &KeyId| {
@@ -122,10 +128,12 @@ impl<'a> ElementSearch<'a> {
         Ok(false)
     }
 
+    /// Returns the filter for the label of a map.
     fn labels(&self, wanted: &ElementDescription) -> LabelFilter {
         wanted.label.as_ref().map_or(LabelFilter::Any, |label| self.view().label_filter(std::slice::from_ref(label)))
     }
 
+    /// Keeps the vertices that meet the conditions of [`Self::fitting`].
     fn keep_vertices(&self, vertices: &mut Vec<VertexId>, wanted: &ElementDescription) -> Result<()> {
         if let Some(kept) = self.fitting(ObjectColumn::Vertices(vertices.clone()), wanted)? {
             *vertices = kept.into_iter().map(|row| vertices[row as usize]).collect();
@@ -133,7 +141,8 @@ impl<'a> ElementSearch<'a> {
         Ok(())
     }
 
-    /// Returns the rows of the candidates that a map describes, ids aside; `None` stands for all.
+    /// Returns the indexes of the candidates that have the label and the properties of a map; `None` if all have them.
+    /// The id and the ends are not tested here.
     fn fitting(&self, objects: ObjectColumn, wanted: &ElementDescription) -> Result<Option<Vec<u32>>> {
         let mut conditions: Vec<Condition> = Vec::new();
         conditions.extend(wanted.label.as_ref().map(|label| Condition::LabelIn(vec![label.clone()])));
@@ -148,7 +157,8 @@ impl<'a> ElementSearch<'a> {
         filter.select(&objects, self.ctx.context)
     }
 
-    /// Returns all edges that a map describes; none if it names an end that does not exist.
+    /// Returns all edges that a map describes; none if it names an end that does not exist. `ends` are the source and
+    /// the target that the map names, as far as they exist.
     pub fn edges(&mut self, wanted: &ElementDescription, ends: [Option<VertexId>; 2]) -> Result<Vec<EdgeId>> {
         if (0..2).any(|end| wanted.ends[end].is_some() && ends[end].is_none()) {
             return Ok(Vec::new());
@@ -171,6 +181,7 @@ impl<'a> ElementSearch<'a> {
         Ok(found)
     }
 
+    /// Appends the edges of a vertex in a direction that have the label of a map.
     fn edges_at(
         &self,
         vertex: VertexId,
@@ -192,6 +203,7 @@ impl<'a> ElementSearch<'a> {
         }
     }
 
+    /// Appends all edges that have the label of a map.
     fn scan_edges(&self, wanted: &ElementDescription, found: &mut Vec<EdgeId>) -> Result<()> {
         let labels = self.labels(wanted);
         let mut cursor = ScanCursor::default();
@@ -207,6 +219,7 @@ impl<'a> ElementSearch<'a> {
         }
     }
 
+    /// Keeps the edges with these ends that meet the conditions of [`Self::fitting`].
     fn keep_edges(
         &self,
         edges: &mut Vec<EdgeId>,
