@@ -14,9 +14,12 @@
 //! later than every snapshot. As an end word it means that no transaction has ended the version. As a begin word it
 //! means that the slot has no element: it was reserved and has not begun, or its transaction was rolled back.
 //!
-//! - **STORE-1.** A begin word goes NEVER → claim → timestamp (commit) or NEVER → claim → NEVER (rollback). Then it is
-//!   final until the slot is used again. An end word goes NEVER → claim → timestamp, or back to NEVER on rollback.
-//! - **STORE-2.** A claim is taken by compare-and-swap. Only the transaction that it names replaces it.
+//! - **STORE-1.** A begin word goes NEVER → claim → timestamp (commit) or NEVER → claim → NEVER (rollback). A timestamp
+//!   is final until the element is taken apart (STORE-35). An end word goes NEVER → claim → timestamp, or back to NEVER
+//!   on rollback. A collector may also close a NEVER end word and open it again (STORE-21).
+//! - **STORE-2.** A begin word is claimed by a plain store of the transaction that has reserved the slot: while it owns
+//!   the slot, no other thread stores to that word. Several transactions may want to end one element, so an end word is
+//!   claimed by compare-and-swap from NEVER. Only the transaction that a claim names replaces it.
 //! - **STORE-3.** A commit timestamp replaces a claim only while the timestamp is greater than the begin timestamp of
 //!   every running snapshot (`txn`'s stable watermark), or after the commit was announced (`installing`). The claim of
 //!   an announced commit counts as its timestamp for every snapshot that is not older. So no answer changes when a
@@ -48,7 +51,7 @@ pub const NEVER: u64 = CLAIM - 1;
 /// The largest commit timestamp. Larger words that are no claims are marks, of which [`NEVER`] is one.
 pub const TIMESTAMP_MAX: u64 = (1 << 62) - 1;
 /// The end word of a version array that is being taken away (`page::freeze`). It means "not ended", and no transaction
-/// may claim it in that array.
+/// may claim it in that array (STORE-21).
 pub(crate) const CLOSED: u64 = NEVER - 1;
 /// The largest statement number a claim can carry.
 pub const STATEMENT_MAX: u16 = (1 << 12) - 1;

@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
         self.has_written = true;
     }
 
-    /// Claims the begin word of a slot that the caller has reserved.
+    /// Claims the begin word of a slot that the caller has reserved. No other thread stores to the word (STORE-2).
     fn begin(&self, slot: &Slot<'_>) {
         // Release: a thread that sees the claim sees the parts of the element that were written before it.
         slot.core.versions(&self.pin, &self.store.memory)[slot.at].begin.store(self.claim, Ordering::Release);
