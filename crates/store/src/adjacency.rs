@@ -97,7 +97,7 @@ use ended::Ended;
 pub(crate) use ended::Suspects;
 pub(crate) use list::{Block, List};
 use list::{prefetch_run, run_of};
-pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
+pub(crate) use rebuild::{Layout, ListFigures, NewList, Seen};
 pub(crate) use storage::ListStorage;
 use words::Descriptors;
 

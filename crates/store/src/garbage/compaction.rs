@@ -4,9 +4,9 @@
 //! turn:
 //!
 //! 1. *Look*: every list is read without a latch. A list that is no clean run gets the compaction bit first. The edges
-//!    of its tail are asked for their versions, and of the packed edges those that may have ended (`adjacency::ended`).
-//!    Edges that are frozen ([`Standing`]) go into the list's new run. Cells of edges that are over are dropped. The
-//!    rest, which is young or changing, goes into a new, short tail.
+//!    of its tail are checked, that is, their versions are read; of the packed edges, those that may have ended
+//!    (`adjacency::ended`). Edges that are frozen ([`Standing`]) go into the list's new run. Cells of edges that are
+//!    over are dropped. The rest, which is young or changing, goes into a new, short tail.
 //! 2. *Build*: the runs become a new block of the table, under the next layout version.
 //! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch if there is a header.
 //!    Cells that were added to a list since it was looked at go into the new list's tail. A list that became dirty
@@ -41,7 +41,9 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
-use crate::adjacency::{AdjacencyTable, Block, HEADER, Layout, List, NewList, Seen, Suspects, Weight, is_clean_run};
+use crate::adjacency::{
+    AdjacencyTable, Block, HEADER, Layout, List, ListFigures, NewList, Seen, Suspects, is_clean_run,
+};
 use crate::garbage::RunningTransactions;
 use crate::memory::{Garbage, RecordKind};
 use crate::page::{TableName, Tablet, VertexPage};
@@ -323,8 +325,8 @@ impl Compaction<'_> {
             let list = table.list(at, lists, pin);
             list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
             if !suspects.is_empty() && list.edges.len() < self.long_list() as usize {
-                let asked = list.edges.iter().filter(|edge| suspects.has(**edge));
-                asked.for_each(|edge| self.prefetch_version(*edge, pin));
+                let suspected = list.edges.iter().filter(|edge| suspects.has(**edge));
+                suspected.for_each(|edge| self.prefetch_version(*edge, pin));
             }
         }
     }
@@ -342,13 +344,13 @@ impl Compaction<'_> {
         // True for a long list. It is not packed in every compaction, which takes the names of ended edges.
         let mut is_apart = false;
         if old & HEADER != 0 {
-            let weight = table.weigh(old, lists, pin);
+            let figures = table.figures(old, lists, pin);
             // If the version has come round to that of the list, the next compaction takes another version.
-            if !self.is_due(&weight, effort) || weight.layout_version == version {
-                draft.is_some_left |= self.is_due(&weight, Effort::All);
+            if !self.is_due(&figures, effort) || figures.layout_version == version {
+                draft.is_some_left |= self.is_due(&figures, Effort::All);
                 return;
             }
-            is_apart = weight.is_apart;
+            is_apart = figures.is_apart;
         }
         if !is_clean_run(old) {
             old = table.begin_compaction(at, self.store.space(), pin);
@@ -358,8 +360,8 @@ impl Compaction<'_> {
         }
         let list = table.list_of(old, lists, pin);
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
-        let is_asked_whole = (is_apart && list.dirty) || suspects.has_list(at);
-        self.draft_cells(&list, (!is_asked_whole).then_some(suspects), draft, pin);
+        let is_checked_whole = (is_apart && list.dirty) || suspects.has_list(at);
+        self.draft_cells(&list, (!is_checked_whole).then_some(suspects), draft, pin);
         let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_layout: version };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
         if run.len() as u64 >= self.long_list() {
@@ -371,14 +373,15 @@ impl Compaction<'_> {
         draft.looked.push(Looked { seen, run, own, young: first_young..draft.young.len() });
     }
 
-    /// Drafts the run and the tail of a list: asks all edges of the tail, and of the run the suspects, or all.
+    /// Drafts the run and the tail of a list. Checks all edges of the tail, and the suspects of the run; without
+    /// suspects, all edges of the run.
     fn draft_cells(&self, list: &List<'_>, suspects: Option<&Suspects<'_>>, draft: &mut Draft, pin: &Pin) {
         draft.frozen.clear();
         list.tail(0).for_each(|(_, neighbor, edge)| self.put((neighbor, edge), draft, pin));
         let (neighbors, edges) = (list.neighbors, list.edges);
         let mut kept = 0;
         if suspects.is_none_or(|suspects| !suspects.is_empty()) {
-            // Mostly few edges are asked. The cells between them stay as they are.
+            // Mostly few edges are checked. The cells between them stay as they are.
             for at in 0..edges.len() {
                 if suspects.is_none_or(|suspects| suspects.has(edges[at])) {
                     self.keep(&neighbors[kept..at], &edges[kept..at], draft);
@@ -434,8 +437,8 @@ impl Compaction<'_> {
     }
 
     /// Returns true if a list with a header is to be packed.
-    fn is_due(&self, weight: &Weight, effort: Effort) -> bool {
-        let Weight { packed, is_apart, tail, ended, is_dirty, .. } = *weight;
+    fn is_due(&self, figures: &ListFigures, effort: Effort) -> bool {
+        let ListFigures { packed, is_apart, tail, ended, is_dirty, .. } = *figures;
         // A long list without a block to itself gets one first.
         if packed < self.long_list() || !is_apart {
             return true;

@@ -68,7 +68,7 @@ fn damage(page: PageName, message: impl Into<String>) -> Damage {
 
 type Outcome<T = ()> = Result<T, Damage>;
 
-/// A page that is not published.
+/// A page that is being restored, and is not published.
 struct PrivatePage<P> {
     page: Box<P>,
     /// The number of slots, from the front, that were ever reserved.
@@ -156,6 +156,8 @@ impl Restore {
 }
 
 /// The turn to restore one tablet.
+///
+/// Its methods fail with [`Damage`] if the input contradicts itself or the pages that were restored before.
 pub struct TabletRestore<'a> {
     store: &'a Store,
     tablet: &'a Tablet,
@@ -275,8 +277,8 @@ impl TabletRestore<'_> {
         }
     }
 
-    /// The page of an element, and the page's slots with elements. Notes that the commit at `ts` has changed the page.
-    /// Fails if there is no such element; `what` says what the commit does to it.
+    /// The core of an element's page, and the page's slots with elements. Notes that the commit at `ts` has changed the
+    /// page. Fails if there is no such element; `what` says what the commit does to it.
     fn living(&mut self, ts: u64, slot: SlotPosition, what: &str) -> Outcome<(&PageCore, &mut SlotSet)> {
         fn found<P: HasPageCore>(
             pages: &mut Pages<P>,

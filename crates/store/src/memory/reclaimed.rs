@@ -1,4 +1,6 @@
 //! Figures of garbage that waits and of garbage that was collected, for reports.
+//!
+//! Collectors add to the counts. No decision depends on them.
 
 use mangrove_reclaim::sync::AtomicU64;
 

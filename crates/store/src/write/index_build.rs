@@ -2,7 +2,8 @@
 //!
 //! An index is made in four steps:
 //!
-//! 1. *Register.* Writers that see the index in the list add entries for the values that they write.
+//! 1. *Register.* The index comes into the store's list. Writers that find it there add entries for the values that
+//!    they write.
 //! 2. *Scan.* The builder adds entries for all versions that its start snapshot or a later one may see. Writer and
 //!    builder store, pass a fence, and then look, so a value is met by at least one of them.
 //! 3. *Check.* The values of a unique index must be unique, or the index is dropped again.
@@ -196,7 +197,7 @@ impl Store {
         Err(Error::new(ErrorKind::DuplicateId, message))
     }
 
-    /// A vertex with values that another vertex has, too, in the snapshot, and these values. `None` if all are unique.
+    /// A vertex that shares its values with another vertex in the snapshot, and these values. `None` if all are unique.
     pub(crate) fn first_duplicate(
         &self,
         index: &PropertyIndex,
@@ -216,7 +217,7 @@ impl Store {
         duplicate
     }
 
-    /// Values of a vertex that one of the others has, too, in the snapshot.
+    /// Values that a vertex shares with one of `others` in the snapshot.
     fn first_shared(
         &self,
         index: &PropertyIndex,

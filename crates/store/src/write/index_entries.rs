@@ -111,7 +111,7 @@ impl Store {
             .keys
             .iter()
             .zip(values)
-            .all(|(key, value)| choices(key).iter().flatten().any(|choice| index.files_alike(choice, value)));
+            .all(|(key, value)| choices(key).iter().flatten().any(|choice| index.keys_are_equal(choice, value)));
         // A shorter entry is for a vertex that lacks the next key.
         has_all && index.info.keys.get(values.len()).is_none_or(|key| choices(key).contains(&None))
     }
