@@ -1,7 +1,7 @@
 //! A file that is being written: compressed as its name says, and visible only when it is complete.
 //!
-//! It is written under another name in the same folder and renamed at the end. An export that stops leaves no partial
-//! file under the name, and does not touch the file that was there.
+//! It is written under another name (`.partial`) in the same folder, synced to disk, and then renamed. An export that
+//! stops leaves no partial file under the name, and does not touch the file that was there.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,10 +15,13 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// A file that is being written. If it is dropped before [`ExportFile::finish`], nothing remains.
 pub(crate) struct ExportFile {
     path: PathBuf,
+    /// The name under which the file is written.
     partial: PathBuf,
+    /// `None` once the file is finished.
     packer: Option<Packer>,
 }
 
+/// A buffered file, with the encoder of its compression.
 enum Packer {
     Plain(BufWriter<File>),
     Gzip(BufWriter<flate2::write::GzEncoder<File>>),
@@ -52,7 +55,7 @@ impl ExportFile {
         Ok(ExportFile { path: path.to_owned(), partial, packer: Some(packer) })
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and gives it its name. After an error, the partial file may remain.
     pub(crate) fn finish(mut self) -> Result<()> {
         let packer = self.packer.take().expect("a file is finished once, by value");
         let finished = packer.finish().and_then(|()| std::fs::rename(&self.partial, &self.path));
