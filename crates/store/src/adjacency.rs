@@ -164,7 +164,7 @@ impl AdjacencyTable {
         self.descriptors.prefetch(at, pin);
     }
 
-    /// Starts loading what the end of an edge of a list changes.
+    /// Starts loading the words that the end of an edge of a list changes.
     #[inline]
     pub(crate) fn prefetch_mark(&self, at: usize, edge: EdgeId, pin: &Pin) {
         self.descriptors.prefetch(at, pin);

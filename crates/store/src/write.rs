@@ -58,7 +58,7 @@ use crate::page::TableName;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::{NEVER, Snapshot, claim, contested, visible};
 
-/// What setting a value does to the other values under the key.
+/// The effect of setting a value on the other values under the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteCardinality {
     /// The new value replaces them.

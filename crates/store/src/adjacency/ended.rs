@@ -1,4 +1,4 @@
-//! Which packed edges of a table may have ended since it was last compacted: a Bloom filter of one hash.
+//! The packed edges of a table that may have ended since it was last compacted: a Bloom filter of one hash.
 //!
 //! A dirty list says that some edge of its run has ended, but not which. If compaction *checked* every edge of the run,
 //! that is, read its version words, each would cost it a cache line. So a transaction that ends an edge first *names*
@@ -91,7 +91,7 @@ impl Ended {
         self.names(slots, changes, memory).add((at / 64, 1 << (at % 64)));
     }
 
-    /// Starts loading what naming an edge changes.
+    /// Starts loading the word that naming an edge changes.
     pub(super) fn prefetch(&self, edge: EdgeId) {
         if let Some(names) = self.0.get() {
             mangrove_reclaim::prefetch::prefetch(&names.words[names.bit_of(edge).0]);

@@ -70,7 +70,7 @@ const SPARSE_RULE: SparseRule = SparseRule { slots_an_entry: 8, kind: RecordKind
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Contested;
 
-/// What a write did.
+/// The effect of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// Overwrote this value, which only this statement could see.

@@ -11,7 +11,7 @@
 //! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch if there is a header.
 //!    Cells that were added to a list since it was looked at go into the new list's tail. A list that became dirty
 //!    stays dirty.
-//! 4. *Remember*: what was replaced stays readable as the table's previous layout, until every transaction has ended
+//! 4. *Remember*: the replaced lists stay readable as the table's previous layout, until every transaction has ended
 //!    that may have a cursor inside one of the lists. Then its records are given up, and the cells that were dropped
 //!    count as gone.
 //!
@@ -50,7 +50,7 @@ use crate::page::{TableName, Tablet, VertexPage};
 use crate::store::Store;
 use crate::version::Standing;
 
-/// Which tables are compacted.
+/// The choice of the tables that are compacted.
 ///
 /// A scan of a table with 1 % dirty lists takes about 1.1 times as long as that of a clean table, with 10 % twice as
 /// long. Rewriting a table takes about as long as scanning it five times.
@@ -84,7 +84,7 @@ struct Looked {
 /// Lists are read in groups of this size, which are loaded ahead together.
 const GROUP: usize = 16;
 
-/// What becomes of a table's lists, before any is replaced. Its arrays are used for one table after another.
+/// The new lists of a table, before any list is replaced. The arrays are used for one table after another.
 #[derive(Default)]
 struct Draft {
     /// Vertices that may have a list.
@@ -232,7 +232,7 @@ impl Store {
         table.retire_blocks(&tablet.lists, garbage, self.space(), &pin);
     }
 
-    /// What an edge is to the snapshots from `oldest` on. An edge whose slot has another edge is over.
+    /// How the snapshots from `oldest` on see an edge. An edge whose slot has another edge is over.
     fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
         let Some((_, page)) = self.edge_page(edge) else { return Standing::Over };
         Standing::of(page.core.version_under(pin, edge.offset()), oldest)
@@ -274,7 +274,7 @@ impl Compaction<'_> {
     fn compact(&self, effort: Effort, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table) = (self.store, self.table);
         let version = table.take_layout_version(pin);
-        // What comes from here on is counted for the next time.
+        // Changes that come from here on count for the next compaction.
         table.changes.restart();
         let mut names = std::mem::take(&mut draft.names);
         let suspects = table.ended.take(&mut names);
@@ -316,7 +316,7 @@ impl Compaction<'_> {
         self.store.collectors_limbo.take_in(garbage);
     }
 
-    /// Starts loading what lists with headers consist of, step by step for all of them: header, tail, version words.
+    /// Starts loading the parts of lists with headers, step by step for all of them: header, tail, version words.
     fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin), pin));
@@ -337,7 +337,7 @@ impl Compaction<'_> {
         }
     }
 
-    /// Reads a list and drafts what it is to become in layout `version`, unless it stays as it is.
+    /// Reads a list and drafts the list that replaces it in layout `version`, unless it stays as it is.
     fn look(&self, at: usize, version: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         let mut old = table.descriptor(at, pin);

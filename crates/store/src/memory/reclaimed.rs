@@ -4,7 +4,7 @@
 
 use mangrove_reclaim::sync::AtomicU64;
 
-/// Counts of what was collected since the store was made. [`GarbageReport`] explains the fields.
+/// Counts of the garbage that was collected since the store was made. [`GarbageReport`] explains the fields.
 #[derive(Debug, Default)]
 pub(crate) struct Reclaimed {
     pub(crate) versions: AtomicU64,

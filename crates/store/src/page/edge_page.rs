@@ -123,7 +123,7 @@ impl EdgePage {
 
     // --- Reference counts ---------------------------------------------------------------------------
 
-    /// Starts loading what [`EdgePage::release_reference`] changes.
+    /// Starts loading the count that [`EdgePage::release_reference`] changes.
     #[inline]
     pub(crate) fn prefetch_references(&self, at: usize, pin: &Pin) {
         if let Some(released) = self.released.get(pin) {
