@@ -86,6 +86,7 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
+    /// Packs the lists. `touched` has no page yet.
     fn run(&self, touched: &mut TouchedPages) {
         // By page number and slot: the length of the run.
         let mut counts: Vec<u32> = Vec::new();

@@ -66,6 +66,7 @@ fn damage(page: PageName, message: impl Into<String>) -> Damage {
     Damage { page, message: message.into() }
 }
 
+/// The result of a step of a restore.
 type Outcome<T = ()> = Result<T, Damage>;
 
 /// A page that is being restored, and is not published.
@@ -212,7 +213,7 @@ impl TabletRestore<'_> {
     /// Redoes that the commit at `ts` has added a vertex.
     pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
         let at = SlotPosition::of(ElementId::Vertex(id));
-        begin(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
+        begin_element(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
     }
 
     /// Redoes that the commit at `ts` has added an edge.
@@ -225,7 +226,7 @@ impl TabletRestore<'_> {
         chosen: Option<&UserId>,
     ) -> Outcome {
         let at = SlotPosition::of(ElementId::Edge(id));
-        let page = begin(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
+        let page = begin_element(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
         page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
         Ok(())
     }
@@ -374,8 +375,9 @@ fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page
     pages.insert(image.name.number, private).is_none()
 }
 
-/// Gives a slot to an element, and returns its page, which is made if it is missing.
-fn begin<'p, P: PageRecord>(
+/// Gives a slot to an element that the commit at `ts` has added. Returns the page, which is made if it is missing.
+/// Fails if the page has another label set, or if the slot has an element or a later generation.
+fn begin_element<'p, P: PageRecord>(
     pages: &'p mut Pages<P>,
     store: &Store,
     tablet: &Tablet,

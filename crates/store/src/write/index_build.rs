@@ -59,6 +59,7 @@ impl Store {
         Ok(index.info.id)
     }
 
+    /// Fails if an index cannot be on these keys.
     fn check_options(&self, options: &IndexOptions) -> Result<()> {
         let keys = &options.keys;
         if keys.is_empty() || keys.len() > INDEX_KEYS_MAX {
@@ -120,7 +121,7 @@ impl Store {
 
     /// Adds an empty index to the list, so that writers add entries to it.
     fn register(&self, options: &IndexOptions) -> Result<Arc<PropertyIndex>> {
-        let mut next = self.index_changes.lock();
+        let mut changes = self.index_changes.lock();
         let mut indexes = Vec::clone(&self.indexes.load());
         let same = |index: &Arc<PropertyIndex>| {
             let info = &index.info;
@@ -131,8 +132,8 @@ impl Store {
             let message = format!("the same index exists already, as number {}", twin.info.id.0);
             return Err(Error::new(ErrorKind::DuplicateId, message));
         }
-        let index = Arc::new(PropertyIndex::new(IndexId(next.next_id), options, &self.memory));
-        next.next_id += 1;
+        let index = Arc::new(PropertyIndex::new(IndexId(changes.next_id), options, &self.memory));
+        changes.next_id += 1;
         indexes.push(index.clone());
         self.indexes.store(Arc::new(indexes));
         Ok(index)
@@ -158,9 +159,9 @@ impl Store {
 
     /// The indexes that queries use, and the number of the next index: the part of the indexes that a checkpoint keeps.
     pub fn online_indexes(&self) -> (Vec<IndexInfo>, u32) {
-        let next = self.index_changes.lock();
+        let changes = self.index_changes.lock();
         let online = self.indexes.load().iter().filter(|index| index.report().online).map(|i| i.info.clone()).collect();
-        (online, next.next_id)
+        (online, changes.next_id)
     }
 
     /// Adds entries for all values on a page that this snapshot or a later one may see.
