@@ -38,6 +38,7 @@ pub(crate) fn in_order<T: Send>(
     })
 }
 
+/// Makes chunks until no more are wanted: the body of a worker.
 fn work<T>(queue: &ChunkQueue<T>, make: impl Fn(usize) -> T) {
     let mut guard = StopOnPanic { queue, done: false };
     while let Some(chunk) = queue.claim() {
@@ -47,20 +48,25 @@ fn work<T>(queue: &ChunkQueue<T>, make: impl Fn(usize) -> T) {
     guard.done = true;
 }
 
+/// The finished chunks, between the workers and the calling thread.
 struct ChunkQueue<T> {
     state: Mutex<QueueState<T>>,
     /// Notified when the next chunk is ready, or a worker has panicked.
     made: Condvar,
     /// Notified when a chunk was taken, or no more are wanted.
     taken: Condvar,
+    /// The number of chunks.
     count: usize,
+    /// A chunk is made only if its number is less than this above the number of the chunk taken next.
     window: usize,
 }
 
 struct QueueState<T> {
     next_to_make: usize,
     next_to_take: usize,
+    /// Chunks that were made and not taken, by number.
     ready: BTreeMap<usize, T>,
+    /// True if no more chunks are wanted.
     stopped: bool,
     panicked: bool,
 }
@@ -86,6 +92,7 @@ impl<T> ChunkQueue<T> {
         (!state.stopped).then_some(chunk)
     }
 
+    /// Hands over a chunk that was made.
     fn put(&self, chunk: usize, made: T) {
         let mut state = self.state.lock();
         state.ready.insert(chunk, made);
@@ -94,6 +101,7 @@ impl<T> ChunkQueue<T> {
         }
     }
 
+    /// Waits for a chunk and takes it. The calling thread takes chunks in ascending order. Panics if a worker has.
     fn take(&self, chunk: usize) -> T {
         let mut state = self.state.lock();
         loop {
@@ -107,6 +115,7 @@ impl<T> ChunkQueue<T> {
         }
     }
 
+    /// Lets the workers end after the chunks that they are making, and wakes all threads that wait.
     fn stop(&self, panicked: bool) {
         let mut state = self.state.lock();
         state.stopped = true;

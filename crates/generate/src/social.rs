@@ -5,10 +5,10 @@
 //! queries run (IC1 to IC14, IS1 to IS7), and so do those of Banyan's paper (CQ1 to CQ6). This is not LDBC's generator:
 //! names, texts and figures are our own, and results on these graphs are not LDBC results.
 //!
-//! Degrees are skewed. Friends share a place, a university or an interest; names depend on the country; messages are
-//! about interests of their author, and events cause many messages about a tag; members of walls and albums are friends
-//! of the moderator. Dates are from 2010 to the end of 2012 and consistent: a friendship, a membership, a message or a
-//! like is later than what it refers to. Averages are near those of LDBC's scale factor 0.1.
+//! Degrees are skewed. Friends share a place, a university or an interest. Names depend on the country. Messages are
+//! about interests of their author, and an event causes many messages about a tag. The members of walls and albums are
+//! friends of the moderator. Dates are from 2010 to the end of 2012 and consistent: a friendship, a membership, a
+//! message or a like is later than the elements that it refers to. Averages are near those of LDBC's scale factor 0.1.
 //!
 //! Persons and friendships stay in memory while the graph is made. Forums and messages do not.
 //!
@@ -39,7 +39,7 @@ pub const PERSONS_MAX: u64 = 1 << 26;
 /// Persons of one batch.
 const PEOPLE_CHUNK: usize = 1024;
 
-// The purposes of random numbers.
+// The purposes of random numbers (`random::domain`): one for each kind of draw, so that no two draws share numbers.
 const PEOPLE: u64 = 11;
 const WANTED: u64 = 12;
 const FRIENDS: u64 = 13;
@@ -114,6 +114,7 @@ impl SocialSpec {
         })
     }
 
+    /// Makes all persons, by number.
     fn people(&self, world: &World) -> Result<Vec<Person>> {
         let count = self.persons as usize;
         let key = domain(self.seed, PEOPLE);

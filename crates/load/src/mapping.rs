@@ -1,4 +1,4 @@
-//! Mapping files: what the columns of foreign tables mean, in TOML.
+//! Mapping files: the meaning of the columns of foreign tables, in TOML.
 //!
 //! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file. A
 //! key that the rule does not set comes from `[defaults]`, then from the header of the file (`plan::header`).
@@ -82,7 +82,7 @@ pub(crate) struct FileRule {
     pub(crate) kind: Option<KindRule>,
     pub(crate) label: Option<String>,
     pub(crate) label_column: Option<String>,
-    /// Other names for what the label column holds.
+    /// Other names for the labels in the label column.
     #[serde(default)]
     pub(crate) label_names: BTreeMap<String, String>,
     pub(crate) id: Option<String>,

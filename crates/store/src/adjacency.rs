@@ -97,7 +97,7 @@ use ended::Ended;
 pub(crate) use ended::Suspects;
 pub(crate) use list::{Block, List};
 use list::{prefetch_run, run_of};
-pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
+pub(crate) use rebuild::{Layout, ListFigures, NewList, Seen};
 pub(crate) use storage::ListStorage;
 use words::Descriptors;
 
@@ -164,7 +164,7 @@ impl AdjacencyTable {
         self.descriptors.prefetch(at, pin);
     }
 
-    /// Starts loading what the end of an edge of a list changes.
+    /// Starts loading the words that the end of an edge of a list changes.
     #[inline]
     pub(crate) fn prefetch_mark(&self, at: usize, edge: EdgeId, pin: &Pin) {
         self.descriptors.prefetch(at, pin);

@@ -17,7 +17,7 @@ use mangrove_locks::{Mutex, rank};
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
 use crate::index::{IdIndex, IdKey, PropertyIndex};
-use crate::memory::{ChunkedArray, Limbo, Memory, MemoryReport, Queue, Reclaimed, RecordKind, Space};
+use crate::memory::{ChunkedArray, Limbo, LogQueue, Memory, MemoryReport, Reclaimed, RecordKind, Space};
 use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core};
 use crate::schema::Schema;
 use crate::sizes::StoreSizes;
@@ -67,7 +67,7 @@ pub struct Store {
     pub(crate) next_tablet: AtomicU32,
     pub(crate) sizes: StoreSizes,
     /// Logs of commits that wait for collection.
-    pub(crate) queue: Queue,
+    pub(crate) queue: LogQueue,
     /// Large commits that are being finalized.
     pub(crate) installing: Installing,
     /// The largest timestamp that was ever found to be the oldest snapshot.
@@ -133,7 +133,7 @@ impl Store {
             vertex_cursors: ChunkedArray::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             sizes: options.sizes.within_limits(),
-            queue: Queue::new(),
+            queue: LogQueue::new(),
             installing: Installing::default(),
             oldest_seen: CachePadded::default(),
             limbo: CachePadded::default(),

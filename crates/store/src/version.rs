@@ -14,20 +14,23 @@
 //! later than every snapshot. As an end word it means that no transaction has ended the version. As a begin word it
 //! means that the slot has no element: it was reserved and has not begun, or its transaction was rolled back.
 //!
-//! - **STORE-1.** A begin word goes NEVER → claim → timestamp (commit) or NEVER → claim → NEVER (rollback). Then it is
-//!   final until the slot is used again. An end word goes NEVER → claim → timestamp, or back to NEVER on rollback.
-//! - **STORE-2.** A claim is taken by compare-and-swap. Only the transaction that it names replaces it.
+//! - **STORE-1.** A begin word goes NEVER → claim → timestamp (commit) or NEVER → claim → NEVER (rollback). A timestamp
+//!   is final until the element is taken apart (STORE-35). An end word goes NEVER → claim → timestamp, or back to NEVER
+//!   on rollback. A collector may also close a NEVER end word and open it again (STORE-21).
+//! - **STORE-2.** A begin word is claimed by a plain store of the transaction that has reserved the slot: while it owns
+//!   the slot, no other thread stores to that word. Several transactions may want to end one element, so an end word is
+//!   claimed by compare-and-swap from NEVER. Only the transaction that a claim names replaces it.
 //! - **STORE-3.** A commit timestamp replaces a claim only while the timestamp is greater than the begin timestamp of
 //!   every running snapshot (`txn`'s stable watermark), or after the commit was announced (`installing`). The claim of
 //!   an announced commit counts as its timestamp for every snapshot that is not older. So no answer changes when a
 //!   claim becomes a timestamp: readers load each word once, at any time, without a lock.
 //! - **STORE-19.** Statements count from 1. A transaction's read sees its own writes of finished statements only, so a
-//!   step never meets what it is itself writing. Statement 0 means "finished before every running statement".
+//!   step never meets its own writes. Statement 0 means "finished before every running statement".
 //!
 //! A *watched* read looks beyond its begin timestamp. It asks for the status of claims, and repeats if a claim was
 //! replaced in the meantime ([`Watch`]).
 //!
-//! Not here: who draws timestamps (`txn`), and what a conflict means for a transaction.
+//! Not here: drawing timestamps (`txn`), and the effect of a conflict on a transaction.
 
 pub(crate) mod installing;
 
@@ -48,12 +51,12 @@ pub const NEVER: u64 = CLAIM - 1;
 /// The largest commit timestamp. Larger words that are no claims are marks, of which [`NEVER`] is one.
 pub const TIMESTAMP_MAX: u64 = (1 << 62) - 1;
 /// The end word of a version array that is being taken away (`page::freeze`). It means "not ended", and no transaction
-/// may claim it in that array.
+/// may claim it in that array (STORE-21).
 pub(crate) const CLOSED: u64 = NEVER - 1;
 /// The largest statement number a claim can carry.
 pub const STATEMENT_MAX: u16 = (1 << 12) - 1;
 
-/// Says what became of the transactions that claims belong to.
+/// Knows the outcome of the transactions that claims belong to.
 pub trait ClaimStatus: Sync + std::fmt::Debug {
     /// Returns true if the transaction has entered validation at a timestamp up to `read_ts` and was not aborted.
     /// `None` if the transaction is over and its number names another one. Then the claim has been replaced, and the
@@ -61,7 +64,7 @@ pub trait ClaimStatus: Sync + std::fmt::Debug {
     fn has_happened(&self, txn: u64, read_ts: u64) -> Option<bool>;
 }
 
-/// What a reader learns about versions that are newer than its begin timestamp.
+/// The newer versions that a read meets: versions that are newer than its begin timestamp.
 ///
 /// Without a status, the reader only notices that such versions exist. With a status, it reads as of a later `read_ts`:
 /// for this read, a transaction has happened if it committed, or entered validation, up to `read_ts`.
@@ -186,7 +189,7 @@ pub fn claimed_by(word: u64) -> Option<u64> {
     (word & CLAIM != 0).then_some(word & TXN_MASK)
 }
 
-/// Returns true if what the word stands for (a begin or an end) has happened for the snapshot.
+/// Returns true if the begin or the end that the word stands for has happened for the snapshot.
 #[inline]
 pub fn happened(word: u64, snapshot: &Snapshot<'_>) -> bool {
     if word & CLAIM == 0 {
@@ -225,7 +228,7 @@ pub fn contested(word: u64, snapshot: &Snapshot<'_>) -> bool {
     }
 }
 
-/// Returns true if what the word stands for has happened for every snapshot from `oldest` on.
+/// Returns true if the begin or the end that the word stands for has happened for every snapshot from `oldest` on.
 #[inline]
 pub(crate) fn happened_for_all(word: u64, oldest: u64) -> bool {
     debug_assert!(oldest <= TIMESTAMP_MAX, "the oldest snapshot reads at a timestamp, not at {oldest:x}");
@@ -233,7 +236,7 @@ pub(crate) fn happened_for_all(word: u64, oldest: u64) -> bool {
     word <= oldest
 }
 
-/// What a version is to the snapshots from the oldest one on. Collectors decide by it alone what may be taken away.
+/// How the snapshots from the oldest one on see a version. Collectors decide by it alone which versions they take away.
 ///
 /// A version goes from `Vacant` through `Changing` and `Young` to `Frozen`, then through `Changing` to `Over`. A
 /// rollback takes it one step back. `Vacant`, `Frozen` and `Over` hold for every later snapshot, until a transaction

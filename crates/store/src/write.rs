@@ -58,7 +58,7 @@ use crate::page::TableName;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::{NEVER, Snapshot, claim, contested, visible};
 
-/// What setting a value does to the other values under the key.
+/// The effect of setting a value on the other values under the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteCardinality {
     /// The new value replaces them.
@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
         self.has_written = true;
     }
 
-    /// Claims the begin word of a slot that the caller has reserved.
+    /// Claims the begin word of a slot that the caller has reserved. No other thread stores to the word (STORE-2).
     fn begin(&self, slot: &Slot<'_>) {
         // Release: a thread that sees the claim sees the parts of the element that were written before it.
         slot.core.versions(&self.pin, &self.store.memory)[slot.at].begin.store(self.claim, Ordering::Release);

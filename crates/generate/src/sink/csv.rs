@@ -1,8 +1,9 @@
 //! A sink that writes CSV tables with typed headers, which `mangrove load` reads back to the same graph.
 //!
-//! A table of vertices is one file (`Person.csv`). Edges of a label that say their tables have one file a pair of
-//! tables (`Person_knows_Person.csv`); other edges of the label share one file. `mapping.toml` beside them says what
-//! the headers cannot. Fields are separated by `|` and quoted only where they must be. An empty field has no value.
+//! A table of vertices is one file (`Person.csv`). If a batch of edges names the tables of its ends, the edges of a
+//! label have one file for each pair of tables (`Person_knows_Person.csv`). The other edges of the label share one
+//! file. `mapping.toml` beside them says what the headers cannot. Fields are separated by `|` and quoted only where
+//! they must be. An empty field has no value.
 //!
 //! The sink keeps the ids of vertices, because edges are written with them: 8 bytes a vertex, or none if ids are the
 //! vertex numbers. A value that would not read back the same (an empty text, several values that are not texts) is an
@@ -40,6 +41,7 @@ pub struct CsvSink {
 
 /// The ids that vertices are written with, by number.
 enum WrittenIds {
+    /// No vertex was written.
     Nothing,
     Numbers,
     Local(Vec<i64>),
@@ -68,10 +70,10 @@ impl CsvSink {
     /// Writes buffered rows and the mapping. Returns the size of all files in bytes.
     pub fn finish(mut self) -> Result<u64> {
         for table in std::mem::take(&mut self.tables).into_values() {
-            let place = |e: std::io::Error| Error::from(e).context(table.path.display());
-            let mut file = table.writer.into_inner().map_err(|e| place(e.into_error()))?;
-            file.flush().map_err(place)?;
-            self.bytes += file.get_ref().metadata().map_err(place)?.len();
+            let with_path = |e: std::io::Error| Error::from(e).context(table.path.display());
+            let mut file = table.writer.into_inner().map_err(|e| with_path(e.into_error()))?;
+            file.flush().map_err(with_path)?;
+            self.bytes += file.get_ref().metadata().map_err(with_path)?.len();
         }
         let path = self.folder.join(MAPPING);
         fs::write(&path, &self.mapping).map_err(|e| Error::from(e).context(path.display()))?;
@@ -87,9 +89,9 @@ impl CsvSink {
         labeled: bool,
         rule: impl FnOnce(&str) -> String,
     ) -> Result<&mut CsvTable> {
-        let place = (kind, key);
-        if !self.tables.contains_key(&place) {
-            let name = self.file_name(&place.1);
+        let table_key = (kind, key);
+        if !self.tables.contains_key(&table_key) {
+            let name = self.file_name(&table_key.1);
             let path = self.folder.join(&name);
             let file = File::create(&path).map_err(|e| Error::from(e).context(path.display()))?;
             let mut writer = csv::WriterBuilder::new()
@@ -97,9 +99,9 @@ impl CsvSink {
                 .from_writer(BufWriter::with_capacity(1 << 18, file));
             writer.write_record(&header).map_err(|e| failed(e, &path))?;
             self.mapping += &rule(&name);
-            self.tables.insert(place.clone(), CsvTable { writer, path, header: header.clone(), labeled });
+            self.tables.insert(table_key.clone(), CsvTable { writer, path, header: header.clone(), labeled });
         }
-        let table = self.tables.get_mut(&place).expect("it was just put there if it was not");
+        let table = self.tables.get_mut(&table_key).expect("it was just put there if it was not");
         if table.header == header && table.labeled == labeled {
             return Ok(table);
         }
@@ -119,9 +121,9 @@ impl CsvSink {
 
 /// Creates the folder if there is none. Fails if it is not empty.
 pub(crate) fn empty_folder(folder: PathBuf) -> Result<PathBuf> {
-    let place = |e: std::io::Error| Error::from(e).context(folder.display());
-    fs::create_dir_all(&folder).map_err(place)?;
-    if fs::read_dir(&folder).map_err(place)?.next().is_some() {
+    let with_path = |e: std::io::Error| Error::from(e).context(folder.display());
+    fs::create_dir_all(&folder).map_err(with_path)?;
+    if fs::read_dir(&folder).map_err(with_path)?.next().is_some() {
         let message = format!("{} is not empty; name a new folder, so that nothing is mixed up", folder.display());
         return Err(Error::invalid(message));
     }
@@ -195,6 +197,7 @@ impl GraphSink for CsvSink {
     }
 }
 
+/// The error that an edge came before its end.
 fn unknown(number: u64) -> Error {
     Error::bug(format!("an edge was generated before its end, vertex {number}"))
 }
@@ -217,7 +220,7 @@ impl WrittenIds {
 /// Writes the fields of rows.
 struct RowWriter<'a> {
     columns: &'a [GeneratedColumn],
-    /// By column: the rows with values that were written, for columns in which only some rows have values.
+    /// By column: how many of its rows with values were written, if only some rows have values.
     next: Vec<usize>,
     buffer: String,
 }
@@ -266,6 +269,7 @@ impl<'a> RowWriter<'a> {
     }
 }
 
+/// The values of a multi-property as one field.
 fn joined(values: &[Value], key: &str) -> Result<String> {
     let mut joined = String::new();
     for value in values {
@@ -287,6 +291,7 @@ fn joined(values: &[Value], key: &str) -> Result<String> {
     Ok(joined)
 }
 
+/// The name of a column's type in a header.
 fn type_name(values: &GeneratedValues) -> &'static str {
     match values {
         GeneratedValues::Bool(_) => "bool",
@@ -298,6 +303,7 @@ fn type_name(values: &GeneratedValues) -> &'static str {
     }
 }
 
+/// The rule of the mapping for a table of vertices.
 fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[GeneratedColumn]) -> String {
     let mut rule = format!("\n[[file]]\nmatch = \"{name}\"\nkind = \"vertex\"\n");
     let mut line = |text: String| writeln!(rule, "{text}").expect("writing to a string does not fail");
@@ -317,6 +323,7 @@ fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[Gene
     rule
 }
 
+/// The rule of the mapping for a table of edges.
 fn edge_rule(name: &str, label: &str) -> String {
     format!("\n[[file]]\nmatch = \"{name}\"\nkind = \"edge\"\nlabel = {}\n", quoted(label))
 }

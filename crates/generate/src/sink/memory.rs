@@ -1,4 +1,7 @@
-//! A database in memory, filled by the bulk loader.
+//! A sink that fills a database in memory through the bulk loader.
+//!
+//! Vertices must come in the order of their numbers, and edges after their ends. Anything else is a bug of a generator,
+//! and is reported as one.
 
 use std::sync::Arc;
 
@@ -106,6 +109,7 @@ fn column_data(values: GeneratedValues, rows: usize) -> ColumnData {
     }
 }
 
+/// The values of one row, with ordinals in their order.
 fn multi_values(values: Vec<Value>) -> Vec<MultiValue> {
     let value = |(ordinal, value)| MultiValue { ordinal: ordinal as u32, value, meta: Arc::default() };
     values.into_iter().enumerate().map(value).collect()

@@ -2,8 +2,10 @@
 //!
 //! Persons find friends along three dimensions: place (home and university), interest, and chance. For each dimension,
 //! persons are sorted into a line, similar ones side by side. A person looks for friends a short way up the line, until
-//! the person has the number wanted in this dimension. That makes communities and many triangles. A line is cut into
-//! blocks, and friends are in one block, so blocks are the unit of parallel work.
+//! the person has the number wanted in this dimension. That makes communities and many triangles.
+//!
+//! A line is cut into blocks, and both friends of a pair are in one block. So each block is made on its own, from a
+//! random stream of its own, and the friendships do not depend on the number of threads.
 
 use std::ops::Range;
 
@@ -26,6 +28,7 @@ const ATTEMPTS: u32 = 4;
 
 /// The friends of every person, with the date of the friendship. A friendship is listed at both persons.
 pub(super) struct Friends {
+    /// By person: where the friends begin. One entry more than persons.
     offsets: Vec<usize>,
     friends: Vec<(u32, i64)>,
 }

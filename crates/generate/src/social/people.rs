@@ -1,5 +1,8 @@
 //! Makes persons: home, dates, interests, studies and work.
 //!
+//! A person depends on the random numbers of its own stream only. The order in which they are drawn is part of the
+//! network: another order gives other persons for the same seed.
+//!
 //! Correlations: names and languages depend on the country, universities and companies are mostly of the country, and
 //! so is a part of the interests.
 
@@ -15,11 +18,13 @@ const INTERESTS_MEAN: f64 = 23.0;
 const INTERESTS_MAX: usize = 80;
 
 /// Scales the number of friends wanted, so that the number found agrees with LDBC's data.
-const FOUND: f64 = 0.9;
+const WANTED_SCALE: f64 = 0.9;
 
 /// The latest date at which a person joins: early enough for activity before the end.
-const LATEST: i64 = END - 30 * DAY;
+const LATEST_JOIN: i64 = END - 30 * DAY;
 
+/// A person. Countries, cities, tags and organisations are positions in the lists of [`World`]; dates are milliseconds
+/// since 1970.
 pub(super) struct Person {
     pub(super) id: i64,
     pub(super) first_name: &'static str,
@@ -33,6 +38,7 @@ pub(super) struct Person {
     pub(super) address: u32,
     pub(super) browser: u8,
     pub(super) languages: Vec<&'static str>,
+    /// The number of mail addresses.
     pub(super) emails: usize,
     /// Distinct tags, by number.
     pub(super) interests: Vec<u32>,
@@ -48,7 +54,7 @@ pub(super) fn person(world: &World, random: &mut RandomStream, number: u64) -> P
     let home = &world.countries[country];
     let names = &world.cultures[home.culture];
     let female = random.chance(0.5);
-    let created = START + random.below((LATEST - START) as u64) as i64;
+    let created = START + random.below((LATEST_JOIN - START) as u64) as i64;
     let birthday = random.between(BIRTHDAYS_FROM, BIRTHDAYS_TO) / DAY * DAY;
     let city = home.cities.start + skewed(random, home.cities.len());
     let mut languages = home.languages.clone();
@@ -86,6 +92,7 @@ impl Person {
         SmolStr::new_static(words::BROWSERS[usize::from(self.browser)].0)
     }
 
+    /// The mail address with this number. The addresses of a person differ, since there are more hosts than addresses.
     pub(super) fn email(&self, number: usize) -> SmolStr {
         format_smolstr!("{}{}@{}", self.first_name, self.id, words::MAIL_HOSTS[number % words::MAIL_HOSTS.len()])
     }
@@ -102,6 +109,7 @@ fn name(random: &mut RandomStream, names: &[&'static str]) -> &'static str {
     names[skewed(random, names.len())]
 }
 
+/// Draws distinct tags that a person of a country likes.
 fn interests(world: &World, random: &mut RandomStream, country: usize) -> Vec<u32> {
     let count = (random.exponential(INTERESTS_MEAN) as usize).clamp(1, INTERESTS_MAX);
     let mut interests: Vec<u32> = Vec::with_capacity(count);
@@ -114,6 +122,7 @@ fn interests(world: &World, random: &mut RandomStream, country: usize) -> Vec<u3
     interests
 }
 
+/// Draws a university, mostly of the person's city or country, and the year of the class.
 fn study(world: &World, random: &mut RandomStream, country: usize, city: usize, birthday: i64) -> (u32, i32) {
     let home = &world.countries[country];
     let city = if random.chance(0.6) { city } else { home.cities.start + skewed(random, home.cities.len()) };
@@ -123,6 +132,8 @@ fn study(world: &World, random: &mut RandomStream, country: usize, city: usize, 
     (university as u32, year(birthday) + random.between(20, 23) as i32)
 }
 
+/// Draws distinct companies, mostly of the person's country, each with the year in which the work began: at the end of
+/// studies or up to four years later, and not after 2012.
 fn work(
     world: &World,
     random: &mut RandomStream,
@@ -152,5 +163,5 @@ pub(super) fn friends_wanted(random: &mut RandomStream, count: u64) -> u32 {
 /// The mean number of friends, which grows with the network as measured on a large one: n^(0.512 - 0.028 log10 n).
 pub(super) fn friends_mean(count: u64) -> f64 {
     let log = crate::random::ln(count as f64);
-    FOUND * exp(log * (0.512 - 0.028 * log / std::f64::consts::LN_10))
+    WANTED_SCALE * exp(log * (0.512 - 0.028 * log / std::f64::consts::LN_10))
 }

@@ -1,7 +1,8 @@
 //! The names of places, persons and things: word lists that the generators draw from.
 //!
 //! A list is a text with spaces between its entries. Names of persons depend on the culture of their country; several
-//! countries may share a culture.
+//! countries may share a culture. Persons get the first entries of a list more often than the last. A change of a list,
+//! or of its order, changes the graphs of all seeds.
 
 /// Continents, by position.
 pub(super) const CONTINENTS: [&str; 6] = ["Africa", "Asia", "Europe", "North_America", "South_America", "Oceania"];

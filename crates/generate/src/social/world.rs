@@ -1,6 +1,7 @@
 //! The parts that every network shares (places, organisations, tag classes and tags), and the events of a seed.
 //!
-//! Tags are numbered by popularity. Every tag has one country in which it is more popular than elsewhere.
+//! Tags are numbered by popularity. Every tag has one country in which it is more popular than elsewhere. Elements
+//! refer to one another by positions in the lists of [`World`].
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -78,6 +79,7 @@ pub(super) struct World {
     pub(super) browsers: Weighted,
 }
 
+/// The entries of a word list.
 fn list(text: &'static str) -> Vec<&'static str> {
     text.split_whitespace().collect()
 }
@@ -137,7 +139,7 @@ impl World {
         }
     }
 
-    /// Draws a tag that a person of a country likes.
+    /// Draws a tag that a person of a country likes: often one that is more popular there than elsewhere.
     pub(super) fn liked_tag(&self, country: usize, random: &mut RandomStream) -> u32 {
         let country = &self.countries[country];
         match random.chance(0.4) {
@@ -147,6 +149,7 @@ impl World {
     }
 }
 
+/// The weights of `count` tags by Zipf's law, most popular first.
 fn popularity(count: usize) -> Weighted {
     Weighted::new(&(0..count).map(|rank| 1.0 / (rank as f64 + POPULARITY_OFFSET)).collect::<Vec<_>>())
 }
@@ -169,6 +172,7 @@ fn cities() -> (Vec<(SmolStr, usize)>, Vec<Range<usize>>) {
     (cities, ranges)
 }
 
+/// Companies, and by country the range of its companies.
 fn companies() -> (Vec<Organisation>, Vec<Range<usize>>) {
     let kinds = list(words::COMPANY_KINDS);
     let mut companies = Vec::new();
@@ -182,6 +186,7 @@ fn companies() -> (Vec<Organisation>, Vec<Range<usize>>) {
     (companies, ranges)
 }
 
+/// Universities, as many in each city, in the order of the cities.
 fn universities(cities: &[(SmolStr, usize)]) -> Vec<Organisation> {
     let named = |place: usize, name: &str, kind: &str| Organisation { name: kind.replace('%', name).into(), place };
     let of =
@@ -234,8 +239,9 @@ fn tags(cultures: &[CultureNames]) -> (Vec<TagClass>, Vec<Tag>) {
 /// Names of countries, then names of former countries.
 fn country_names() -> Vec<SmolStr> {
     let forms = list(words::COUNTRY_FORMS);
-    let were = forms.iter().flat_map(|form| words::COUNTRIES.iter().map(move |c| format_smolstr!("{form}_{}", c.name)));
-    words::COUNTRIES.iter().map(|country| SmolStr::new_static(country.name)).chain(were).collect()
+    let former =
+        forms.iter().flat_map(|form| words::COUNTRIES.iter().map(move |c| format_smolstr!("{form}_{}", c.name)));
+    words::COUNTRIES.iter().map(|country| SmolStr::new_static(country.name)).chain(former).collect()
 }
 
 /// By country: the tags that are more popular there than elsewhere, most popular first.
@@ -251,6 +257,7 @@ fn local_tags(countries: &Weighted, count: usize) -> Vec<Vec<u32>> {
     local
 }
 
+/// By tag: the dates of its events, ascending. Popular tags have more events.
 fn events(seed: u64, tags: &Weighted, tag_count: usize) -> Vec<Vec<i64>> {
     let mut random = RandomStream::new(domain(seed, super::EVENTS), 0);
     let mut events = vec![Vec::new(); tag_count];

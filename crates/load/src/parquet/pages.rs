@@ -99,7 +99,7 @@ pub(crate) struct Pages {
     peeked: Option<Header>,
 }
 
-/// Which levels a page has before its values.
+/// The levels that a page has before its values.
 #[derive(Clone, Copy)]
 struct Levels {
     repetition: bool,

@@ -1,4 +1,4 @@
-//! How a text table is written: what separates and quotes its fields, and what its columns are called.
+//! The layout of a text table: the delimiter and the quotes of its fields, and the names of its columns.
 
 use std::io::Read;
 use std::path::Path;

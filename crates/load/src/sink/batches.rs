@@ -16,7 +16,7 @@ pub struct PropertyColumn {
     pub values: Vec<Value>,
 }
 
-/// Which values a property with several values keeps.
+/// The values that a property with several values keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cardinality {
     /// Every value, in order.
@@ -115,8 +115,8 @@ pub trait LoadSink {
     /// Adds edges.
     fn edges(&mut self, label: &str, batch: EdgeBatch) -> Result<()>;
 
-    /// Adds vertices, or changes those that are in the graph already, and says for each row what it did. A value of the
-    /// batch replaces the value under the same key in the graph.
+    /// Adds vertices, or changes those that are in the graph already, and returns the outcome of each row. A value of
+    /// the batch replaces the value under the same key in the graph.
     fn upsert_vertices(
         &mut self,
         label: &str,
@@ -127,7 +127,7 @@ pub trait LoadSink {
         Err(only_adds())
     }
 
-    /// Adds edges, or changes those that are in the graph already, and says for each row what it did.
+    /// Adds edges, or changes those that are in the graph already, and returns the outcome of each row.
     fn upsert_edges(&mut self, label: &str, batch: EdgeBatch, identity: &EdgeIdentity) -> Result<Vec<Upserted<()>>> {
         let _ = (label, batch, identity);
         Err(only_adds())

@@ -41,12 +41,14 @@ pub struct UpsertKeys {
 }
 
 impl UpsertKeys {
-    /// Keys of vertices, from texts such as `person.email` or `plane.name,icao`.
+    /// Keys of vertices, from texts such as `person.email` or `plane.name,icao`. Fails with `InvalidArgument` if a text
+    /// has another form.
     pub fn parse(texts: &[String]) -> Result<Self> {
         Ok(UpsertKeys { vertices: texts.iter().map(|text| parse_key(text)).collect::<Result<_>>()?, edges: Vec::new() })
     }
 
-    /// The same with keys of edges, from texts such as `paid.date` or `route.airline,codeshare`.
+    /// The same with keys of edges, from texts such as `paid.date` or `route.airline,codeshare`. Fails as
+    /// [`UpsertKeys::parse`].
     pub fn with_edge_keys(mut self, texts: &[String]) -> Result<Self> {
         self.edges = texts.iter().map(|text| parse_key(text)).collect::<Result<_>>()?;
         Ok(self)

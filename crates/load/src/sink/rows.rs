@@ -1,7 +1,7 @@
 //! Batches of an upsert as argument values of a service, for a sink in another process.
 //!
 //! Internal ids cannot travel: between two batches the vertex may be deleted and its slot reused. So vertices are named
-//! by their user ids. The two sides agree on the [`names`] below and on nothing else. The receiver therefore checks
+//! by their user ids. The two sides agree on the [`names`] below and on nothing else. So the receiver checks
 //! everything: that lists have one length, and that ids are ids.
 
 use std::ops::Range;
@@ -84,7 +84,8 @@ impl VertexRows {
         arguments
     }
 
-    /// Reads arguments. A client sent them, so everything is checked.
+    /// Reads the arguments that `get` finds by name. A client sent them, so everything is checked. Fails with
+    /// `InvalidArgument`, which names the argument.
     pub fn from_arguments<'v>(get: impl Fn(&str) -> Option<&'v Value>) -> Result<Self> {
         let len = count(&get)?;
         let ids = get(names::IDS).map(|ids| ids_from_value(names::IDS, ids, Some(len))).transpose()?;
@@ -121,7 +122,8 @@ impl EdgeRows {
         arguments
     }
 
-    /// Reads arguments. A client sent them, so everything is checked.
+    /// Reads the arguments that `get` finds by name. A client sent them, so everything is checked. Fails with
+    /// `InvalidArgument`, which names the argument.
     pub fn from_arguments<'v>(get: impl Fn(&str) -> Option<&'v Value>) -> Result<Self> {
         let len = count(&get)?;
         let of = |name: &'static str| match get(name) {
@@ -152,7 +154,7 @@ pub fn find_to_arguments(identity: &VertexIdentity, id: &UserId) -> RowArguments
     [(names::ID, id.to_value())].into_iter().chain(identity_to_arguments(identity)).collect()
 }
 
-/// The vertex that arguments ask for. A client sent them, so they are checked.
+/// The vertex that arguments ask for. A client sent them, so they are checked. Fails with `InvalidArgument`.
 pub fn find_from_arguments<'v>(get: impl Fn(&str) -> Option<&'v Value>) -> Result<(VertexIdentity, UserId)> {
     let id = get(names::ID).and_then(UserId::from_value).ok_or_else(|| misfit(names::ID, "an id"))?;
     Ok((identity_from_arguments(&get)?, id))
@@ -175,7 +177,7 @@ pub fn split(sizes: impl IntoIterator<Item = usize>, bytes_max: usize) -> Vec<Ra
     ranges
 }
 
-/// A range of the rows of columns.
+/// The columns of a range of rows.
 pub fn columns_of(columns: &[PropertyColumn], rows: &Range<usize>) -> Vec<PropertyColumn> {
     let of = |column: &PropertyColumn| PropertyColumn {
         key: column.key.clone(),
@@ -185,7 +187,7 @@ pub fn columns_of(columns: &[PropertyColumn], rows: &Range<usize>) -> Vec<Proper
 }
 
 impl VertexBatch {
-    /// A range of its rows.
+    /// The batch of a range of its rows.
     pub fn rows(&self, rows: &Range<usize>) -> VertexBatch {
         let of = |multi: &MultiPropertyRow| {
             let row = multi.row as usize;
@@ -238,6 +240,7 @@ fn size_of(value: &Value) -> usize {
     }
 }
 
+/// The error that an argument is not of its form.
 fn misfit(name: &str, wanted: &str) -> Error {
     Error::invalid(format!("'{name}' is {wanted}"))
 }

@@ -11,7 +11,7 @@ use mangrove_reclaim::sync::{AtomicBool, AtomicU32};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Change {
-    /// An edge of a list ended. It leaves its cell, and a run whose edges readers have to ask.
+    /// An edge of a list ended. It leaves its cell, and a run whose edges readers have to check.
     Ended = 1,
     /// A cell was appended to a list. It leaves a header and a row, eight times as much memory.
     Appended = 2,

@@ -247,7 +247,7 @@ fn freeze(words: &[AtomicU64]) -> bool {
     if words.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
         return false;
     }
-    // Acquire: what the writer of the 0 did comes before what is done with the table from here on.
+    // Acquire: everything that the writer of the 0 did comes before the uses of the table from here on.
     let close = |word: &AtomicU64| word.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Relaxed).is_ok();
     let closed = words.iter().take_while(|word| close(word)).count();
     if closed == words.len() {

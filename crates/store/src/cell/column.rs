@@ -36,8 +36,8 @@
 //!   found it published, and needs no latch. So no cell changes while it is copied, and a table that was copied never
 //!   changes again: it is *superseded*.
 //!
-//! Readers take no latch. A reader of a sparse table asks at the end whether the table is still the column's, and
-//! begins again if it is not (`sparse_form` says why descriptors do not ask). The cells of a superseded table stay as
+//! Readers take no latch. A reader of a sparse table checks at the end that the table is still the column's, and begins
+//! again if it is not (`sparse_form` says why readers of descriptors do not). The cells of a superseded table stay as
 //! they were, but the undo records that they name go on changing: a rollback may have made one true after it took the
 //! value back elsewhere. So the protocol above is the same in both forms.
 //!
@@ -70,7 +70,7 @@ const SPARSE_RULE: SparseRule = SparseRule { slots_an_entry: 8, kind: RecordKind
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Contested;
 
-/// What a write did.
+/// The effect of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// Overwrote this value, which only this statement could see.
@@ -100,7 +100,7 @@ pub(crate) struct Column {
     sparse: SparseForm<rank::ColumnForm>,
 }
 
-/// The cells of a dense column without undo chains, for walks over many of them. A caller that has read some asks
+/// The cells of a dense column without undo chains, for walks over many of them. A caller that has read some calls
 /// [`Plain::held`] before it uses them. If that is false, it reads them again by [`Column::read`].
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<'a> {

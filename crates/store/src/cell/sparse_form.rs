@@ -7,16 +7,16 @@
 //!         └─────────────────────── on a small page ──────────────────────────▶
 //! ```
 //!
-//! A [`SparseForm`] is the first three states of that: the table, the latch for changes of it, and the rule by which it
-//! grows. The arrays belong to the owner. Columns and descriptors share no dense form, because their readers do not
-//! follow the same protocol:
+//! A [`SparseForm`] is the part before the dense form: the table, if there is one, and the latch for changes of it. The
+//! column or the adjacency table that *owns* the form has the arrays, and gives the rule by which the table grows.
+//! Columns and descriptors share no dense form, because their readers do not follow the same protocol:
 //!
 //! | | column | descriptors |
 //! |---|---|---|
 //! | a dense cell is | a tag, a word and the head of an undo chain, in three arrays; the heads come later | one word |
 //! | the dense form | is for good (STORE-9), so a reader may keep it | is taken away when every word is 0, so a reader needs a pin (STORE-12) |
 //! | a writer | claims the cell at its undo chain, and then stores without looking | exchanges the word, and looks for `CLOSED` |
-//! | a reader of a table | asks at the end whether the table is still the owner's, since a cell names undo records that change | does not ask, since a word says everything itself (STORE-11) |
+//! | a reader of a table | checks at the end that the table is still the owner's, since a cell names undo records that change | does not check, since a word says everything itself (STORE-11) |
 //!
 //! A hot reader loads the pointer to the dense form first, and comes here only if there is none.
 
@@ -30,11 +30,12 @@ use crate::memory::{RecordKind, Space};
 /// A page of at most this many slots gets the dense form at once: its arrays are small.
 const DENSE_SLOTS: usize = 16;
 
-/// When the table of an owner gives way to arrays, and what its memory is counted under.
+/// The rule by which an owner's table gives way to arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SparseRule {
     /// A table has at most one entry for this many slots of the page.
     pub(crate) slots_an_entry: usize,
+    /// The memory of the table is counted under it.
     pub(crate) kind: RecordKind,
 }
 

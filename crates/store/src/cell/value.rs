@@ -297,7 +297,7 @@ impl ValueRegion {
         }
     }
 
-    /// The memory of the region in bytes: the pool, and what its records own.
+    /// The memory of the region in bytes: the pool, and the memory that its records own.
     pub(crate) fn bytes(&self) -> usize {
         let pin = epoch::pin();
         let heap = self.pool.iter().filter_map(|record| record.get(&pin)).map(Pooled::heap_bytes);

@@ -11,7 +11,7 @@
 //! thread at a time, the holder of the tablet's `turn`. Readers and writers never wait for a collection, except for the
 //! latch of a list or the shard of an index, which is held for one list or one entry.
 //!
-//! What is taken away, once no running snapshot reads it:
+//! These kinds of garbage are taken away, once no running snapshot reads them:
 //!
 //! | what | taken away by | given back |
 //! |---|---|---|
@@ -52,7 +52,7 @@ const RELEASES_AHEAD: usize = 8;
 /// How many writes are worked off under one pin, and about how many things are taken out of limbo in one call.
 const WRITES_A_PIN: usize = 512;
 
-/// What the collector knows about running transactions.
+/// The figures of running transactions that a collector needs.
 pub trait RunningTransactions: Sync {
     /// A timestamp. No running or future transaction reads at an earlier one.
     fn oldest_snapshot(&self) -> u64;
@@ -90,7 +90,7 @@ impl Store {
         self.limbo.take_in(garbage.collect());
     }
 
-    /// What waits to be collected, and what was collected so far.
+    /// Figures of the garbage that waits to be collected, and of the garbage that was collected so far.
     pub fn garbage(&self) -> GarbageReport {
         let load = |counter: &mangrove_reclaim::sync::AtomicU64| counter.load(Ordering::Relaxed);
         let done = &self.reclaimed;
@@ -198,7 +198,7 @@ impl Store {
         count
     }
 
-    /// Gives back what collectors have unlinked, as far as its grace period is over.
+    /// Gives back the memory that collectors have unlinked, as far as its grace period is over.
     fn release_of_collectors(&self) -> usize {
         let mut second = Vec::new();
         let count = self.collectors_limbo.release(usize::MAX, |garbage| self.give_back(garbage, &mut second));
@@ -256,7 +256,7 @@ impl Store {
 
     // --- Tasks of tablets ---------------------------------------------------------------------------
 
-    /// Lists a table that has become due for compaction. By the caller that enlisted it.
+    /// Lists a table that has become due for compaction. The caller has enlisted it.
     pub(crate) fn give_table(&self, tablet: &Tablet, name: TableName) {
         tablet.tasks.lock().tables.push(name);
         self.tasks_given.fetch_add(1, Ordering::Relaxed);

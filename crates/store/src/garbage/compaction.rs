@@ -4,14 +4,14 @@
 //! turn:
 //!
 //! 1. *Look*: every list is read without a latch. A list that is no clean run gets the compaction bit first. The edges
-//!    of its tail are asked for their versions, and of the packed edges those that may have ended (`adjacency::ended`).
-//!    Edges that are frozen ([`Standing`]) go into the list's new run. Cells of edges that are over are dropped. The
-//!    rest, which is young or changing, goes into a new, short tail.
+//!    of its tail are checked, that is, their versions are read; of the packed edges, those that may have ended
+//!    (`adjacency::ended`). Edges that are frozen ([`Standing`]) go into the list's new run. Cells of edges that are
+//!    over are dropped. The rest, which is young or changing, goes into a new, short tail.
 //! 2. *Build*: the runs become a new block of the table, under the next layout version.
 //! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch if there is a header.
 //!    Cells that were added to a list since it was looked at go into the new list's tail. A list that became dirty
 //!    stays dirty.
-//! 4. *Remember*: what was replaced stays readable as the table's previous layout, until every transaction has ended
+//! 4. *Remember*: the replaced lists stay readable as the table's previous layout, until every transaction has ended
 //!    that may have a cursor inside one of the lists. Then its records are given up, and the cells that were dropped
 //!    count as gone.
 //!
@@ -41,14 +41,16 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
-use crate::adjacency::{AdjacencyTable, Block, HEADER, Layout, List, NewList, Seen, Suspects, Weight, is_clean_run};
+use crate::adjacency::{
+    AdjacencyTable, Block, HEADER, Layout, List, ListFigures, NewList, Seen, Suspects, is_clean_run,
+};
 use crate::garbage::RunningTransactions;
 use crate::memory::{Garbage, RecordKind};
 use crate::page::{TableName, Tablet, VertexPage};
 use crate::store::Store;
 use crate::version::Standing;
 
-/// Which tables are compacted.
+/// The choice of the tables that are compacted.
 ///
 /// A scan of a table with 1 % dirty lists takes about 1.1 times as long as that of a clean table, with 10 % twice as
 /// long. Rewriting a table takes about as long as scanning it five times.
@@ -82,7 +84,7 @@ struct Looked {
 /// Lists are read in groups of this size, which are loaded ahead together.
 const GROUP: usize = 16;
 
-/// What becomes of a table's lists, before any is replaced. Its arrays are used for one table after another.
+/// The new lists of a table, before any list is replaced. The arrays are used for one table after another.
 #[derive(Default)]
 struct Draft {
     /// Vertices that may have a list.
@@ -230,7 +232,7 @@ impl Store {
         table.retire_blocks(&tablet.lists, garbage, self.space(), &pin);
     }
 
-    /// What an edge is to the snapshots from `oldest` on. An edge whose slot has another edge is over.
+    /// How the snapshots from `oldest` on see an edge. An edge whose slot has another edge is over.
     fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
         let Some((_, page)) = self.edge_page(edge) else { return Standing::Over };
         Standing::of(page.core.version_under(pin, edge.offset()), oldest)
@@ -272,7 +274,7 @@ impl Compaction<'_> {
     fn compact(&self, effort: Effort, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table) = (self.store, self.table);
         let version = table.take_layout_version(pin);
-        // What comes from here on is counted for the next time.
+        // Changes that come from here on count for the next compaction.
         table.changes.restart();
         let mut names = std::mem::take(&mut draft.names);
         let suspects = table.ended.take(&mut names);
@@ -314,7 +316,7 @@ impl Compaction<'_> {
         self.store.collectors_limbo.take_in(garbage);
     }
 
-    /// Starts loading what lists with headers consist of, step by step for all of them: header, tail, version words.
+    /// Starts loading the parts of lists with headers, step by step for all of them: header, tail, version words.
     fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin), pin));
@@ -323,8 +325,8 @@ impl Compaction<'_> {
             let list = table.list(at, lists, pin);
             list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
             if !suspects.is_empty() && list.edges.len() < self.long_list() as usize {
-                let asked = list.edges.iter().filter(|edge| suspects.has(**edge));
-                asked.for_each(|edge| self.prefetch_version(*edge, pin));
+                let suspected = list.edges.iter().filter(|edge| suspects.has(**edge));
+                suspected.for_each(|edge| self.prefetch_version(*edge, pin));
             }
         }
     }
@@ -335,20 +337,20 @@ impl Compaction<'_> {
         }
     }
 
-    /// Reads a list and drafts what it is to become in layout `version`, unless it stays as it is.
+    /// Reads a list and drafts the list that replaces it in layout `version`, unless it stays as it is.
     fn look(&self, at: usize, version: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         let mut old = table.descriptor(at, pin);
         // True for a long list. It is not packed in every compaction, which takes the names of ended edges.
         let mut is_apart = false;
         if old & HEADER != 0 {
-            let weight = table.weigh(old, lists, pin);
+            let figures = table.figures(old, lists, pin);
             // If the version has come round to that of the list, the next compaction takes another version.
-            if !self.is_due(&weight, effort) || weight.layout_version == version {
-                draft.is_some_left |= self.is_due(&weight, Effort::All);
+            if !self.is_due(&figures, effort) || figures.layout_version == version {
+                draft.is_some_left |= self.is_due(&figures, Effort::All);
                 return;
             }
-            is_apart = weight.is_apart;
+            is_apart = figures.is_apart;
         }
         if !is_clean_run(old) {
             old = table.begin_compaction(at, self.store.space(), pin);
@@ -358,8 +360,8 @@ impl Compaction<'_> {
         }
         let list = table.list_of(old, lists, pin);
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
-        let is_asked_whole = (is_apart && list.dirty) || suspects.has_list(at);
-        self.draft_cells(&list, (!is_asked_whole).then_some(suspects), draft, pin);
+        let is_checked_whole = (is_apart && list.dirty) || suspects.has_list(at);
+        self.draft_cells(&list, (!is_checked_whole).then_some(suspects), draft, pin);
         let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_layout: version };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
         if run.len() as u64 >= self.long_list() {
@@ -371,14 +373,15 @@ impl Compaction<'_> {
         draft.looked.push(Looked { seen, run, own, young: first_young..draft.young.len() });
     }
 
-    /// Drafts the run and the tail of a list: asks all edges of the tail, and of the run the suspects, or all.
+    /// Drafts the run and the tail of a list. Checks all edges of the tail, and the suspects of the run; without
+    /// suspects, all edges of the run.
     fn draft_cells(&self, list: &List<'_>, suspects: Option<&Suspects<'_>>, draft: &mut Draft, pin: &Pin) {
         draft.frozen.clear();
         list.tail(0).for_each(|(_, neighbor, edge)| self.put((neighbor, edge), draft, pin));
         let (neighbors, edges) = (list.neighbors, list.edges);
         let mut kept = 0;
         if suspects.is_none_or(|suspects| !suspects.is_empty()) {
-            // Mostly few edges are asked. The cells between them stay as they are.
+            // Mostly few edges are checked. The cells between them stay as they are.
             for at in 0..edges.len() {
                 if suspects.is_none_or(|suspects| suspects.has(edges[at])) {
                     self.keep(&neighbors[kept..at], &edges[kept..at], draft);
@@ -434,8 +437,8 @@ impl Compaction<'_> {
     }
 
     /// Returns true if a list with a header is to be packed.
-    fn is_due(&self, weight: &Weight, effort: Effort) -> bool {
-        let Weight { packed, is_apart, tail, ended, is_dirty, .. } = *weight;
+    fn is_due(&self, figures: &ListFigures, effort: Effort) -> bool {
+        let ListFigures { packed, is_apart, tail, ended, is_dirty, .. } = *figures;
         // A long list without a block to itself gets one first.
         if packed < self.long_list() || !is_apart {
             return true;

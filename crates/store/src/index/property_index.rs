@@ -4,14 +4,14 @@
 //!
 //! | index | answers | keys are equal |
 //! |---|---|---|
-//! | hash | equality on all its keys | by `compare::equal`, where numbers of all types meet |
+//! | hash | equality on all its keys | by `compare::equal`, which compares numbers of all types |
 //! | ordered | equality on its first keys, and equality or a range on the next | by `compare::order`, which agrees |
 //!
 //! Entries are *candidates*. A writer adds an entry when it writes a value, every reader checks an entry against the
 //! values that it sees, and a collector removes an entry when no version needs it. So an index needs no versions, and
 //! the entries that a rollback leaves are harmless until they are removed.
 //!
-//! No entry is removed that a version needs. A writer stores the cell, passes a fence, and then adds the entry. A
+//! An entry that a version needs is not removed. A writer stores the cell, passes a fence, and then adds the entry. A
 //! collector takes the lock that adding takes, passes a fence, looks at the cells, and removes the entry if none has
 //! the value. If the collector did not see a cell, its writer adds the entry after the collector has unlocked.
 //!
@@ -73,11 +73,11 @@ pub struct IndexReport {
 /// The effect of adding or removing an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EntryChange {
-    /// None: the entry existed already.
+    /// Nothing changed: the entry to be added existed already.
     Nothing,
-    /// An entry whose key other entries share.
+    /// One entry more or less, whose key other entries share.
     Entry,
-    /// The only entry of its key.
+    /// One entry more or less, the only one of its key.
     Key,
 }
 
@@ -127,6 +127,7 @@ pub(crate) struct PropertyIndex {
 }
 
 impl PropertyIndex {
+    /// An empty index that no snapshot may use yet.
     pub(crate) fn new(id: IndexId, options: &IndexOptions, memory: &Memory) -> Self {
         let ledger = Ledger::default();
         let entries = if options.ordered {
@@ -192,7 +193,7 @@ impl PropertyIndex {
     }
 
     /// Returns true if entries with these two values have equal keys in this index.
-    pub(crate) fn files_alike(&self, a: &Value, b: &Value) -> bool {
+    pub(crate) fn keys_are_equal(&self, a: &Value, b: &Value) -> bool {
         match &self.entries {
             IndexEntries::Hash(_) => key::hash_of(a) == key::hash_of(b),
             IndexEntries::Ordered(_) => mangrove_graph::compare::order(a, b).is_eq(),

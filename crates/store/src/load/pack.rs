@@ -5,9 +5,9 @@
 //! 1. Count the edges of each vertex.
 //! 2. Lay out the runs page by page, in the order of the vertices.
 //! 3. Put each edge into its run, and sort each run by neighbor.
-//! 4. Cut the array into one block for each page.
+//! 4. Cut the array of all runs into one block for each page.
 //!
-//! Two threads pack the two directions.
+//! Two threads pack the two directions. The pages are not published yet, so no thread but these two uses them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -86,13 +86,16 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
+    /// Packs the lists. `touched` has no page yet.
     fn run(&self, touched: &mut TouchedPages) {
+        // By page number and slot: the length of the run.
         let mut counts: Vec<u32> = Vec::new();
         self.each_edge(|index, at, _, _| {
             let number = touched.number(index);
             counts.resize(touched.pages.len() * SLOTS, 0);
             counts[number * SLOTS + at] += 1;
         });
+        // By page number and slot: where the next edge of the run goes.
         let mut next: Vec<usize> = Vec::with_capacity(counts.len());
         let mut total = 0;
         for &count in &counts {
@@ -142,7 +145,7 @@ impl Packer<'_> {
         }
         let block = Block::of(cells);
         let (tablet, _, page) = &self.vertices.pages[index];
-        let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
+        let tablet = self.store.tablet(*tablet).expect("a page is staged only for a tablet that exists");
         let table = page.table_or_create(self.direction, self.label, &self.store.sizes, &self.store.memory);
         table.set_block(block, lengths, &self.store.sizes, &tablet.lists, self.store.space());
     }

@@ -66,9 +66,10 @@ fn damage(page: PageName, message: impl Into<String>) -> Damage {
     Damage { page, message: message.into() }
 }
 
+/// The result of a step of a restore.
 type Outcome<T = ()> = Result<T, Damage>;
 
-/// A page that is not published.
+/// A page that is being restored, and is not published.
 struct PrivatePage<P> {
     page: Box<P>,
     /// The number of slots, from the front, that were ever reserved.
@@ -156,6 +157,8 @@ impl Restore {
 }
 
 /// The turn to restore one tablet.
+///
+/// Its methods fail with [`Damage`] if the input contradicts itself or the pages that were restored before.
 pub struct TabletRestore<'a> {
     store: &'a Store,
     tablet: &'a Tablet,
@@ -210,7 +213,7 @@ impl TabletRestore<'_> {
     /// Redoes that the commit at `ts` has added a vertex.
     pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
         let at = SlotPosition::of(ElementId::Vertex(id));
-        begin(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
+        begin_element(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
     }
 
     /// Redoes that the commit at `ts` has added an edge.
@@ -223,7 +226,7 @@ impl TabletRestore<'_> {
         chosen: Option<&UserId>,
     ) -> Outcome {
         let at = SlotPosition::of(ElementId::Edge(id));
-        let page = begin(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
+        let page = begin_element(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
         page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
         Ok(())
     }
@@ -275,8 +278,8 @@ impl TabletRestore<'_> {
         }
     }
 
-    /// The page of an element, and the page's slots with elements. Notes that the commit at `ts` has changed the page.
-    /// Fails if there is no such element; `what` says what the commit does to it.
+    /// The core of an element's page, and the page's slots with elements. Notes that the commit at `ts` has changed the
+    /// page. Fails if there is no such element; `what` says what the commit does to it.
     fn living(&mut self, ts: u64, slot: SlotPosition, what: &str) -> Outcome<(&PageCore, &mut SlotSet)> {
         fn found<P: HasPageCore>(
             pages: &mut Pages<P>,
@@ -372,8 +375,9 @@ fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page
     pages.insert(image.name.number, private).is_none()
 }
 
-/// Gives a slot to an element, and returns its page, which is made if it is missing.
-fn begin<'p, P: PageRecord>(
+/// Gives a slot to an element that the commit at `ts` has added. Returns the page, which is made if it is missing.
+/// Fails if the page has another label set, or if the slot has an element or a later generation.
+fn begin_element<'p, P: PageRecord>(
     pages: &'p mut Pages<P>,
     store: &Store,
     tablet: &Tablet,

@@ -1,4 +1,6 @@
 //! Checking the rows of a bulk load against the rules of the schema.
+//!
+//! The loader calls the check before it stores a row of the batch. So a batch that breaks a rule adds nothing.
 
 use mangrove_graph::{ElementKind, KeyId, LabelId, LabelSetId, Result, Value};
 
@@ -37,7 +39,7 @@ impl Store {
     }
 }
 
-/// Appends the values of one row of a column.
+/// Appends the values of one row of a column. A row without a value appends nothing.
 fn column_values(column: &BulkColumn, row: usize, out: &mut Vec<(KeyId, Option<Value>)>) {
     let mut push = |value: Value| out.push((column.key, Some(value)));
     match &column.values {

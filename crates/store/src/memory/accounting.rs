@@ -1,7 +1,7 @@
 //! The memory of a store, counted to the byte by kind, and the limit on it.
 //!
-//! Every allocation that grows with the graph is counted under its [`RecordKind`] when it is made. Its capacity counts
-//! and not its use, so a page that is half full counts as a whole. The bookkeeping of the allocator and a few fixed
+//! Every allocation that grows with the graph is counted under its [`RecordKind`] when it is made. An allocation counts
+//! with its capacity, so a page that is half full counts as a whole. The bookkeeping of the allocator and a few fixed
 //! structures (the [`Store`](crate::Store) itself, its tablets) are not counted.
 //!
 //! - **STORE-32.** While no thread writes or collects, the counters equal the sizes of the structures:
@@ -69,10 +69,11 @@ const KINDS: [(RecordKind, &str); 14] = [
 const BUDGET_GRAIN: u64 = 256 << 10;
 /// A store reports freed memory when it is more than this many bytes.
 const BUDGET_SLACK: u64 = 2 * BUDGET_GRAIN;
-/// The value of [`Memory::reported`] without a budget.
+/// The value of [`Memory::reported`] without a budget: no total exceeds it, so nothing is reported.
 const WITHOUT_BUDGET: u64 = u64::MAX;
 
 /// The counters of one store. Invariant: STORE-32.
+// Relaxed throughout: the counters publish nothing.
 #[derive(Debug)]
 pub struct Memory {
     allocations: [AtomicU64; KINDS.len()],
@@ -105,7 +106,6 @@ impl Memory {
         }
     }
 
-    // Relaxed throughout: the counters publish nothing.
     /// Counts an allocation (STORE-32). An allocation of no bytes does not count.
     pub(crate) fn add(&self, kind: RecordKind, bytes: usize) {
         if bytes == 0 {
@@ -192,6 +192,7 @@ impl Memory {
         self.limit_bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// The counters, without the use of pools ([`MemoryReport::add_usage`]).
     pub(crate) fn report(&self) -> MemoryReport {
         let rows = KINDS
             .iter()
@@ -247,6 +248,7 @@ pub struct MemoryReport {
 }
 
 impl MemoryReport {
+    /// Adds the use of a pool to the row of its kind.
     pub(crate) fn add_usage(&mut self, kind: RecordKind, usage: Usage) {
         let row = &mut self.rows[kind as usize];
         row.live += usage.live;

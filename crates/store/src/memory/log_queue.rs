@@ -2,7 +2,8 @@
 //!
 //! No thread scans the graph for garbage. A commit hands over its log, which names every version that it replaced and
 //! every element that it ended. The committer's thread keeps the log in a shard. When every snapshot has passed the
-//! commit, the same thread works the log off, many writes at a time, while the cache lines are still in its cache.
+//! commit, the same thread works the log off, many writes at a time, while the cache lines are still in its cache. That
+//! is a *sweep*.
 //!
 //! ```text
 //! Store::retire ──▶ shard of the thread, by commit timestamp ──▶ (oldest snapshot has passed it) ──▶ Store::sweep
@@ -10,7 +11,8 @@
 //! ```
 //!
 //! Work that takes longer, or needs the tablet's turn, becomes a task of the tablet ([`Tasks`](crate::page::Tasks)) for
-//! a collector: taking vertices apart, freezing pages, compacting adjacency tables. `garbage` does the work.
+//! a collector: taking vertices apart, freezing pages, compacting adjacency tables. `garbage` does the work. This file
+//! only keeps the logs. It gives out a log once, and not before the oldest snapshot is at or above the log's commit.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -28,7 +30,7 @@ const SHARDS: usize = 8;
 const SMALL_MAX: usize = 256;
 /// The number of writes of a shard may differ from the reported number by less than this.
 const UNREPORTED_MAX: usize = 256;
-/// Above this backlog in all shards, committers are no longer keeping up with their own garbage, so a collector helps.
+/// From this backlog in all shards on, committers do not keep up with their own garbage, so a collector helps.
 pub(crate) const BEHIND_WRITES: usize = 1 << 13;
 /// Writes in a shard that are worth a sweep by its thread. A sweep of this size leaves most of the thread's cache to
 /// transactions.
@@ -51,7 +53,7 @@ struct LogShard {
     writes: VecDeque<Write>,
     /// Timestamp and writes of each large log.
     large: VecDeque<(u64, Vec<Write>)>,
-    /// The number of writes of this shard that `Queue::waiting` counts.
+    /// The number of writes of this shard that `LogQueue::waiting` counts.
     reported: usize,
     /// The thread sweeps when `writes` is as long as this.
     sweep_at: usize,
@@ -81,8 +83,8 @@ impl LogShard {
     /// Reports that there are `here` writes, if that differs enough from the last report.
     fn report(&mut self, here: usize, waiting: &AtomicUsize) {
         if here.abs_diff(self.reported) >= UNREPORTED_MAX || (here == 0 && self.reported > 0) {
-            // The difference may wrap to a subtraction. The sum stays above zero, since a shard takes back only what it
-            // has reported.
+            // The difference may wrap to a subtraction. The sum does not fall below zero, since a shard takes back only
+            // what it has reported.
             waiting.fetch_add(here.wrapping_sub(self.reported), Ordering::Relaxed);
             self.reported = here;
         }
@@ -96,7 +98,7 @@ impl LogShard {
         }
     }
 
-    /// Takes the small logs up to a timestamp, about `limit` writes.
+    /// Takes small logs of commits up to `oldest`, until they have `limit` writes or more.
     fn take_small(&mut self, oldest: u64, limit: usize, taken: &mut Vec<Write>, memory: &Memory) {
         let mut count = 0;
         // A log that comes after one of a later commit waits for the next time.
@@ -138,16 +140,16 @@ pub enum Backlog {
 
 /// Logs of commits whose older versions some snapshot may still see.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct LogQueue {
     shards: [CachePadded<Mutex<LogShard, rank::FinishedLogs>>; SHARDS],
     /// The approximate number of writes that wait.
     waiting: CachePadded<AtomicUsize>,
     next_shard: AtomicUsize,
 }
 
-impl Queue {
+impl LogQueue {
     pub(crate) fn new() -> Self {
-        Queue {
+        LogQueue {
             shards: std::array::from_fn(|_| CachePadded::default()),
             waiting: CachePadded::new(AtomicUsize::new(0)),
             next_shard: AtomicUsize::new(0),
@@ -198,16 +200,16 @@ impl Queue {
         let mut shard = self.own_shard().lock();
         let mut taken = Vec::new();
         shard.take_small(oldest, SWEEP_WRITES_MAX, &mut taken, memory);
-        // Logs that are too young are not looked at again after every commit.
+        // So the thread does not look again after every commit at logs that some snapshot does not see yet.
         shard.sweep_at = if taken.len() < SWEEP_WRITES_MAX { shard.writes.len() + SWEEP_WRITES } else { SWEEP_WRITES };
         let here = shard.len();
         shard.report(here, &self.waiting);
         taken
     }
 
-    /// Takes logs whose commits every snapshot sees, about `limit` writes, and puts the logs of a shard together. Small
-    /// logs are left to the threads that they came from, unless `all` are wanted or the backlog is above
-    /// [`BEHIND_WRITES`].
+    /// Takes logs whose commits every snapshot sees, until they have `limit` writes or more. The small logs of a shard
+    /// come as one list. Small logs are left to the threads that they came from, unless `all` are wanted or the backlog
+    /// has reached [`BEHIND_WRITES`].
     pub(crate) fn take(&self, oldest: u64, limit: usize, all: bool, memory: &Memory) -> Vec<Vec<Write>> {
         let (mut taken, mut count) = (Vec::new(), 0);
         let with_small = all || self.len_about() >= BEHIND_WRITES;

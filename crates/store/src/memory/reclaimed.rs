@@ -1,8 +1,10 @@
 //! Figures of garbage that waits and of garbage that was collected, for reports.
+//!
+//! Collectors add to the counts. No decision depends on them.
 
 use mangrove_reclaim::sync::AtomicU64;
 
-/// Counts of what was collected since the store was made. [`GarbageReport`] explains the fields.
+/// Counts of the garbage that was collected since the store was made. [`GarbageReport`] explains the fields.
 #[derive(Debug, Default)]
 pub(crate) struct Reclaimed {
     pub(crate) versions: AtomicU64,

@@ -1,8 +1,8 @@
 //! The entries of a transaction's log: its claims.
 //!
 //! A writer appends an entry for each claim. A commit turns the claims into timestamps, and a rollback takes them back.
-//! Afterwards the collector finds by the entries which older versions have become garbage. An entry has names and no
-//! values.
+//! Afterwards the collector finds by the entries which older versions have become garbage. An entry says which word was
+//! claimed; it holds no values.
 
 use mangrove_graph::{ElementId, KeyId};
 

@@ -2,7 +2,7 @@
 //!
 //! A page is the unit of scans, counts, loading, compaction and checkpoints. Slot `page * PAGE_SLOTS + offset` never
 //! moves. The first page of a label set is small, so that a graph with many labels and few elements stays small.
-//! [`PageCore`] is what pages of vertices and of edges have in common.
+//! [`PageCore`] has the parts that pages of vertices and of edges share.
 //!
 //! A page that transactions write to has *version words*, two a slot. They are transient: freezing (`freeze`) takes
 //! them away.
@@ -34,7 +34,7 @@ use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
 pub(crate) use mangrove_graph::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 
-/// What pages of vertices and of edges have in common. Invariants: STORE-20, STORE-23, STORE-26.
+/// The parts that pages of vertices and of edges share. Invariants: STORE-20, STORE-23, STORE-26.
 #[derive(Debug)]
 pub(crate) struct PageCore {
     /// The label set of every element of the page.
@@ -138,7 +138,7 @@ impl PageCore {
         (!self.versions.is_some() && !self.free_slots.is_some()).then(|| self.clean_slots())
     }
 
-    /// Starts loading what a count looks at.
+    /// Starts loading the fields that a count reads.
     pub(crate) fn prefetch_counts(&self) {
         mangrove_reclaim::prefetch::prefetch(&self.label);
         mangrove_reclaim::prefetch::prefetch(&self.versions);
@@ -190,7 +190,7 @@ impl PageCore {
     }
 
     /// Makes the page frozen: notes how many slots have elements, and which of these are free, and takes the version
-    /// words away. By the collector that freezes the page (`freeze`).
+    /// words away. The caller is the collector that freezes the page (`freeze`).
     pub(crate) fn take_versions(
         &self,
         slots: usize,
@@ -250,7 +250,7 @@ impl PageCore {
         }
     }
 
-    /// Starts loading what leads to the version words.
+    /// Starts loading the pointers that lead to the version words.
     #[inline]
     pub(crate) fn prefetch(&self) {
         mangrove_reclaim::prefetch::prefetch(&self.versions);

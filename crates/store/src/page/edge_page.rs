@@ -1,4 +1,4 @@
-//! Pages of edges: a [`PageCore`], the ends of each edge, and the reference counts of edges that are over.
+//! Pages of edges: a [`PageCore`], the ends of each edge, and the reference counts of ended edges.
 //!
 //! The ends are an array of the page's slots. A frozen page with many free slots has them *packed*: only the ends of
 //! its elements, in the order of their slots, found by counting the elements before. They are unpacked before the first
@@ -83,7 +83,7 @@ impl PackedEnds {
 #[derive(Debug)]
 pub(crate) struct EdgePage {
     pub(crate) core: PageCore,
-    /// The ends of all slots. Either these or `packed` exist.
+    /// The ends of all slots. These or `packed` exist. If both do, these are right.
     ends: EpochSlice<Ends>,
     packed: EpochCell<PackedEnds>,
     /// How many references of an ended edge are released (STORE-18). Made with the first release.
@@ -92,7 +92,7 @@ pub(crate) struct EdgePage {
 
 /// The references of an edge's slot: two cells of lists, and the columns.
 const REFERENCES: u8 = 3;
-/// The ends of a frozen page are packed when this part of its slots is free.
+/// The ends of a frozen page are packed when at least one in this many of its slots is free.
 const PACKED_PART: usize = 8;
 
 impl EdgePage {
@@ -123,7 +123,7 @@ impl EdgePage {
 
     // --- Reference counts ---------------------------------------------------------------------------
 
-    /// Starts loading what [`EdgePage::release_reference`] changes.
+    /// Starts loading the count that [`EdgePage::release_reference`] changes.
     #[inline]
     pub(crate) fn prefetch_references(&self, at: usize, pin: &Pin) {
         if let Some(released) = self.released.get(pin) {
@@ -206,8 +206,9 @@ impl EdgePage {
         }
     }
 
-    /// Gives up what a frozen page does not need: reference counts, and the ends of free slots. By a collector that has
-    /// withdrawn the page's free slots and closed its end words, so that no edge here is over or begins (STORE-24).
+    /// Gives up the memory that a frozen page does not need: reference counts, and the ends of free slots. The caller
+    /// is a collector that has withdrawn the page's free slots and closed its end words. So no edge here has ended, and
+    /// none begins or ends meanwhile (STORE-21, STORE-24).
     pub(crate) fn shrink(&self, free_slots: Option<&SlotSet>, memory: &Memory, garbage: &mut Vec<Garbage>, pin: &Pin) {
         let released = self.released.bytes();
         if released > 0 {
@@ -218,7 +219,7 @@ impl EdgePage {
             (0..self.core.used()).filter(|&at| free_slots.is_none_or(|free_slots| !free_slots.contains(at))).collect();
         let free = free_slots.map_or(0, SlotSet::len);
         if free * PACKED_PART < self.core.capacity() {
-            // A slot was used again since the ends were packed.
+            // A packed form is stale if the ends were unpacked after it was made.
             if self.ends.is_some() {
                 self.replace_packed(None, memory, garbage, pin);
             }

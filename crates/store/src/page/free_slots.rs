@@ -170,7 +170,7 @@ impl FreeSlots {
     /// Withdraws the free slots of a page, if they are all its slots without an element. By a collector that is about
     /// to freeze the page.
     pub(crate) fn withdraw(&self, page: SlotPage<'_>, pin: &Pin) -> Option<Withdrawn> {
-        self.withdraw_if(page.position, || page.core.count_free_slots(pin))
+        self.withdraw_if(page.position, || page.core.count_empty_slots(pin))
     }
 
     #[inline]
@@ -230,15 +230,15 @@ impl FreeSlots {
         self.len.store(lists.takeable as u64, Ordering::Relaxed);
     }
 
-    /// Withdraws the free slots of a page, if they are as many as `count_free_slots` says. It is asked under the lock,
-    /// while no slot is handed out.
-    fn withdraw_if(&self, page: PagePosition, count_free_slots: impl FnOnce() -> usize) -> Option<Withdrawn> {
+    /// Withdraws the free slots of a page, if they are as many as `count_empty_slots` returns. It is called under the
+    /// lock, while no slot is handed out.
+    fn withdraw_if(&self, page: PagePosition, count_empty_slots: impl FnOnce() -> usize) -> Option<Withdrawn> {
         let mut lists = self.lists.lock();
         self.check(&lists);
         let listed = lists.open.get(&page).map_or(0, Vec::len);
         let frozen = lists.roomy.get(&page).or_else(|| lists.cramped.get(&page)).copied().unwrap_or(0);
         let used_up = lists.used_up.get(&page).copied().unwrap_or(0);
-        if listed + frozen + used_up != count_free_slots() {
+        if listed + frozen + used_up != count_empty_slots() {
             return None;
         }
         let open = lists.open.remove(&page).unwrap_or_default();

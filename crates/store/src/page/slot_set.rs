@@ -1,4 +1,6 @@
-//! A set of slots of a page: one bit a slot.
+//! A set of slots of a page, such as its free slots or the slots that have a value: one bit a slot.
+//!
+//! A set is a plain value of 128 bytes. Its slots are below [`PAGE_SLOTS`].
 
 use mangrove_graph::PAGE_SLOTS;
 
@@ -34,7 +36,7 @@ impl SlotSet {
         self.0[at / 64] |= 1 << (at % 64);
     }
 
-    /// Takes a slot out.
+    /// Takes a slot out, below [`PAGE_SLOTS`].
     #[inline]
     pub fn remove(&mut self, at: usize) {
         self.0[at / 64] &= !(1 << (at % 64));

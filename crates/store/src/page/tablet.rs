@@ -95,7 +95,7 @@ impl Cursor {
     }
 }
 
-/// A share of the graph.
+/// A share of the vertices, and the edges that leave them.
 #[derive(Debug)]
 pub(crate) struct Tablet {
     pub(crate) id: TabletId,
@@ -138,7 +138,8 @@ impl Tablet {
         }
     }
 
-    /// Returns true if there may be such pages. Takes the note away before the caller looks at the pages.
+    /// Returns true if [`Tablet::note_free_slots`] was called since the last look. The caller takes the note before it
+    /// looks at the pages, so that a page noted meanwhile is found by the next look.
     pub(crate) fn take_new_free_slots(&self) -> bool {
         self.has_new_free_slots.swap(false, Ordering::SeqCst)
     }

@@ -1,6 +1,6 @@
 //! Pages of vertices: a [`PageCore`], and the adjacency tables of the page's vertices.
 //!
-//! There is a table for each direction and edge label set of which a vertex of the page has or had an edge. Tables are
+//! A page has a table for a direction and an edge label set as soon as one of its vertices has such an edge. Tables are
 //! added and never removed. Their positions are stable, so cursors may keep them (RECLAIM-8).
 
 use mangrove_graph::{Direction, LabelSetId};

@@ -1,10 +1,10 @@
-//! Which edges of a list a snapshot sees, many at a time.
+//! The visibility of the edges of a list to a snapshot, many edges at a time.
 //!
 //! A cell of a tail or of a dirty run names an edge, and the edge's version words decide. They are three steps away:
 //! page, array of words, word. In a large graph each step is a cache miss, and the edges of one list lie anywhere. So
 //! this module takes each step for a batch of cells before the next step, and the misses overlap.
 //!
-//! Whether a snapshot sees a version is decided in `version`; here is only the order of the look-ups. Callers hold a
+//! `version` decides whether a snapshot sees a version; here is only the order of the look-ups. Callers hold a
 //! pin and pass cells of a list that they found under it.
 
 use mangrove_graph::{EdgeId, VertexId};

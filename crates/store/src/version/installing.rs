@@ -90,7 +90,7 @@ impl Installing {
         for (one, entry) in uses.iter_mut().zip(&self.entries) {
             if matches!(one, Use::Left(grace) if grace.is_over()) {
                 entry.number.store(0, Ordering::Release);
-                // Release: a thread that reads 0 sees what was finalized (`is_idle`).
+                // Release: a thread that reads 0 sees the finalized words (`is_idle`).
                 self.count.fetch_sub(1, Ordering::Release);
                 *one = Use::Free;
             }

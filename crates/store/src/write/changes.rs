@@ -52,7 +52,7 @@ pub trait ChangeVisitor {
 }
 
 impl Store {
-    /// Shows a visitor what a log changes. The transaction has finished writing and still holds all its claims.
+    /// Shows a visitor the changes of a log. The transaction has finished writing and still holds all its claims.
     pub fn visit_changes(&self, log: &[Write], visitor: &mut impl ChangeVisitor) {
         let _pin = epoch::pin();
         for write in log {

@@ -151,7 +151,7 @@ impl Writer<'_> {
     fn claim_end(&mut self, element: ElementId, core: &PageCore, at: usize) -> Result<()> {
         loop {
             let words = core.versions(&self.pin, &self.store.memory);
-            // STORE-2. SeqCst: the *store* of store, then look; the fences are in the callers.
+            // STORE-2. SeqCst: this is the *store* of store, then look; the fences are in the callers.
             let claimed = words[at].end.compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire);
             match claimed {
                 Ok(_) => break,

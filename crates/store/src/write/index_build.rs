@@ -2,7 +2,8 @@
 //!
 //! An index is made in four steps:
 //!
-//! 1. *Register.* Writers that see the index in the list add entries for the values that they write.
+//! 1. *Register.* The index comes into the store's list. Writers that find it there add entries for the values that
+//!    they write.
 //! 2. *Scan.* The builder adds entries for all versions that its start snapshot or a later one may see. Writer and
 //!    builder store, pass a fence, and then look, so a value is met by at least one of them.
 //! 3. *Check.* The values of a unique index must be unique, or the index is dropped again.
@@ -58,6 +59,7 @@ impl Store {
         Ok(index.info.id)
     }
 
+    /// Fails if an index cannot be on these keys.
     fn check_options(&self, options: &IndexOptions) -> Result<()> {
         let keys = &options.keys;
         if keys.is_empty() || keys.len() > INDEX_KEYS_MAX {
@@ -119,7 +121,7 @@ impl Store {
 
     /// Adds an empty index to the list, so that writers add entries to it.
     fn register(&self, options: &IndexOptions) -> Result<Arc<PropertyIndex>> {
-        let mut next = self.index_changes.lock();
+        let mut changes = self.index_changes.lock();
         let mut indexes = Vec::clone(&self.indexes.load());
         let same = |index: &Arc<PropertyIndex>| {
             let info = &index.info;
@@ -130,8 +132,8 @@ impl Store {
             let message = format!("the same index exists already, as number {}", twin.info.id.0);
             return Err(Error::new(ErrorKind::DuplicateId, message));
         }
-        let index = Arc::new(PropertyIndex::new(IndexId(next.next_id), options, &self.memory));
-        next.next_id += 1;
+        let index = Arc::new(PropertyIndex::new(IndexId(changes.next_id), options, &self.memory));
+        changes.next_id += 1;
         indexes.push(index.clone());
         self.indexes.store(Arc::new(indexes));
         Ok(index)
@@ -157,9 +159,9 @@ impl Store {
 
     /// The indexes that queries use, and the number of the next index: the part of the indexes that a checkpoint keeps.
     pub fn online_indexes(&self) -> (Vec<IndexInfo>, u32) {
-        let next = self.index_changes.lock();
+        let changes = self.index_changes.lock();
         let online = self.indexes.load().iter().filter(|index| index.report().online).map(|i| i.info.clone()).collect();
-        (online, next.next_id)
+        (online, changes.next_id)
     }
 
     /// Adds entries for all values on a page that this snapshot or a later one may see.
@@ -196,7 +198,7 @@ impl Store {
         Err(Error::new(ErrorKind::DuplicateId, message))
     }
 
-    /// A vertex with values that another vertex has, too, in the snapshot, and these values. `None` if all are unique.
+    /// A vertex that shares its values with another vertex in the snapshot, and these values. `None` if all are unique.
     pub(crate) fn first_duplicate(
         &self,
         index: &PropertyIndex,
@@ -216,7 +218,7 @@ impl Store {
         duplicate
     }
 
-    /// Values of a vertex that one of the others has, too, in the snapshot.
+    /// Values that a vertex shares with one of `others` in the snapshot.
     fn first_shared(
         &self,
         index: &PropertyIndex,

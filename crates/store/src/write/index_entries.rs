@@ -100,7 +100,7 @@ fn choices(slot: &Slot<'_>, key: KeyId, versions: Versions<'_>, pin: &Pin) -> Ch
 impl Store {
     /// Returns true if some version of a vertex still needs its entry under a key. Looks after a SeqCst fence, which
     /// the removal of an entry needs (`index::property_index`).
-    fn is_filed(&self, index: &PropertyIndex, id: VertexId, wanted: &IndexKey) -> bool {
+    fn needs_entry(&self, index: &PropertyIndex, id: VertexId, wanted: &IndexKey) -> bool {
         std::sync::atomic::fence(Ordering::SeqCst);
         let Some(slot) = self.slot(ElementId::Vertex(id)) else { return false };
         let pin = epoch::pin();
@@ -111,7 +111,7 @@ impl Store {
             .keys
             .iter()
             .zip(values)
-            .all(|(key, value)| choices(key).iter().flatten().any(|choice| index.files_alike(choice, value)));
+            .all(|(key, value)| choices(key).iter().flatten().any(|choice| index.keys_are_equal(choice, value)));
         // A shorter entry is for a vertex that lacks the next key.
         has_all && index.info.keys.get(values.len()).is_none_or(|key| choices(key).contains(&None))
     }
@@ -127,7 +127,7 @@ impl Store {
         for index in self.indexes.load().iter() {
             let Some(position) = self.key_position(&index.info, slot.core.label, key) else { continue };
             each_key(index, &slot, Some((position, Some(value))), Versions::All, &pin, |key| {
-                index.remove_if(&key, id, || self.is_filed(index, id, &key), &self.memory);
+                index.remove_if(&key, id, || self.needs_entry(index, id, &key), &self.memory);
             });
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A unique value is checked twice:
 //!
-//! 1. Before the write, so that an ordinary duplicate is refused and changes nothing.
+//! 1. Before the write, so that a value that another vertex has or gets by then is refused, and nothing is changed.
 //! 2. When its entry is added, under the lock of the index's shard. If two running transactions write the same value,
 //!    the second to add its entry meets the entry of the first, whose cell is written by then. The second is in
 //!    conflict.
@@ -99,7 +99,7 @@ impl Writer<'_> {
     }
 }
 
-/// How another vertex holds a value that is to be unique.
+/// How a vertex holds a value that is to be unique, for a writer that gives the value to another vertex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ValueClaim {
     /// It does not have the value.
