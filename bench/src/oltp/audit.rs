@@ -1,4 +1,4 @@
-//! Checks that hold for a graph after any number of transactions.
+//! Checks that hold for a graph after any number of transactions. They read one snapshot and write nothing.
 
 use mangrove::{
     Database, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Result, ScanCursor,
@@ -33,6 +33,7 @@ pub struct Size {
     pub edges: u64,
 }
 
+/// Vertices or edges in one call of the database.
 const BATCH: usize = 1_024;
 
 /// Checks that the lists of outgoing edges, the lists of incoming edges, and the edges themselves agree, and that the
@@ -64,6 +65,7 @@ pub fn all_vertices(view: &dyn GraphView) -> Result<Vec<VertexId>> {
     Ok(vertices)
 }
 
+/// The edges that the adjacency lists of one direction show.
 fn lists(view: &dyn GraphView, vertices: &[VertexId], direction: Direction) -> Result<Edges> {
     let request = ExpandRequest { direction, labels: LabelFilter::Any, edges: true, limit: BATCH };
     let (mut edges, mut found) = (Edges::default(), Expansion::default());
@@ -85,6 +87,7 @@ fn lists(view: &dyn GraphView, vertices: &[VertexId], direction: Direction) -> R
     Ok(edges)
 }
 
+/// The edges that a scan of all edges shows.
 fn scan(view: &dyn GraphView) -> Result<Edges> {
     let (mut cursor, mut edges) = (ScanCursor::default(), Edges::default());
     let (mut batch, mut sources, mut targets) = (Vec::new(), Vec::new(), Vec::new());

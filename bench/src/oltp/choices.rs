@@ -1,4 +1,4 @@
-//! The choices of the suites that run transactions.
+//! The choices of the suites that run transactions: operations, interfaces, isolation levels, skew.
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub struct Choices {
     pub apis: Vec<Api>,
     /// The isolation levels.
     pub levels: Vec<Level>,
-    /// The distribution of vertices.
+    /// The distributions by which vertices are picked. Suites run once for each.
     pub skews: Vec<Skew>,
     /// The time of updates before locality is measured, and of each run of the suite `collection`.
     pub churn_seconds: f64,
@@ -70,11 +70,11 @@ impl Default for Choices {
     }
 }
 
-/// An hour is long enough to see memory grow.
+/// The most seconds of updates. An hour is long enough to see memory grow.
 const CHURN_SECONDS_MAX: f64 = 3_600.0;
 
 impl Choices {
-    /// Returns an error for choices that cannot be run.
+    /// Returns an error for a time that is too long, or for operations that a suite does not have.
     pub fn check(&self, suites: &[Suite]) -> Result<()> {
         if !(0.0..=CHURN_SECONDS_MAX).contains(&self.churn_seconds) {
             let message =
@@ -84,16 +84,17 @@ impl Choices {
         suites.iter().try_for_each(|suite| self.operations_of(*suite).map(drop))
     }
 
-    /// The operations of a suite: those that it is named after, else those of the GDI paper.
+    /// The operations of a suite: those chosen, else those that the suite is named after, else those of the GDI paper.
+    /// Returns an error if the suite does not have the chosen ones.
     pub fn operations_of(&self, suite: Suite) -> Result<Operations> {
         let own = if suite == Suite::Lbv { Operations::Lbv } else { Operations::Gdi };
         let chosen = self.operations.unwrap_or(own);
-        let there_is = match suite {
+        let is_available = match suite {
             Suite::LinkBench | Suite::ReadMostly => chosen == Operations::Gdi,
             Suite::Lbv => chosen == Operations::Lbv,
             _ => true,
         };
-        if there_is {
+        if is_available {
             return Ok(chosen);
         }
         let message = format!(

@@ -35,16 +35,16 @@ use crate::report::{Growing, Metric, Row};
 const NAME: &str = Suite::Durability.name();
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
-    let place = RunDirectory::new(context.options.choices.directory.as_deref())?;
-    disk(&place, report);
-    commits::run(context, &place, report)?;
-    checkpoints::run(context, &place, report)?;
-    recovery::run(context, &place, report)
+    let run_directory = RunDirectory::new(context.options.choices.directory.as_deref())?;
+    disk(&run_directory, report);
+    commits::run(context, &run_directory, report)?;
+    checkpoints::run(context, &run_directory, report)?;
+    recovery::run(context, &run_directory, report)
 }
 
 /// Reports the file system, without which the figures mean nothing.
-fn disk(place: &RunDirectory, report: &mut Growing<'_>) {
-    let (kind, in_memory) = match place.file_system() {
+fn disk(run_directory: &RunDirectory, report: &mut Growing<'_>) {
+    let (kind, in_memory) = match run_directory.file_system() {
         Some(kind) if is_in_memory(&kind) => (format!("{kind}: no disk, figures say nothing; see --dir"), true),
         Some(kind) => (kind, false),
         None => ("unknown".to_owned(), false),

@@ -21,8 +21,9 @@ use crate::social::{self, KNOWS};
 
 const NAME: &str = Suite::Load.name();
 
-/// The targets of the design.
+/// The target of the design for edges from memory.
 const EDGES_PER_SECOND_MIN: f64 = 5e6;
+/// The target of the design for rows of CSV files.
 const ROWS_PER_SECOND_MIN: f64 = 1.5e6;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
@@ -32,6 +33,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     from_csv(context.options, count, &edges, report)
 }
 
+/// The number of loads of a case.
 pub(super) fn repetitions(options: &Options) -> usize {
     // A load takes seconds, where other operations take microseconds.
     if options.seconds == 0.0 { 1 } else { 3 }
@@ -100,8 +102,8 @@ fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut 
     let bare = measure_prepared(
         repetitions(options),
         || Ok(()),
-        |()| match split(&files[1])? {
-            sum if sum == expected => split(&files[0]).map(drop),
+        |()| match sum_of_fields(&files[1])? {
+            sum if sum == expected => sum_of_fields(&files[0]).map(drop),
             sum => Err(wrong(format!("the files of edges add up to {sum}, not to {expected}"))),
         },
     )?;
@@ -134,6 +136,7 @@ fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut 
     Ok(())
 }
 
+/// Returns an error if the graph has other numbers of vertices and edges than these.
 pub(super) fn check_counts(database: &Database, vertices: usize, edges: usize) -> Result<()> {
     let transaction = database.begin_read()?;
     let view: &dyn GraphView = transaction.view();
@@ -165,6 +168,7 @@ impl Drop for Folder {
     }
 }
 
+/// Writes the people and their edges as two CSV files. Returns the path of the people, then that of the edges.
 fn write_csv(folder: &Path, count: usize, edges: &[(u32, u32)]) -> Result<Vec<PathBuf>> {
     let (people, knows) = (folder.join("people.csv"), folder.join("knows.csv"));
     let mut out = BufWriter::new(fs::File::create(&people)?);
@@ -182,8 +186,8 @@ fn write_csv(folder: &Path, count: usize, edges: &[(u32, u32)]) -> Result<Vec<Pa
     Ok(vec![people, knows])
 }
 
-/// The sum of the first two fields of each line, if they are integers.
-fn split(path: &Path) -> Result<u64> {
+/// The bare variant of CSV: the sum over all lines of the first two fields, as far as they begin with digits.
+fn sum_of_fields(path: &Path) -> Result<u64> {
     let bytes = fs::read(path)?;
     let number = |field: &[u8]| {
         let digits = field.iter().map(|byte| byte.wrapping_sub(b'0'));

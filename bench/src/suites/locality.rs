@@ -4,7 +4,7 @@
 //! The updates are the templates of G-Tran that write, with as many removals as additions, so that the loaded edges are
 //! replaced one by one. Then the graph is copied into a new database by bulk load: the same vertices and edges in the
 //! best layout. Both graphs answer the same questions with the same inputs, so the ratio of their times is the loss of
-//! locality and nothing else.
+//! locality and nothing else. A difference in the answers fails the suite.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,10 +34,12 @@ const NAME: &str = Suite::Locality.name();
 /// The target for the time after compaction, as a multiple of the time on a fresh graph.
 const COMPACTED_MAX: f64 = 1.1;
 
-/// The number of start vertices of a question, by its number of hops. Three hops from ten vertices reach nearly
-/// everything.
-const STARTS: [(&str, usize, usize); 4] = [("scan", 0, 0), ("1 hop", 1, 4_000), ("2 hops", 2, 100), ("3 hops", 3, 10)];
+/// The questions: name, number of hops, number of start vertices. Three hops from ten vertices reach nearly
+/// everything. A scan reads the lists of all vertices at once.
+const QUESTIONS: [(&str, usize, usize); 4] =
+    [("scan", 0, 0), ("1 hop", 1, 4_000), ("2 hops", 2, 100), ("3 hops", 3, 10)];
 
+/// Vertices or edges in one call of the database.
 const BATCH: usize = 1_024;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
@@ -122,6 +124,7 @@ pub(super) fn copy(from: &Database) -> Result<Database> {
 
 type Ends = Vec<(VertexId, VertexId)>;
 
+/// The ends of all edges, by the edges' label set.
 fn edges_by_label(view: &dyn GraphView) -> Result<BTreeMap<LabelSetId, Ends>> {
     let (mut cursor, mut by_label) = (ScanCursor::default(), BTreeMap::<LabelSetId, Ends>::new());
     let (mut edges, mut sources, mut targets, mut labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -153,14 +156,16 @@ fn numbers(database: &Database) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// The answer to a question: the neighbors met, and the nanoseconds for each.
+/// The answer to a question.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
+    /// The number of neighbors met, with repetitions.
     met: u64,
+    /// Nanoseconds a neighbor.
     each: Timing,
 }
 
-/// Runs all questions on a graph.
+/// Runs all questions on a graph. With a baseline, fails if an answer differs from the fresh graph's.
 fn stage(
     name: &str,
     database: &Database,
@@ -170,7 +175,7 @@ fn stage(
 ) -> Result<Vec<Answer>> {
     report.push(layout(name, database));
     let mut answers = Vec::new();
-    for (index, (question, hops, starts)) in STARTS.into_iter().enumerate() {
+    for (index, (question, hops, starts)) in QUESTIONS.into_iter().enumerate() {
         let answer = ask(database, hops, &numbers[..starts.min(numbers.len())])?;
         let row = Row::time(NAME, &format!("{question}, a neighbor"), name, answer.each);
         let Some(fresh) = baseline.map(|answers| answers[index]) else {
@@ -191,7 +196,8 @@ fn stage(
     Ok(answers)
 }
 
-/// The layout of the lists: tables a page in each direction, and stretches a table.
+/// A row with the layout of the adjacency lists: its value is the number of stretches a table. A stretch is a maximal
+/// group of packed runs that are adjacent in memory.
 fn layout(name: &str, database: &Database) -> Row {
     let layout = database.adjacency_layout();
     let of = |count: u64, all: u64| count as f64 / all.max(1) as f64;
@@ -203,6 +209,7 @@ fn layout(name: &str, database: &Database) -> Row {
         .with("lists packed", 100.0 * of(layout.packed_lists, layout.lists), "%")
 }
 
+/// Walks this many hops from each start vertex, or through all vertices at once if `hops` is 0.
 fn ask(database: &Database, hops: usize, starts: &[u64]) -> Result<Answer> {
     let transaction = database.begin_read()?;
     let view = transaction.view();

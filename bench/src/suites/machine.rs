@@ -1,4 +1,4 @@
-//! The limits of the machine.
+//! The limits of the machine, which no database can exceed.
 //!
 //! Memory: random reads that depend on each other, random reads that overlap, and a sequential read. Loopback: a round
 //! trip of a 64-byte message between two threads that block, which bounds every request to a server.
@@ -18,10 +18,10 @@ use mangrove_generate::random::{below, mix};
 
 const NAME: &str = Suite::Machine.name();
 
-/// Reads that overlap.
+/// The number of reads that overlap in one operation.
 const OVERLAPPED: u64 = 1_024;
 
-/// Bytes of a message.
+/// The bytes of a message, each way.
 const MESSAGE_BYTES: usize = 64;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {

@@ -45,7 +45,7 @@ const GDI_RMA_LATENCY_LOG_VERTICES: u32 = 16;
 /// The target, as a multiple of GDI-RMA's throughput.
 const TIMES_GDI_RMA: f64 = 2.0;
 
-/// Transactions a thread in a run of zero seconds: for tests.
+/// The least number of transactions of a thread in a run. Tests run for zero seconds, so this is their length.
 pub(super) const TRANSACTIONS_MIN: u64 = 200;
 
 pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>) -> Result<()> {
@@ -72,7 +72,8 @@ pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>)
     Ok(())
 }
 
-/// A mix, and the same mix without its scans, which take so long that they hide everything else.
+/// A mix, with true if it has scans; for LBV also the mix without them, as scans take so long that they hide everything
+/// else.
 fn forms(mix: &Mix, operations: Operations) -> Vec<(Mix, bool)> {
     match operations {
         Operations::Gdi => vec![(mix.clone(), false)],
@@ -80,7 +81,7 @@ fn forms(mix: &Mix, operations: Operations) -> Vec<(Mix, bool)> {
     }
 }
 
-/// The setting of a run.
+/// The setting of a run on one graph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub suite: Suite,
@@ -112,7 +113,7 @@ impl Measured {
     }
 }
 
-/// Workers, each with a session and choices of its own.
+/// A worker for each thread, with a session and a random draw of its own.
 pub(super) fn workers(
     context: &Context<'_>,
     setting: &Setting,
@@ -129,7 +130,7 @@ pub(super) fn workers(
     (0..context.options.threads).map(worker).collect()
 }
 
-/// Runs a mix, and compares the database's counters with the counts of the driver.
+/// Runs a mix. Fails if the database counts other aborts than the driver.
 pub(super) fn run_counted(
     database: &Database,
     api: Api,
@@ -151,6 +152,7 @@ pub(super) fn run_counted(
     Ok(measured)
 }
 
+/// Loads a graph, runs a mix on it, checks the graph, and reports.
 fn measure(
     context: &Context<'_>,
     setting: &Setting,
@@ -172,7 +174,8 @@ fn measure(
     Ok(())
 }
 
-/// Vertices added less vertices deleted must equal the growth. Only typed deletions tell if the vertex existed.
+/// Returns an error if the graph has not grown by the vertices added less those deleted. Works for the typed interface
+/// only: there a deletion tells whether the vertex existed.
 fn check_vertices(loaded: u64, mix: &Mix, record: &RunRecord, size: Size) -> Result<()> {
     let effective = |which: fn(Verb) -> bool| {
         let of = mix.entries.iter().zip(&record.outcomes).filter(|((template, _), _)| which(template.verb));
@@ -281,6 +284,7 @@ impl Reporter<'_> {
         }
     }
 
+    /// The median latency of GDI-RMA for this operation, in nanoseconds, if the runs are comparable.
     fn rival_latency(&self, operation: &str) -> Option<f64> {
         let comparable = self.setting.suite == Suite::LinkBench
             && self.context.options.scale.log_vertices() == GDI_RMA_LATENCY_LOG_VERTICES;

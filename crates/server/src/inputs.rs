@@ -1,6 +1,6 @@
 //! The decoders of everything that a client sends, for the fuzz targets in `fuzz/`.
 //!
-//! Each function returns true if the server would accept the input. Nothing is run.
+//! Each function but [`weight`] returns true if the server would accept the input. No request is run.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;

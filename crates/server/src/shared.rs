@@ -1,4 +1,5 @@
-//! What all connections and requests of a server share: engine, limits, worker threads, sessions, users, metrics.
+//! The state that all connections and requests of a server share: engine, limits, worker threads, sessions, users and
+//! metrics.
 //!
 //! A shutdown waits for every task that holds a sender of [`Shared::alive`]. [`Shared`] itself holds it weakly, so that
 //! the last task ends the wait.
@@ -24,7 +25,7 @@ use crate::requests::worker::{RequestWatch, Workers};
 use crate::shutdown::Shutdown;
 use crate::status::Failure;
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub struct Shared {
     /// The graph engine.
     pub engine: Arc<dyn Engine>,

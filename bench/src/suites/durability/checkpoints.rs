@@ -19,11 +19,11 @@ const FEW_PERCENT: usize = 1;
 /// The size of a changed value in memory, in bytes.
 const VALUE_BYTES: f64 = 8.0;
 
-pub(super) fn run(context: &Context<'_>, place: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, run_directory: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
     if !context.options.wants("checkpoint", "local") {
         return Ok(());
     }
-    let graph = Graph::load(context.options.scale, &place.fresh("checkpoint"))?;
+    let graph = Graph::load(context.options.scale, &run_directory.fresh("checkpoint"))?;
     let (vertices, edges) = (graph.vertex_of_each_page(), graph.edge_of_each_page());
     let few = ((vertices.len() + edges.len()) * FEW_PERCENT / 100).max(1).min(vertices.len());
     // The first change creates columns; this keeps it out of the rounds.
@@ -33,7 +33,7 @@ pub(super) fn run(context: &Context<'_>, place: &RunDirectory, report: &mut Grow
     case("checkpoint, all pages changed", &graph, &vertices, &edges, report)?;
     beside(context, &graph, &vertices, &edges, report)?;
     drop(graph);
-    place.clear()
+    run_directory.clear()
 }
 
 fn checkpoint(graph: &Graph) -> Result<CheckpointReport> {

@@ -37,13 +37,13 @@ const TIMES_FLOOR_MAX: f64 = 1.15;
 /// The target for shared syncs: this many clients commit this many times as often as one.
 const SHARING: (u64, f64) = (32, 10.0);
 
-pub(super) fn run(context: &Context<'_>, place: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
-    let mut floor = Floors::new(place)?;
+pub(super) fn run(context: &Context<'_>, run_directory: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
+    let mut floor = Floors::new(run_directory)?;
     for work in WORKS {
         let mut alone = None;
         for clients in CLIENTS {
             let case = Case { work, clients, alone };
-            let rate = case.run(context, place, &mut floor, report)?;
+            let rate = case.run(context, run_directory, &mut floor, report)?;
             if clients == 1 {
                 alone = rate;
             }
@@ -65,8 +65,8 @@ struct Floors {
 }
 
 impl Floors {
-    fn new(place: &RunDirectory) -> Result<Self> {
-        let client = [Floor::new(place)?.client()?];
+    fn new(run_directory: &RunDirectory) -> Result<Self> {
+        let client = [Floor::new(run_directory)?.client()?];
         Ok(Floors { client, latency: Histogram::default(), medians: Vec::new() })
     }
 
@@ -128,7 +128,7 @@ impl Case {
         format!("{}, {} {clients}", self.work.name(), self.clients)
     }
 
-    fn systems(&self, context: &Context<'_>, place: &RunDirectory) -> Result<Vec<Entry>> {
+    fn systems(&self, context: &Context<'_>, run_directory: &RunDirectory) -> Result<Vec<Entry>> {
         let (work, clients, name) = (self.work, self.clients, self.name());
         let mut entries = Vec::new();
         let mut enter = |variant: &str, make: &dyn Fn() -> Result<Box<dyn System>>| {
@@ -138,10 +138,10 @@ impl Case {
             Ok::<_, Error>(())
         };
         enter("memory", &|| Ok(Box::new(Mangrove::new(work, clients, None)?)))?;
-        enter("local", &|| Ok(Box::new(Mangrove::new(work, clients, Some(place.fresh("local")))?)))?;
-        enter("redb", &|| Ok(Box::new(Redb::new(work, clients, place.fresh("redb"))?)))?;
+        enter("local", &|| Ok(Box::new(Mangrove::new(work, clients, Some(run_directory.fresh("local")))?)))?;
+        enter("redb", &|| Ok(Box::new(Redb::new(work, clients, run_directory.fresh("redb"))?)))?;
         #[cfg(feature = "sqlite")]
-        enter("sqlite", &|| Ok(Box::new(Sqlite::new(work, clients, place.fresh("sqlite"))?)))?;
+        enter("sqlite", &|| Ok(Box::new(Sqlite::new(work, clients, run_directory.fresh("sqlite"))?)))?;
         Ok(entries)
     }
 
@@ -149,11 +149,11 @@ impl Case {
     fn run(
         &self,
         context: &Context<'_>,
-        place: &RunDirectory,
+        run_directory: &RunDirectory,
         floor: &mut Floors,
         report: &mut Growing<'_>,
     ) -> Result<Option<f64>> {
-        let mut entries = self.systems(context, place)?;
+        let mut entries = self.systems(context, run_directory)?;
         if entries.is_empty() {
             return Ok(None);
         }
@@ -174,7 +174,7 @@ impl Case {
                 rate = Some(median);
             }
         }
-        place.clear()?;
+        run_directory.clear()?;
         Ok(rate)
     }
 

@@ -44,25 +44,25 @@ const PHASES: [(RecoveryPhase, &str); 6] = [
     (RecoveryPhase::Indexes, "property indexes"),
 ];
 
-pub(super) fn run(context: &Context<'_>, place: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, run_directory: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
     let largest = context.options.scale.log_vertices();
     let mut scales: Vec<_> = (LOG_MIN..largest).step_by(LOG_STEP).collect();
     scales.push(largest);
     for log in scales {
-        by_size(context, place, log, report)?;
+        by_size(context, run_directory, log, report)?;
     }
     for tail in TAILS {
-        by_log(context, place, tail, report)?;
+        by_log(context, run_directory, tail, report)?;
     }
     Ok(())
 }
 
-fn by_size(context: &Context<'_>, place: &RunDirectory, log: u32, report: &mut Growing<'_>) -> Result<()> {
+fn by_size(context: &Context<'_>, run_directory: &RunDirectory, log: u32, report: &mut Growing<'_>) -> Result<()> {
     let case = format!("recovery, 2^{log} vertices");
     if !context.options.wants(&case, "local") {
         return Ok(());
     }
-    let directory = place.fresh("recovery");
+    let directory = run_directory.fresh("recovery");
     let graph = Graph::load(Scale::Log(log), &directory)?;
     let expected = Expected { edges: graph.edges.len() as u64, commits: 0 };
     drop(graph);
@@ -70,12 +70,12 @@ fn by_size(context: &Context<'_>, place: &RunDirectory, log: u32, report: &mut G
     openings.report(&case, expected.edges as f64, report);
     let bytes = bytes_in(&directory)? as f64;
     report.push(row(&case, "size on the disk", Metric::Size, bytes, "B"));
-    place.clear()
+    run_directory.clear()
 }
 
 fn by_log(
     context: &Context<'_>,
-    place: &RunDirectory,
+    run_directory: &RunDirectory,
     (commits, edges): (u64, u64),
     report: &mut Growing<'_>,
 ) -> Result<()> {
@@ -86,7 +86,7 @@ fn by_log(
     if !context.options.wants(&case, "local") {
         return Ok(());
     }
-    let directory = place.fresh("recovery");
+    let directory = run_directory.fresh("recovery");
     let graph = Graph::load(Scale::Log(LOG_MIN), &directory)?;
     let before = graph.edges.len() as u64;
     let writers = WRITERS.min(graph.vertices.len() as u64 / VERTICES_A_CLIENT);
@@ -102,7 +102,7 @@ fn by_log(
     let expected = Expected { edges: before + commits * edges, commits };
     let openings = Openings::of(&directory, expected)?;
     openings.report(&case, expected.edges as f64, report);
-    place.clear()
+    run_directory.clear()
 }
 
 /// The contents that an opening must find.
@@ -129,8 +129,8 @@ impl Openings {
         for _ in 0..OPENING_COUNT {
             let (start, begun) = (Instant::now(), Mutex::new([None; PHASES.len()]));
             let progress = |progress: mangrove::RecoveryProgress| {
-                if let Some(place) = PHASES.iter().position(|(phase, _)| *phase == progress.phase) {
-                    begun.lock()[place].get_or_insert_with(Instant::now);
+                if let Some(phase_index) = PHASES.iter().position(|(phase, _)| *phase == progress.phase) {
+                    begun.lock()[phase_index].get_or_insert_with(Instant::now);
                 }
             };
             let database =
@@ -173,11 +173,12 @@ impl Openings {
 /// end. The time before the first message belongs to the first phase.
 fn spent(start: Instant, end: Instant, begun: &[Option<Instant>]) -> Vec<f64> {
     let mut times = vec![0.0; begun.len()];
-    let said: Vec<_> = begun.iter().enumerate().filter_map(|(place, begun)| Some((place, (*begun)?))).collect();
-    for (at, &(place, begun)) in said.iter().enumerate() {
+    let said: Vec<_> =
+        begun.iter().enumerate().filter_map(|(phase_index, begun)| Some((phase_index, (*begun)?))).collect();
+    for (at, &(phase_index, begun)) in said.iter().enumerate() {
         let from = if at == 0 { start } else { begun };
         let to = said.get(at + 1).map_or(end, |&(_, next)| next);
-        times[place] = to.saturating_duration_since(from).as_nanos() as f64;
+        times[phase_index] = to.saturating_duration_since(from).as_nanos() as f64;
     }
     times
 }

@@ -9,11 +9,12 @@ use mangrove::{Database, DatabaseOptions, Error, Result};
 /// A directory that is removed with its contents when the run ends, also after an error.
 pub(super) struct RunDirectory {
     root: PathBuf,
+    /// The number of the next fresh path.
     next: AtomicU64,
 }
 
 impl RunDirectory {
-    /// Makes it below this directory, by default below the system's temporary directory.
+    /// Makes a directory below `parent`, by default below the system's temporary directory.
     pub(super) fn new(parent: Option<&Path>) -> Result<Self> {
         /// Counts the directories of this process, because tests run several suites at once.
         static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -31,7 +32,7 @@ impl RunDirectory {
         self.root.join(format!("{name}-{}", self.next.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Removes a path in it, after all its users are gone.
+    /// Removes everything in the directory. Databases in it must be closed.
     pub(super) fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
@@ -109,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn a_place_goes_with_what_is_in_it() {
-        let place = RunDirectory::new(None).unwrap();
-        let (first, second) = (place.fresh("a"), place.fresh("a"));
+    fn a_directory_is_removed_with_its_contents() {
+        let directory = RunDirectory::new(None).unwrap();
+        let (first, second) = (directory.fresh("a"), directory.fresh("a"));
         assert_ne!(first, second);
         fs::create_dir(&first).unwrap();
         fs::write(first.join("file"), [0; 10]).unwrap();
-        assert_eq!(bytes_in(&place.root).unwrap(), 10);
-        drop(place);
+        assert_eq!(bytes_in(&directory.root).unwrap(), 10);
+        drop(directory);
         assert!(!first.exists());
     }
 }

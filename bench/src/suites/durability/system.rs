@@ -98,8 +98,8 @@ const BLOCK: u64 = 4 << 10;
 const FLOOR_BLOCKS: u64 = 1_024;
 
 impl Floor {
-    pub(super) fn new(place: &RunDirectory) -> Result<Self> {
-        let file = File::create_new(place.fresh("floor"))?;
+    pub(super) fn new(run_directory: &RunDirectory) -> Result<Self> {
+        let file = File::create_new(run_directory.fresh("floor"))?;
         file.write_all_at(&vec![0; (BLOCK * FLOOR_BLOCKS) as usize], 0)?;
         file.sync_all()?;
         Ok(Floor { file })

@@ -1,4 +1,4 @@
-//! Asks a server over HTTP whether it takes requests.
+//! Asks a server over HTTP whether it takes requests. The question needs no login.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::target::Target;
 use super::trust::Trust;
 
-/// The maximum number of bytes that are read of an answer. Answers of `/health` are far shorter.
+/// The most bytes that are read of an answer. Answers of `/health` are far shorter.
 const HEALTH_BYTES_MAX: u64 = 64 << 10;
 
 /// The server's answer to `GET /health`: the HTTP status and the body. Fails if the server does not answer within

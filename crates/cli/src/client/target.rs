@@ -1,4 +1,7 @@
 //! The address of a server, the credentials of the client, and the certificates that the client trusts.
+//!
+//! A password is never part of a URL, because every process of the machine can read command lines. It comes from the
+//! environment or from the terminal.
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -91,6 +94,7 @@ impl Target {
         Ok(Some(value.parse().expect("base64 is a header's value")))
     }
 
+    /// The password typed at the terminal. Asks for it once.
     fn ask(&self, user: &str) -> Result<String> {
         if let Some(password) = self.asked.get() {
             return Ok(password.clone());

@@ -140,7 +140,7 @@ fn memory(row: &Value) -> String {
     render_table(&columns, &kinds.iter().map(cells).collect::<Vec<_>>())
 }
 
-/// Why the graph refuses writes, or why checkpoints fail; `None` if neither is so.
+/// The cause for which the graph refuses writes, or checkpoints fail; `None` if neither is so.
 fn trouble(row: &Value) -> Option<String> {
     let durability = field(row, "durability")?;
     let text = |name| match field(durability, name) {

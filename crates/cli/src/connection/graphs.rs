@@ -31,7 +31,7 @@ pub enum Missing {
 pub struct Opened {
     /// The database.
     pub database: Database,
-    /// How long opening took, in seconds.
+    /// The time that opening took, in seconds.
     pub seconds: f64,
 }
 
@@ -191,7 +191,7 @@ pub fn load(database: &Database, files: &[PathBuf], options: &LoadOptions) -> Re
     outcome
 }
 
-/// How much was loaded in how long. A load of less than 50 ms shows no rate.
+/// A line for people: the elements loaded, the time and the rate. A load of less than 50 ms shows no rate.
 pub fn load_summary(report: &LoadReport) -> String {
     let elements = report.vertices + report.edges;
     let what = if elements == 1 { "vertex or edge" } else { "vertices and edges" };

@@ -15,7 +15,7 @@ const QUARTERS: u64 = 3;
 /// A limit from here on means that there is none: a control group of version 1 says it with a huge number.
 const NO_LIMIT_MIN: u64 = 1 << 60;
 
-/// How much memory the process may use, and which limit says so.
+/// The memory that the process may use, in bytes, and the limit that it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAllowance {
     bytes: u64,

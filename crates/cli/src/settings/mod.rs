@@ -88,13 +88,14 @@ impl Default for GraphSettings {
 }
 
 impl GraphSettings {
-    /// Sets them in a database.
+    /// Applies all settings to a database.
     pub fn apply(&self, database: &Database) -> Result<()> {
         self.apply_some(database, |_| true)?;
         database.set_io_directory(self.io_directory.as_deref())
     }
 
-    /// Sets those that `is_meant` selects by name, while the graph is in use.
+    /// Applies the settings whose names `is_meant` selects, while the graph is in use. The directory of `io()` is none
+    /// of them.
     pub fn apply_some(&self, database: &Database, is_meant: impl Fn(&str) -> bool) -> Result<()> {
         let number = |n: u64| Value::I64(n.try_into().unwrap_or(i64::MAX));
         let settings = [
@@ -147,6 +148,7 @@ pub struct Setting {
     /// The placeholder of its value in `--help`.
     value: &'static str,
     summary: &'static str,
+    /// The field of the options that holds its value.
     field: fn(&mut Options) -> &mut dyn Field,
 }
 
@@ -418,7 +420,7 @@ impl Display for Origin {
 pub struct Given(pub Vec<(&'static Setting, String, Origin)>);
 
 impl Given {
-    /// Those that the environment gives.
+    /// The settings that the environment gives.
     pub fn from_environment() -> Self {
         let given = |setting: &'static Setting| {
             let variable = setting.variable();

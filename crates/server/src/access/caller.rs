@@ -1,4 +1,4 @@
-//! The identity of a client, and what it may do to which graph.
+//! The identity of a client, and its rights on graphs.
 //!
 //! A [`Caller`] is made at the login of a connection, or for every client alike on a server without users. It goes with
 //! every request to the engine. Rights are checked there, because only the engine knows what a traversal does. A right

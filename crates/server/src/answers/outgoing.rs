@@ -7,8 +7,8 @@
 //!   messages that were given to the queue and are not written. A thread writes directly only if it holds the sink's
 //!   lock and `waiting` is 0.
 //!
-//! If a thread could only begin to write, because the client's side is full, it hands the rest to the writer as
-//! [`WriterOrder::Flush`]. Until that is written, `waiting` is above 0 and everything else queues.
+//! If the connection takes only the beginning of a message, the thread leaves the rest to the writer as
+//! [`WriterOrder::Flush`]. Until that is written, `waiting` is above 0 and all other messages queue.
 
 use std::fmt;
 use std::pin::Pin;
@@ -101,7 +101,7 @@ pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgo
 }
 
 impl Outgoing {
-    /// Sends a message when there is room in the queue.
+    /// Waits for room in the queue and puts a message into it. Fails if the writer has ended.
     pub async fn send(&self, outgoing: impl Into<OutgoingMessage>) -> Result<(), ClientGone> {
         let waits = WaitingOrder::begin(&self.shared.waiting);
         self.queue.send(WriterOrder::Message(outgoing.into())).await.map_err(|_| ClientGone)?;
@@ -109,7 +109,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Writes a message on this thread if no other is before it. Otherwise returns it.
+    /// Writes a message on this thread if no other message waits before it. Otherwise returns it, to be sent.
     pub fn write_now(&self, outgoing: OutgoingMessage) -> Result<(), OutgoingMessage> {
         let Ok(mut sink) = self.shared.sink.try_lock() else { return Err(outgoing) };
         // SERVER-7: checked under the lock, since the writer counts an order down only after it has written it.
@@ -144,13 +144,13 @@ pub struct QueueWriter {
 impl QueueWriter {
     /// Runs until all senders are dropped, the client is gone, or it reads nothing for `stall_max`.
     pub async fn run(mut self, stall_max: Duration, ping_interval: Duration) {
-        // Also while there is much to write: a client that reads for minutes must get pings to answer.
+        // Pings are sent also while there is much to write: a client that reads for minutes must get some to answer.
         let mut pings = tokio::time::interval(ping_interval);
         pings.reset();
         loop {
-            let (word, is_counted) = tokio::select! {
-                word = self.queue.recv() => match word {
-                    Some(word) => (word, true),
+            let (order, is_counted) = tokio::select! {
+                order = self.queue.recv() => match order {
+                    Some(order) => (order, true),
                     None => break,
                 },
                 _ = pings.tick() => (WriterOrder::Message(Message::Ping(Bytes::new()).into()), false),
@@ -159,7 +159,7 @@ impl QueueWriter {
             let write = async {
                 // The draw is released after the write: the WebSocket library copies the message into a buffer of its
                 // own.
-                match word {
+                match order {
                     WriterOrder::Message(OutgoingMessage { message, draw: _draw }) => sink.send(message).await,
                     WriterOrder::Flush(_draw) => sink.flush().await,
                 }

@@ -1,8 +1,8 @@
 //! Results on their way from the engine to the client: cut into batches, encoded, sent. Runs on the engine's thread.
 //!
 //! A full batch is sent when the next one begins (status 206), and the last when the query is over (200, or 204 if
-//! there was no result). The queue to the connection is bounded: while the client is slow, the engine waits here until
-//! the query is cancelled.
+//! there was no result). The queue to the connection is bounded: while the client is slow, the engine waits here, at
+//! most until the query is canceled.
 //!
 //! ```text
 //!              accept                        seal                    finish
@@ -155,7 +155,7 @@ impl ChannelSink {
         self.result_max.check_held(self.kept.count, self.kept.bytes)
     }
 
-    /// Sends the batch, or keeps it; more follow.
+    /// Sends the batch, or keeps it if the sink holds. More batches follow.
     fn flush(&mut self) -> Result<()> {
         // Checked here as well: one result that occurs often fills many batches.
         self.check()?;
@@ -177,17 +177,18 @@ impl ChannelSink {
         })
     }
 
-    /// Fails if the request was cancelled.
+    /// Fails if the request was canceled.
     fn check(&self) -> Result<()> {
         self.cancellation.reason().map_or(Ok(()), |reason| Err(reason.error()))
     }
 
-    /// Sends the batch if a result of this weight does not fit into it.
-    fn room(&mut self, bytes: u64) -> Result<()> {
+    /// Flushes the batch if a result of this weight, in bytes, does not fit into it.
+    fn make_room(&mut self, bytes: u64) -> Result<()> {
         let is_heavy = self.batch.len() > 0 && self.bytes.saturating_add(bytes) > self.size.bytes;
         if is_heavy || self.batch.len() == self.size.count { self.flush() } else { Ok(()) }
     }
 
+    /// Adds one result that stands for `bulk` equal ones.
     fn push(&mut self, value: Value, bulk: u64) -> Result<()> {
         // Traversers carry their bulk, values are repeated.
         let (bulk, times) = if self.batch.has_bulk() { (bulk, 1) } else { (1, bulk) };
@@ -195,7 +196,7 @@ impl ChannelSink {
         let bytes = weight(&value);
         self.result_max.check_one(bytes)?;
         for _ in 0..times {
-            self.room(bytes)?;
+            self.make_room(bytes)?;
             self.bytes = self.bytes.saturating_add(bytes);
             self.batch.push(value.clone(), bulk);
         }

@@ -1,4 +1,4 @@
-//! Permits for connections, in all and for each address and user.
+//! Permits for connections: their number is limited in all, and for each address and user.
 //!
 //! A connection takes a permit with its first request ([`ConnectionPermits::take`]) and holds it until it ends, whether
 //! it stays HTTP or becomes a WebSocket. Requests for `/health` and `/metrics` need none. Limits:
@@ -19,15 +19,15 @@ use crate::limits::Limits;
 #[derive(Debug, Default)]
 struct NameCounts(Mutex<HashMap<SmolStr, usize>>);
 
-/// A unit of a name's count, until it is dropped.
+/// One unit of the count of a name. Dropping it takes the unit back.
 #[derive(Debug)]
 pub struct NameCount {
-    shares: Arc<NameCounts>,
+    counts: Arc<NameCounts>,
     name: SmolStr,
 }
 
 impl NameCounts {
-    /// Counts one more for a name, unless it has `count_max` already.
+    /// Counts one more for a name. Returns `None` if the name has `count_max` already.
     fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<NameCount> {
         let mut counts = self.0.lock();
         let count = counts.get(&name).copied().unwrap_or(0);
@@ -35,13 +35,13 @@ impl NameCounts {
             return None;
         }
         counts.insert(name.clone(), count + 1);
-        Some(NameCount { shares: Arc::clone(self), name })
+        Some(NameCount { counts: Arc::clone(self), name })
     }
 }
 
 impl Drop for NameCount {
     fn drop(&mut self) {
-        let mut counts = self.shares.0.lock();
+        let mut counts = self.counts.0.lock();
         if let Some(count) = counts.get_mut(&self.name) {
             *count -= 1;
             if *count == 0 {
@@ -93,10 +93,10 @@ impl ConnectionPermits {
         self.count_max - self.free.available_permits()
     }
 
-    /// Takes a permit for a connection from an address.
+    /// Takes a permit for a connection from a peer (`address:port`). Fails if the server or the address has none left.
     pub fn take(&self, peer: &str) -> Result<ConnectionPermit> {
         let address = network(peer);
-        let share = self.addresses.take(address.clone(), self.address_max).ok_or_else(|| {
+        let address_count = self.addresses.take(address.clone(), self.address_max).ok_or_else(|| {
             full(format!(
                 "the address {address} has {} connections, as many as one may; close some, or raise the limit \
                  connection_count_address_max",
@@ -109,10 +109,10 @@ impl ConnectionPermits {
                 self.count_max
             ))
         })?;
-        Ok(ConnectionPermit { _permit: permit, _address: share })
+        Ok(ConnectionPermit { _permit: permit, _address: address_count })
     }
 
-    /// Counts one more WebSocket of a user.
+    /// Counts one more WebSocket of a user. Fails if the user has as many as one may.
     pub fn of_user(&self, user: &str) -> Result<NameCount> {
         self.users.take(user.into(), self.user_max).ok_or_else(|| {
             full(format!(

@@ -1,7 +1,8 @@
-//! The queries that run now: who may list them, and who may kill them.
+//! The list of the running queries, and the rights to see and to kill them.
 //!
 //! A query is in the list from its begin to its end, whichever thread runs it: [`RunningQueries::begin`] returns a
-//! guard that removes it. Killing fires the query's [`Cancellation`], in the same way as its time limit does.
+//! guard that removes it. A caller sees and kills its own queries, and all queries on graphs that it administers.
+//! Killing fires the query's [`Cancellation`], in the same way as its time limit does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,7 +91,7 @@ impl RunningQueries {
 
     /// The queries that a caller may know of, oldest first: its own, and all on graphs that it administers.
     pub fn seen_by(&self, caller: &Caller) -> Vec<RunningQuery> {
-        self.state.lock().running.values().filter(|query| query.belongs_to(caller)).cloned().collect()
+        self.state.lock().running.values().filter(|query| query.is_open_to(caller)).cloned().collect()
     }
 
     /// The number of queries that run on a graph.
@@ -98,10 +99,10 @@ impl RunningQueries {
         self.state.lock().running.values().filter(|query| query.graph == graph).count()
     }
 
-    /// Kills a query that the caller may know of.
+    /// Kills a query, and returns it. Fails if the query has ended, or if the caller may not know of it.
     pub fn kill(&self, id: u64, caller: &Caller) -> Result<RunningQuery> {
         let state = self.state.lock();
-        match state.running.get(&id).filter(|query| query.belongs_to(caller)) {
+        match state.running.get(&id).filter(|query| query.is_open_to(caller)) {
             Some(query) => {
                 query.cancellation.fire(CancelReason::Killed);
                 Ok(query.clone())
@@ -123,7 +124,8 @@ impl RunningQuery {
         self.cancellation.reason().is_some()
     }
 
-    fn belongs_to(&self, caller: &Caller) -> bool {
+    /// Returns true if the caller may see and kill the query.
+    fn is_open_to(&self, caller: &Caller) -> bool {
         let is_own = caller.is_authenticated() && caller.name() == self.caller.name();
         is_own || caller.access(&self.graph) == Some(Access::Admin)
     }

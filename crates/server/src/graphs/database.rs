@@ -4,8 +4,9 @@
 //! thread that took its request. A longer one moves to the database's executors, where queries take turns, and the
 //! worker passes its results on.
 //!
-//! Rights are checked here, on the plan: a mutating traversal needs the role `write`, whatever it looks like on the
-//! wire. `call()` is answered by a [`QueryServices`], which checks the right of each service.
+//! Rights are checked here, on the plan, before it runs and again at the commit: a mutating traversal needs the role
+//! `write`, whatever its request looked like. A [`QueryServices`] answers `call()` and checks the right of each
+//! service.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -288,7 +289,7 @@ struct GraphWork {
 }
 
 impl GraphWork {
-    /// Runs a query under the server's limits, after the check of its caller's right.
+    /// Plans a query, checks its caller's right, and calls `run` with the plan under the server's limits.
     fn run(
         &self,
         request: &QueryRequest,
@@ -303,9 +304,9 @@ impl GraphWork {
             check_writer(&self.graph, &request.caller)?;
         }
         let guard = self.state.queries.begin(request, &self.graph.name);
-        let mut counted = LimitedSink { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
+        let mut limited = LimitedSink { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
-        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut counted);
+        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut limited);
         drop(span);
         // The engine only reports the cancellation; the reason is known here.
         let outcome = outcome.map_err(|error| request.cancellation.explain(error.into()).error);
@@ -373,6 +374,7 @@ fn check_writer(graph: &Graph, caller: &Caller) -> Result<()> {
     right.inspect_err(|error| audit::note(caller, AuditedAct::Query { graph }, Some(error)))
 }
 
+/// A text as it is; every other value as an empty text.
 fn text(value: &Value) -> &str {
     match value {
         Value::String(text) => text,
@@ -389,7 +391,7 @@ struct LimitedSink<'a> {
 
 impl ResultSink for LimitedSink<'_> {
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
-        self.take(&results)?;
+        self.count(&results)?;
         self.sink.accept(results)
     }
 
@@ -403,7 +405,8 @@ impl ResultSink for LimitedSink<'_> {
 }
 
 impl LimitedSink<'_> {
-    fn take(&mut self, batch: &[(Value, u64)]) -> Result<()> {
+    /// Counts results. Fails when they exceed the limit.
+    fn count(&mut self, batch: &[(Value, u64)]) -> Result<()> {
         let (Some(left), Some(max)) = (&mut self.left, self.max) else { return Ok(()) };
         let count = batch.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
         match left.checked_sub(count) {

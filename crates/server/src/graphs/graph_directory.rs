@@ -1,4 +1,4 @@
-//! The directories of created graphs, and what their names mean.
+//! The directories of created graphs, and the meaning of their names.
 //!
 //! | name | meaning |
 //! |---|---|

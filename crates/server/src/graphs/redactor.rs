@@ -1,4 +1,4 @@
-//! What a client learns about the directory of a graph: administrators the path, others `(directory)` in its place.
+//! The redaction of a graph's directory: administrators of the graph read its path, other clients `(directory)`.
 //!
 //! An error of the disk names a file, since an operator needs it, and services report the directory. A redacted error
 //! is logged in full. The paths of `io()` are not redacted: they are relative to its directory for every client.
@@ -17,7 +17,7 @@ use crate::graphs::registry::Graph;
 /// The view of one caller on the directory of one graph.
 pub struct DirectoryRedactor<'g> {
     graph: &'g Graph,
-    /// The directory to redact; `None` for nothing.
+    /// The directory to redact; `None` if the caller may read it, or if there is none.
     directory: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl<'g> DirectoryRedactor<'g> {
         if self.graph.logged.is_news(error.message()) {
             tracing::error!(graph = %self.graph.name, "{error}");
         }
-        let told = Error::new(error.kind(), message);
-        error.reason().map_or(told.clone(), |reason| told.because(reason))
+        let redacted = Error::new(error.kind(), message);
+        error.reason().map_or(redacted.clone(), |reason| redacted.because(reason))
     }
 }

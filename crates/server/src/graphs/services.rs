@@ -1,8 +1,8 @@
-//! The services of `call()` on a server: its own beside those of the database, and who may call which.
+//! The services of `call()` on a server: its own beside those of the database, and the rights to call them.
 //!
 //! A query that calls services is given a [`QueryServices`], which knows the caller and the graph. It checks the right
-//! that the service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, also
-//! one that is refused.
+//! that the service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, even
+//! if it is refused. Reports pass the redactor, so that they show paths to administrators only (SERVER-10).
 //!
 //! To add a service of the server, add a row to [`SERVER_SERVICES`] and write its function.
 
@@ -138,7 +138,7 @@ fn query_services(host: &dyn Any) -> Result<&QueryServices> {
 }
 
 impl QueryServices {
-    /// Does something and notes its outcome in the audit log.
+    /// Does the work of an administrator on `object`, and notes the outcome in the audit log.
     fn administering<T>(&self, service: &str, object: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let outcome = work();
         audit::note(&self.caller, AuditedAct::Service { service, object }, outcome.as_ref().err());
@@ -150,7 +150,8 @@ fn graph_name<'a>(arguments: &Arguments<'a>) -> Result<&'a str> {
     arguments.text("name")?.ok_or_else(|| arguments.missing("name", "the name of a graph, a string"))
 }
 
-fn bytes(arguments: &Arguments<'_>) -> Result<Option<u64>> {
+/// The argument `memory_limit`, in bytes.
+fn memory_limit(arguments: &Arguments<'_>) -> Result<Option<u64>> {
     let Some(value) = arguments.get("memory_limit") else { return Ok(None) };
     let bytes = match value {
         Value::I32(bytes) => u64::try_from(*bytes).ok(),
@@ -163,6 +164,7 @@ fn bytes(arguments: &Arguments<'_>) -> Result<Option<u64>> {
     }
 }
 
+/// The argument `sources`: names with isolation levels. Empty if it is not given.
 fn sources(arguments: &Arguments<'_>) -> Result<Vec<(SmolStr, Isolation)>> {
     let service = arguments.service();
     let wrong = || Error::invalid(format!("{service}: 'sources' is a map, as in ['gbooks': 'serializable']"));
@@ -179,7 +181,7 @@ fn sources(arguments: &Arguments<'_>) -> Result<Vec<(SmolStr, Isolation)>> {
 fn create(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let services = query_services(host)?;
     let (name, in_memory) = (graph_name(arguments)?, arguments.flag("memory")?);
-    let options = GraphOptions { memory_limit_bytes: bytes(arguments)?, sources: sources(arguments)? };
+    let options = GraphOptions { memory_limit_bytes: memory_limit(arguments)?, sources: sources(arguments)? };
     services.administering(arguments.service(), name, || {
         services.caller.require_server_admin(format_args!("creating the graph `{name}`"))?;
         services.state.registry.create(name, in_memory, &options)

@@ -139,11 +139,11 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: DecodedRequest, span: Sp
             let _ = sender.send(BodyPiece::Failed(failure)).await;
         }
     });
-    let kind = [(CONTENT_TYPE, encoding.media_type())];
+    let content_type = [(CONTENT_TYPE, encoding.media_type())];
     match pieces.recv().await {
-        Some(BodyPiece::Last(bytes)) => (kind, bytes).into_response(),
+        Some(BodyPiece::Last(bytes)) => (content_type, bytes).into_response(),
         Some(BodyPiece::Failed(failure)) => problem(status_of(failure.status), &failure),
-        Some(BodyPiece::More(bytes)) => (kind, streamed(bytes, pieces, here)).into_response(),
+        Some(BodyPiece::More(bytes)) => (content_type, streamed(bytes, pieces, here)).into_response(),
         None => problem(StatusCode::INTERNAL_SERVER_ERROR, &Error::bug("a query ended without an answer").into()),
     }
 }
@@ -213,12 +213,12 @@ async fn from_body(
     // An unknown type (curl sends that of a form) means JSON.
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
     let body = body(request, &shared.limits.get(), held).await?;
-    let (length, limits) = (body.len(), Arc::clone(shared));
+    let (length, of_decoder) = (body.len(), Arc::clone(shared));
     budget::hold_decoding(held, length).map_err(no_room)?;
     let decoded = shared.workers.decode(length, move || {
         let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
         let message = decoded.map_err(|error| Failure { status: Status::MALFORMED_REQUEST, error })?;
-        protocol::call(&message, format, &limits.limits.get())
+        protocol::call(&message, format, &of_decoder.limits.get())
     });
     match decoded.await {
         Ok(call) => call.inspect(|call| budget::shrink_to(held, call.work.memory_bytes(length))).map_err(bad),

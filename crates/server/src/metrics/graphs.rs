@@ -1,7 +1,8 @@
 //! The metrics of the graphs.
 //!
 //! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus'
-//! conventions: counters end in `_total`, units are seconds and bytes.
+//! conventions: counters end in `_total`, units are seconds and bytes. A scrape begins no transaction. It reads reports
+//! of the database, and for graphs in directories also the state of the file system.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,8 +104,8 @@ const METRICS: &[Metric] = &[
     (
         "mangrove_pre_reads_total",
         Counter,
-        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with \
-         them.",
+        "Items read at a timestamp later than their reader's begin: those with a newer version, and those read \
+         together with one.",
         |s| s.counters.pre_reads,
     ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
@@ -116,7 +117,7 @@ const METRICS: &[Metric] = &[
     ("mangrove_gc_vertices_total", Counter, "Vertex slots reclaimed.", |s| s.garbage.vertices),
     ("mangrove_gc_edges_total", Counter, "Edge slots reclaimed.", |s| s.garbage.edges),
     ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
-    ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was there.", |s| s.plans.hits),
+    ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was in the cache.", |s| s.plans.hits),
     ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),
     ("mangrove_executors", Gauge, "Executor threads; 0 until the first query that takes long.", |s| {
         s.executors.threads
@@ -151,7 +152,7 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
     }),
     ("mangrove_log_bytes_total", Counter, "Bytes written to the log.", |d| d.log.bytes),
     ("mangrove_log_batches_total", Counter, "Batches written to the log, each with one sync.", |d| d.log.batches),
-    ("mangrove_log_commits_total", Counter, "Commits in them.", |d| d.log.commits),
+    ("mangrove_log_commits_total", Counter, "Commits written to the log.", |d| d.log.commits),
     ("mangrove_log_segments_total", Counter, "Segments of the log begun.", |d| d.log.segments),
     ("mangrove_log_bytes_since_checkpoint", Gauge, "Bytes of log that the last checkpoint does not cover.", |d| {
         d.checkpoint.log_bytes
@@ -167,9 +168,9 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
 ];
 
 /// The metrics of graphs in directories.
-fn durability(text: &mut Exposition, samples: &[GraphReading<'_>]) {
+fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
     let durable: Vec<(&str, &Durability)> =
-        samples.iter().filter_map(|sample| Some((sample.graph, sample.durability.as_ref()?))).collect();
+        readings.iter().filter_map(|reading| Some((reading.graph, reading.durability.as_ref()?))).collect();
     if durable.is_empty() {
         return;
     }
@@ -217,34 +218,34 @@ fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
 
 /// The metrics of some graphs.
 pub(crate) fn exposition(graphs: &[MeteredGraph<'_>]) -> String {
-    let samples: Vec<GraphReading<'_>> = graphs.iter().map(GraphReading::of).collect();
+    let readings: Vec<GraphReading<'_>> = graphs.iter().map(GraphReading::of).collect();
     let mut text = Exposition::default();
     queries(&mut text, graphs);
     for &(name, kind, meaning, value) in METRICS {
         let mut family = text.family(name, kind, meaning);
-        for sample in &samples {
-            family.sample(&[("graph", sample.graph)], value(sample));
+        for reading in &readings {
+            family.sample(&[("graph", reading.graph)], value(reading));
         }
     }
     for &(name, meaning, value) in FIGURES {
         let mut family = text.family(name, Gauge, meaning);
-        for sample in &samples {
-            family.sample(&[("graph", sample.graph)], SampleValue(value(sample)));
+        for reading in &readings {
+            family.sample(&[("graph", reading.graph)], SampleValue(value(reading)));
         }
     }
     let mut family = text.family("mangrove_aborts_total", Counter, "Transactions aborted, by cause.");
-    for sample in &samples {
+    for reading in &readings {
         for cause in AbortCause::ALL {
-            family.sample(&[("graph", sample.graph), ("cause", cause.name())], sample.counters.aborted(cause));
+            family.sample(&[("graph", reading.graph), ("cause", cause.name())], reading.counters.aborted(cause));
         }
     }
     let mut family = text.family("mangrove_memory_bytes", Gauge, "Memory of the graph, by kind of record.");
-    for sample in &samples {
-        for row in &sample.memory.rows {
-            family.sample(&[("graph", sample.graph), ("kind", row.name)], row.bytes);
+    for reading in &readings {
+        for row in &reading.memory.rows {
+            family.sample(&[("graph", reading.graph), ("kind", row.name)], row.bytes);
         }
     }
-    durability(&mut text, &samples);
+    durability(&mut text, &readings);
     text.into_text()
 }
 

@@ -1,4 +1,4 @@
-//! What the server counts for `/metrics`: requests with their outcome and time, connections, logins.
+//! The server's own counts for `/metrics`: requests with their outcome and time, connections, logins.
 //!
 //! Counters are relaxed atomics: each stands alone, and a reader only has to see them grow. Label values are few: an
 //! operation, a path or a method that the client made up counts as `other`.

@@ -1,4 +1,4 @@
-//! What the operating system says about this process, under the names that Prometheus' own clients use.
+//! The operating system's figures for this process, under the names that Prometheus' own clients use.
 //!
 //! The source is `/proc`. On a system without it the samples are missing.
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! On a server with users, the first request is held and answered with a challenge. The client sends `authentication`
-//! with SASL PLAIN. After a right one the held requests run as if they had come now, which drivers expect. Drivers
+//! with SASL PLAIN. After a correct login the held requests run as if they had come now, which drivers expect. Drivers
 //! pipeline, so further requests wait with the first, undecoded. The bytes before a login are limited
 //! ([`Limits::login_bytes_max`](crate::limits::Limits::login_bytes_max)).
 //!
@@ -37,8 +37,10 @@ const HELD_COUNT_MAX: usize = 16;
 /// The gate of one connection.
 pub struct Gate {
     peer: Peer,
+    /// The logged-in client; `None` while the gate is closed.
     known: Option<Known>,
-    held: Vec<Held>,
+    held: Vec<HeldRequest>,
+    /// Wrong logins on this connection.
     failures: u32,
     /// The time by which the client must have logged in.
     deadline: Option<Instant>,
@@ -49,7 +51,7 @@ pub struct Gate {
 pub type Known = (Caller, Option<NameCount>);
 
 /// A request that waits for the login, with what is needed to refuse it.
-struct Held {
+struct HeldRequest {
     message: RawMessage,
     format: MessageFormat,
     request: Uuid,
@@ -79,8 +81,8 @@ impl Gate {
         Gate { peer, known, held: Vec::new(), failures: 0, deadline, login_bytes_max: limits.login_bytes_max }
     }
 
-    /// Completes, with code and reason, when the connection must be closed: without a login after some time or too many
-    /// bytes; with one when a login of the user would fail.
+    /// Completes, with the code and reason of a close frame, when the connection must be closed: without a login after
+    /// some time or too many bytes; with one when a further login of the user would fail.
     pub async fn shut(&self) -> (u16, String) {
         if let Some((caller, _)) = &self.known {
             return (close_code::POLICY, caller.expelled().await.message().to_owned());
@@ -127,11 +129,11 @@ impl Gate {
                 let answer = wire::failure(call.format, Some(call.request), &failure);
                 Passage::Refused(vec![answer], Some(error.message().to_owned()))
             }
-            None => self.hold(Held { message, format: call.format, request: call.request }),
+            None => self.hold(HeldRequest { message, format: call.format, request: call.request }),
         }
     }
 
-    fn hold(&mut self, held: Held) -> Passage {
+    fn hold(&mut self, held: HeldRequest) -> Passage {
         let (format, request) = (held.format, held.request);
         if self.held.len() >= HELD_COUNT_MAX {
             let message = format!("more than {HELD_COUNT_MAX} requests came before the client proved who it is");
@@ -154,13 +156,14 @@ impl Gate {
         authenticator: &Arc<Authenticator>,
         permits: &ConnectionPermits,
     ) -> Passage {
-        // A known client whose new login fails has no limits on its bytes any more, so its connection is closed.
+        // The allowance of a known client was lifted. If its new login fails, its bytes would stay unlimited, so the
+        // connection is closed.
         let was_known = self.known.take().is_some();
         let outcome = authenticator.log_in_sasl(message, &self.peer.address).await;
         let outcome = outcome.map_err(|denied| denied.error());
         match outcome.and_then(|caller| Ok((permits.of_user(caller.name())?, caller))) {
-            Ok((share, caller)) => {
-                self.known = Some((caller.clone(), Some(share)));
+            Ok((user_count, caller)) => {
+                self.known = Some((caller.clone(), Some(user_count)));
                 self.deadline = None;
                 self.peer.allowance.lift();
                 Passage::Opened(caller, self.held.drain(..).map(|held| held.message).collect())

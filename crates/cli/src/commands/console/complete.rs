@@ -26,9 +26,9 @@ pub fn complete(before: &str, words: &CompletionWords) -> (usize, Vec<String>) {
     (start, found)
 }
 
-/// The unfinished word at the cursor, and what it follows.
+/// The unfinished word at the cursor, and its context.
 struct UnfinishedWord<'a> {
-    /// Where it begins.
+    /// The byte at which it begins in the text.
     start: usize,
     /// The steps whose brackets are open, outermost first; an empty name for brackets without a step.
     open: Vec<&'a str>,
