@@ -264,6 +264,27 @@ fn branches_that_reduce_meet_what_they_were_given_on_every_node() {
     }
 }
 
+/// On several nodes each `by()` of a key is a look-up that comes back to a port of its own. There are 255 of them.
+#[test]
+fn a_step_has_at_most_as_many_look_ups_as_ports() {
+    let database = people();
+    let transaction = database.begin().unwrap();
+    let run = |keys: usize, nodes| {
+        let names: Vec<String> = (0..keys).map(|n| format!("'n{n}'")).collect();
+        let script = format!("g.V().project({}){}", names.join(", "), ".by('age')".repeat(keys));
+        let (prepared, options) = (database.prepare(&script).unwrap(), mangrove::QueryOptions::default());
+        let found = transaction.run_on_nodes(&prepared, &mangrove::Parameters::new(), &options, nodes, Some(7))?;
+        let mut found: Vec<String> = found.iter().map(|(map, bulk)| format!("{map:?} {bulk}")).collect();
+        found.sort_unstable();
+        Ok::<_, mangrove::Error>(found)
+    };
+    assert_eq!(run(255, 2).unwrap(), run(255, 1).unwrap());
+    assert_eq!(run(256, 1).unwrap().len(), 4);
+    let error = run(256, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.message().contains("more than 255 nested traversals and by() modulators"), "{error}");
+}
+
 #[test]
 fn a_time_limit_ends_walks_that_have_no_end() {
     let database = people();

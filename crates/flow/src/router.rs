@@ -117,7 +117,7 @@ pub(crate) struct Router<B: Batch> {
     pub tags_cancelled: u64,
     /// By operator, edge, group and receiving node: the data messages sent, for the end to announce (FLOW-12). Kept
     /// only if the query runs on several nodes.
-    sent: FastMap<(OpId, u8, GroupId, NodeId), u64>,
+    sent: FastMap<(OpId, usize, GroupId, NodeId), u64>,
     arrivals: FastMap<(OpId, u8, GroupId), Arrival>,
 }
 
@@ -185,7 +185,7 @@ impl<B: Batch> Router<B> {
             Exchange::Broadcast => (0..self.nodes).map(|node| (node, batch.duplicate())).collect(),
         };
         for (node, part) in parts {
-            *self.sent.entry((from, edge as u8, group, node)).or_default() += 1;
+            *self.sent.entry((from, edge, group, node)).or_default() += 1;
             self.send(node, Message { operator: to, port, group, body: Body::data(part) }, control)?;
         }
         Ok(())
@@ -212,7 +212,7 @@ impl<B: Batch> Router<B> {
             Exchange::Owner | Exchange::Broadcast => 0..self.nodes,
         };
         for node in receivers {
-            let messages = self.sent.remove(&(from, edge as u8, group, node)).unwrap_or(0);
+            let messages = self.sent.remove(&(from, edge, group, node)).unwrap_or(0);
             self.send(node, end(messages), control)?;
         }
         Ok(())

@@ -285,6 +285,46 @@ fn one_and_several_nodes_agree_whatever_order_frames_come_in() {
     }
 }
 
+/// Sends its input along its first edge and along its last one.
+struct FirstAndLast(usize);
+
+impl Operator<Numbers> for FirstAndLast {
+    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        out.emit(0, group, batch.clone())?;
+        out.emit(self.0 - 1, group, batch)
+    }
+}
+
+/// Drops its input.
+struct Discard;
+
+impl Operator<Numbers> for Discard {
+    fn receive(&mut self, _: u8, _: GroupId, _: Numbers, _: &mut Output<'_, Numbers>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The messages along each edge are counted on their own, however many edges leave an operator.
+#[test]
+fn an_operator_may_have_more_edges_than_a_byte_counts() {
+    const EDGES: usize = 257;
+    let mut b = TopologyBuilder::default();
+    let split = b.operator(Placement::Home);
+    let sink = b.operator(Placement::Home);
+    b.connect(split, sink, 0, Exchange::Home);
+    let mut operators: Vec<Box<dyn Operator<Numbers>>> = vec![Box::new(FirstAndLast(EDGES)), Box::new(Sink)];
+    for _ in 1..EDGES {
+        let discard = b.operator(Placement::Home);
+        b.connect(split, discard, 0, Exchange::Home);
+        operators.push(Box::new(Discard));
+    }
+    // The first of two nodes. All rows stay there, so the other one has nothing to do.
+    let mut node = NodeRuntime::new(0, 2, Arc::new(b.build()), operators, control(QueryLimits::default()));
+    node.begin(()).unwrap();
+    let results = Nodes::new(vec![node], None).run(Numbers(vec![(0, 7)])).unwrap();
+    assert_eq!(results.iter().map(|batch| batch.rows()).sum::<usize>(), 1);
+}
+
 fn limited(limit: usize, below: i64) -> NodeRuntime<Numbers> {
     let mut b = TopologyBuilder::default();
     let scan = b.operator(Placement::Home);

@@ -1,8 +1,8 @@
 //! Equality and equivalence: when two values are the same.
 //!
-//! Collections are compared by recursion, sets and maps without regard to order. Comparisons of collections and of
-//! texts ask their [`Pace`] whether the query still runs. If it has ended, they return an arbitrary answer at once, and
-//! the executor discards the results. The hashes in `hash.rs` must agree with the answers here (GRAPH-8).
+//! Collections are compared by recursion, sets and maps without regard to order. Comparisons of collections, texts
+//! and arrays ask their [`Pace`] whether the query still runs. If it has ended, they return an arbitrary answer at once,
+//! and the executor discards the results. The hashes in `hash.rs` must agree with the answers here (GRAPH-8).
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -36,13 +36,19 @@ pub(super) fn is_same<P: Pace>(by: Sameness, a: &Value, b: &Value) -> bool {
         (Value::Tree(x), Value::Tree(y)) => Arc::ptr_eq(x, y) || is_same_tree::<P>(x, y),
         (Value::Graph(x), Value::Graph(y)) => Arc::ptr_eq(x, y) || is_same_graph::<P>(x, y),
         (Value::VertexProperty(x), Value::VertexProperty(y)) => {
-            (x.vertex, x.key, x.ordinal) == (y.vertex, y.key, y.ordinal)
-                && is_same::<P>(Sameness::Equal, &x.value, &y.value)
+            (x.vertex, x.key, x.ordinal) == (y.vertex, y.key, y.ordinal) && is_same::<P>(by, &x.value, &y.value)
         }
         (Value::Property(x), Value::Property(y)) => x.key == y.key && is_same::<P>(by, &x.value, &y.value),
-        // Texts of different lengths differ: the last arm sees that without reading their bytes.
+        // Texts and arrays of different lengths differ: the last arm sees that without reading their content.
         (Value::String(x), Value::String(y)) if x.len() == y.len() => P::has_time_for_bytes(x.len()) && x == y,
         (Value::Bytes(x), Value::Bytes(y)) if x.len() == y.len() => P::has_time_for_bytes(x.len()) && x == y,
+        (Value::F32Array(x), Value::F32Array(y)) if x.len() == y.len() => {
+            P::has_time_for_bytes(size_of_val(&**x))
+                && match by {
+                    Sameness::Equal => x == y,
+                    Sameness::Equivalent => x.iter().zip(y.iter()).all(|(x, y)| x == y || (x.is_nan() && y.is_nan())),
+                }
+        }
         _ => match by {
             Sameness::Equal => is_equal_scalar(a, b),
             Sameness::Equivalent => is_equivalent_scalar(a, b),

@@ -1,7 +1,7 @@
 //! Comparability and orderability: the order within a type family, and the total order over all values (GRAPH-8).
 //!
-//! Collections are compared by recursion. Comparisons of long texts and of collections ask their [`Pace`] whether the
-//! query still runs. If it has ended, they return an arbitrary answer at once, and the executor discards the results.
+//! Collections are compared by recursion. Comparisons of long texts, of arrays and of collections ask their [`Pace`]
+//! whether the query still runs. If it has ended, they return an arbitrary answer at once, and the executor discards the results.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -33,6 +33,11 @@ pub(super) fn comparable<P: Pace>(a: &Value, b: &Value) -> Option<Ordering> {
                     }
                 }
                 Some(x.len().cmp(&y.len()))
+            }
+            // The numbers of arrays, too: NaN is not comparable.
+            (Value::F32Array(x), Value::F32Array(y)) => {
+                let has_time = P::has_time_for_bytes(size_of_val(&**x).min(size_of_val(&**y)));
+                if has_time { x.partial_cmp(y) } else { None }
             }
             _ => Some(order::<P>(a, b)),
         },
@@ -75,7 +80,10 @@ fn within_family<P: Pace>(a: &Value, b: &Value) -> Ordering {
         (Value::BulkSet(x), Value::BulkSet(y)) => {
             order_each::<P, _>(x, y, |(x, n), (y, m)| order::<P>(x, y).then_with(|| n.cmp(m)))
         }
-        (Value::F32Array(x), Value::F32Array(y)) => x.iter().map(|v| v.to_bits()).cmp(y.iter().map(|v| v.to_bits())),
+        (Value::F32Array(x), Value::F32Array(y)) => {
+            let has_time = P::has_time_for_bytes(size_of_val(&**x).min(size_of_val(&**y)));
+            if has_time { order_floats(x, y) } else { Ordering::Less }
+        }
         (Value::Tree(x), Value::Tree(y)) => order_trees::<P>(x, y),
         (Value::Graph(x), Value::Graph(y)) => {
             order_sets::<P>(&x.vertices, &y.vertices).then_with(|| order_sets::<P>(&x.edges, &y.edges))
@@ -129,6 +137,12 @@ fn is_nan(v: &Value) -> bool {
         Value::F64(v) => v.is_nan(),
         _ => false,
     }
+}
+
+/// The order of two arrays, number by number: as [`order_numbers`] orders single numbers.
+fn order_floats(a: &[f32], b: &[f32]) -> Ordering {
+    let order = |(a, b): (&f32, &f32)| a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
+    a.iter().zip(b).map(order).find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
 fn order_all<P: Pace>(a: &[Value], b: &[Value]) -> Ordering {

@@ -239,10 +239,19 @@ impl Builder {
         let end = self.chain(pipeline, begin)?;
         self.visited = loop_around;
         self.depth -= 1;
-        let port = u8::try_from(port)
-            .map_err(|_| Error::invalid("a step has more than 250 nested traversals; split it into several steps"))?;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
-        self.connect(&end, scope, port, exchange);
+        self.connect_back(&end, scope, port, exchange)
+    }
+
+    /// Connects the end of a pipeline or a look-up inside a scope to a port of the scope's operator. Fails if there are
+    /// more ports than a frame can name.
+    fn connect_back(&mut self, end: &ChainEnd, scope: OpId, port: usize, exchange: Exchange) -> Result<()> {
+        let port = u8::try_from(port).map_err(|_| {
+            Error::invalid(
+                "a step has more than 255 nested traversals and by() modulators; split it into several steps",
+            )
+        })?;
+        self.connect(end, scope, port, exchange);
         Ok(())
     }
 
@@ -600,8 +609,7 @@ impl Builder {
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let end = self.attach(&begin, RowLocation::Owner, OperatorDescription::Named("look up"))?;
         self.set(end.from, RowAdapter { operator: ByLookup(taker), remember: Remember::default() });
-        self.connect(&end, scope, port as u8, Exchange::Home);
-        Ok(())
+        self.connect_back(&end, scope, port, Exchange::Home)
     }
 }
 
