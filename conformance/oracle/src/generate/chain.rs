@@ -27,7 +27,7 @@ pub(crate) enum ChainPosition {
 /// What the generator knows of a stream. The header of the module `generate` explains the words.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub place: ChainPosition,
+    pub position: ChainPosition,
     pub kind: ObjectKind,
     pub ordered: bool,
     pub clustered: bool,
@@ -159,7 +159,7 @@ impl Generator {
 
     pub fn start(&mut self) -> Chain {
         let state = State {
-            place: ChainPosition::Top,
+            position: ChainPosition::Top,
             kind: ObjectKind::Vertex,
             ordered: false,
             clustered: false,
@@ -287,19 +287,19 @@ impl Generator {
                 Self::repeat,
             ]);
         }
-        if state.place == ChainPosition::Top {
+        if state.position == ChainPosition::Top {
             actions.push(Self::effect_in_scope);
         }
         if state.kind == ObjectKind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
         }
         // Actions that need a rare state come up often in that state.
-        if state.place == ChainPosition::Top && state.history {
+        if state.position == ChainPosition::Top && state.history {
             actions.extend([Self::label_with_as as Action; 2]);
         }
         if !state.labels.is_empty() && self.depth < self.options.depth_max {
             actions.extend([Self::select_label as Action, Self::where_label, Self::where_label, Self::path]);
-            if state.place == ChainPosition::Top && state.history {
+            if state.position == ChainPosition::Top && state.history {
                 actions.extend([Self::label_with_as as Action; 3]);
             }
         }
@@ -347,14 +347,14 @@ impl Generator {
     }
 
     /// A child for a stream in this state.
-    pub fn child(&mut self, outer: &State, place: ChainPosition, step_count: usize) -> Chain {
-        let place = if place == ChainPosition::Global && outer.place == ChainPosition::Body {
+    pub fn child(&mut self, outer: &State, position: ChainPosition, step_count: usize) -> Chain {
+        let position = if position == ChainPosition::Global && outer.position == ChainPosition::Body {
             ChainPosition::Body
         } else {
-            place
+            position
         };
-        let is_one = place == ChainPosition::Local;
-        let state = State { place, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
+        let is_one = position == ChainPosition::Local;
+        let state = State { position, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
         let mut chain = Chain { steps: Vec::new(), state };
         self.depth += 1;
         self.grow(&mut chain, step_count);
