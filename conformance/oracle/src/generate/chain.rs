@@ -24,7 +24,7 @@ pub(crate) enum ChainPosition {
     Body,
 }
 
-/// What the generator knows of a stream. The header of the module `generate` explains the words.
+/// The generator's facts about a stream. The header of `generate` defines *ordered*, *clustered* and *history*.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub position: ChainPosition,
@@ -42,8 +42,10 @@ pub(crate) struct State {
     pub may_gather: bool,
     /// True if the edges were reached from a vertex by the last step, so that `otherV()` is defined.
     pub from_vertex: bool,
+    /// True if a list in the stream has members in no determined order.
     pub lists_unordered: bool,
     pub maps_ordered: bool,
+    /// True if only the number of results is determined.
     pub count_only: bool,
     /// True if no step may follow.
     pub ended: bool,
@@ -95,7 +97,7 @@ impl Chain {
         self.state.labels.clear();
     }
 
-    /// What a child's stream means for the stream around it.
+    /// Applies the facts about a child's stream that also hold for the stream around it.
     pub fn absorbs(&mut self, child: &State) {
         self.state.lists_unordered |= child.lists_unordered;
     }
