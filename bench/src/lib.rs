@@ -3,7 +3,7 @@
 //! A figure alone says little: it depends on the machine, the hour and the data. So every run measures the database and
 //! its limit. Each *case* (a point read, one hop, an insert, …) runs in several *variants*:
 //!
-//! | variant | what it is |
+//! | variant | meaning |
 //! |---|---|
 //! | `bare` | a hand-written loop over plain arrays and a hash map: no versions, no transactions, no look-up of ids. The limit |
 //! | `typed` | the embedded typed interface, one transaction an operation |
@@ -16,7 +16,7 @@
 //! Invariants:
 //!
 //! 1. No variant is timed before its answers have been compared with those of the bare variant or of the generator.
-//!    What a variant wrote while it was timed is counted afterwards.
+//!    The writes of a variant while it was timed are counted afterwards.
 //! 2. All inputs come from fixed seeds, and every input depends on the answer before it. So operations cannot overlap
 //!    unless a case says *batch* (see [`harness`]).
 //! 3. A reported time is the median of repetitions, with the fastest and the slowest beside it.

@@ -1,4 +1,4 @@
-//! A database behind a server on the loopback interface.
+//! A database with a server on the loopback interface.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -56,7 +56,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
     })
 }
 
-/// What all suites use: options, schedule, machine.
+/// The objects that all suites use.
 struct Context<'a> {
     options: &'a Options,
     schedule: Schedule,

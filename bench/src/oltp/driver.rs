@@ -45,7 +45,7 @@ pub struct Worker {
 pub struct Outcome {
     /// Transactions that committed.
     pub done: u64,
-    /// Those of `done` whose vertex or edge did not exist.
+    /// Committed transactions whose vertex or edge did not exist; part of `done`.
     pub missing: u64,
     /// Transactions that met a conflict.
     pub failed: u64,

@@ -4,7 +4,7 @@
 //! system must do before it acknowledges. Other embedded stores do the same writes in the same run. The suite writes to
 //! a directory of its own and removes it at the end.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
 //! | `run_directory` | the directory of the run |
 //! | `clients` | threads that commit and wait |

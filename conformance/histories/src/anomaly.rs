@@ -79,13 +79,14 @@ pub enum Level {
     Snapshot,
     /// Strong snapshot isolation: also, a snapshot contains every transaction acknowledged before the reader began.
     StrongSnapshot,
-    /// Serializable: as if transactions ran one after the other.
+    /// Serializable: as if transactions ran one after the other, in any order, even against real time.
     Serializable,
     /// Strict serializable: as if each ran at one moment between its begin and its end.
     StrictSerializable,
 }
 
 impl Level {
+    /// Returns true if this level must respect the order, beyond the data.
     fn respects(self, order: Order) -> bool {
         order == Order::Data || matches!(self, Level::StrongSnapshot | Level::StrictSerializable)
     }
@@ -139,8 +140,8 @@ impl fmt::Display for Anomaly {
 /// The anomalies of a history.
 #[derive(Clone, Default, Debug)]
 pub struct Report {
-    /// Some examples of each kind, simplest first. In a strongly connected component of one family, one cycle is
-    /// reported.
+    /// Examples of each kind, simplest first. Not all cycles are among them: one of each family of cycles in each
+    /// strongly connected component (`cycles`).
     pub anomalies: Vec<Anomaly>,
     /// The number of transactions in the check: committed, or of unknown outcome and seen by others.
     pub transaction_count: usize,

@@ -13,14 +13,18 @@ use crate::graph::{Edge, Graph, Kinds, PROCESS, REAL_TIME, RW, WR, WW, Walk};
 use crate::history::Type;
 use crate::index::Index;
 
-/// The number of components that a family reports, and the number of edges in each that are tried as a start.
+/// The most components for which a family reports a cycle.
 const COMPONENTS_MAX: usize = 10_000;
+/// The most edges of a component that are tried as the first edge of its shortest cycle.
 const SEEDS_MAX: usize = 16;
 
+/// Anomalies that are searched for together.
 struct Family {
+    /// The kinds of dependency in the cycles.
     kinds: Kinds,
     /// Every cycle of the family has an edge of this kind.
     seed: Kinds,
+    /// True if a cycle must not have two anti-dependencies in a row.
     apart: bool,
 }
 
@@ -31,6 +35,7 @@ const FAMILIES: [Family; 4] = [
     Family { kinds: WW | WR | RW, seed: RW, apart: false },
 ];
 
+/// Finds a cycle of each family in each component, by each order. A set of transactions is reported once for each kind.
 pub(crate) fn find(index: &Index<'_>, graph: &Graph) -> Vec<Anomaly> {
     let all = Walk { graph, kinds: Kinds::MAX, apart: false };
     if all.components().members.is_empty() {
@@ -72,14 +77,15 @@ fn anomaly(index: &Index<'_>, cycle: &[Edge]) -> Anomaly {
         (false, false) => Order::Data,
     };
     Anomaly {
-        kind: name(index, cycle),
+        kind: kind_of(index, cycle),
         order,
         transactions: cycle.iter().map(|e| e.from as usize).collect(),
         explanation: explain::cycle(index, cycle),
     }
 }
 
-fn name(index: &Index<'_>, cycle: &[Edge]) -> Kind {
+/// The kind of anomaly that the dependencies of a cycle make.
+fn kind_of(index: &Index<'_>, cycle: &[Edge]) -> Kind {
     let kinds: Vec<Kinds> = cycle.iter().map(|e| e.kind).collect();
     let anti_count = kinds.iter().filter(|&&k| k == RW).count();
     let in_a_row = (0..kinds.len()).any(|i| kinds[i] == RW && kinds[(i + 1) % kinds.len()] == RW);

@@ -1,4 +1,7 @@
 //! Histories: transactions as clients saw them.
+//!
+//! Rules of a history, which the index checks: a history writes a value at most once to an object, all operations on an
+//! object are of one type, and no transaction ends before it begins.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -67,7 +70,7 @@ pub enum Operation {
     },
 }
 
-/// The type of an object.
+/// The type of an object, as the operations on it determine it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Type {
     List,

@@ -1,4 +1,7 @@
-//! An index of the history by object and value: writers, readers, and the transactions that count.
+//! An index of the history by object and value: writers, removers, uses, and the transactions that count.
+//!
+//! A transaction *counts* if it committed, or if its outcome is unknown and a transaction that counts read its writes.
+//! The index is complete before any other part of the check runs, and does not change afterwards.
 
 use std::collections::HashMap;
 
@@ -25,8 +28,9 @@ pub(crate) struct Uses {
 
 pub(crate) struct Index<'h> {
     pub history: &'h History,
-    /// True for each transaction that counts: it committed, or its outcome is unknown and others saw its writes.
+    /// True for each transaction that counts.
     pub included: Vec<bool>,
+    /// All objects. Dependencies name an object by its index here.
     pub objects: Vec<Uses>,
     writers: HashMap<(Object, u64), Writer>,
     removers: HashMap<(Object, u64), u32>,
@@ -49,8 +53,9 @@ impl<'h> Index<'h> {
         Ok(index)
     }
 
+    /// Groups operations by object and notes writers and removers. Fails if the history breaks a rule.
     fn sort_operations(&mut self) -> Result<(), InvalidHistory> {
-        let mut places: HashMap<Object, usize> = HashMap::new();
+        let mut object_indexes: HashMap<Object, usize> = HashMap::new();
         for (t, transaction) in self.history.transactions.iter().enumerate() {
             if transaction.completed < transaction.invoked {
                 return Err(InvalidHistory(format!("T{t} ended before it began")));
@@ -58,11 +63,11 @@ impl<'h> Index<'h> {
             let mut previous: HashMap<Object, u64> = HashMap::new();
             for (o, operation) in transaction.operations.iter().enumerate() {
                 let (object, kind) = (operation.object(), operation.kind());
-                let place = *places.entry(object).or_insert_with(|| {
+                let object_index = *object_indexes.entry(object).or_insert_with(|| {
                     self.objects.push(Uses { object, kind, operations: Vec::new() });
                     self.objects.len() - 1
                 });
-                let uses = &mut self.objects[place];
+                let uses = &mut self.objects[object_index];
                 if uses.kind != kind {
                     let name = self.history.show(object);
                     return Err(InvalidHistory(format!("{name} is used as a {:?} and as a {kind:?}", uses.kind)));

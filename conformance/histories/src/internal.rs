@@ -1,4 +1,5 @@
-//! Checks each transaction against itself: repeated reads must agree, with its own writes in them.
+//! Checks each transaction against itself: repeated reads must agree, with its own writes in them. At most one anomaly
+//! is reported for a transaction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -56,6 +57,7 @@ pub(crate) fn check(index: &Index<'_>, anomalies: &mut Vec<Anomaly>) {
 }
 
 impl<'h> Known<'h> {
+    /// The content as the first operation on the object shows it.
     fn first(operation: &'h Operation) -> Self {
         match operation {
             Operation::Append { value, .. } => Known::ListEnd(vec![*value]),
@@ -119,6 +121,7 @@ impl<'h> SetKnown<'h> {
         }
     }
 
+    /// Returns true if a read of these values agrees with the earlier read and the transaction's own changes.
     fn agrees(&self, values: &[u64]) -> bool {
         let met: HashSet<u64> = values.iter().copied().collect();
         if met.len() != values.len() || !self.added.iter().all(|v| met.contains(v)) {

@@ -49,6 +49,7 @@ pub(crate) fn real_time(index: &Index<'_>, edges: &mut Edges) {
     }
 }
 
+/// The transactions that count.
 fn included<'i>(index: &'i Index<'_>) -> impl Iterator<Item = u32> + 'i {
     (0..index.included.len() as u32).filter(|&t| index.includes(t))
 }

@@ -1,4 +1,7 @@
-//! Records histories while transactions run.
+//! Records histories while transactions run, on any number of threads.
+//!
+//! The interval of a record encloses the transaction: its begin is noted before the transaction begins, its end after
+//! the client has learned of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +24,7 @@ impl Recorder {
         Draft { recorder: self.clone(), transaction: Transaction::new(process, invoked, 0, Outcome::Unknown) }
     }
 
-    /// A unique value.
+    /// A value that this recorder returns only once, above 0.
     pub fn value(&self) -> u64 {
         self.values.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -40,7 +43,7 @@ impl Draft {
         self.transaction.operations.push(operation);
     }
 
-    /// A unique value.
+    /// A value that the recorder returns only once, above 0.
     pub fn value(&self) -> u64 {
         self.recorder.value()
     }

@@ -25,25 +25,26 @@ struct Versions {
     placed: HashSet<u64>,
 }
 
-pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies: &mut Vec<Anomaly>) {
-    let uses = &index.objects[place as usize];
+/// Adds the dependencies over the register at `object_index` of the index, and the anomalies that its reads show.
+pub(crate) fn infer(index: &Index<'_>, object_index: u32, edges: &mut Edges, anomalies: &mut Vec<Anomaly>) {
+    let uses = &index.objects[object_index as usize];
     let versions = versions(index, uses);
     for (version, readers) in &versions.readers {
         if let Some(value) = *version {
             for &reader in readers {
                 anomalies.extend(index.bad_read(reader, uses.object, value, true));
                 if let Some(writer) = index.committed_writer(uses.object, value) {
-                    edges.add(writer, reader, WR, place);
+                    edges.add(writer, reader, WR, object_index);
                 }
             }
         }
         for &next in versions.successors.get(version).into_iter().flatten() {
-            readers.iter().for_each(|&reader| edges.add(reader, next, RW, place));
+            readers.iter().for_each(|&reader| edges.add(reader, next, RW, object_index));
         }
     }
     for (version, next) in &versions.successors {
         if let Some(writer) = version.and_then(|value| index.committed_writer(uses.object, value)) {
-            next.iter().for_each(|&next| edges.add(writer, next, WW, place));
+            next.iter().for_each(|&next| edges.add(writer, next, WW, object_index));
         }
     }
     lost_updates(index, uses, &versions, anomalies);

@@ -20,13 +20,14 @@ struct Life {
     remover: Option<u32>,
 }
 
-pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies: &mut Vec<Anomaly>) {
-    let uses = &index.objects[place as usize];
+/// Adds the dependencies over the set at `object_index` of the index, and the anomalies that its reads show.
+pub(crate) fn infer(index: &Index<'_>, object_index: u32, edges: &mut Edges, anomalies: &mut Vec<Anomaly>) {
+    let uses = &index.objects[object_index as usize];
     let lives = lives(index, uses);
     for life in &lives {
         if let Some(remover) = life.remover.filter(|&r| index.includes(r)) {
             // A transaction can remove only a value that it has seen.
-            edges.add(life.adder, remover, WR, place);
+            edges.add(life.adder, remover, WR, object_index);
         }
     }
     for &(reader, o) in uses.operations.iter().filter(|(t, _)| index.includes(*t)) {
@@ -35,31 +36,33 @@ pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies:
         let met: HashSet<u64> = values.iter().copied().collect();
         for life in &lives {
             if met.contains(&life.value) {
-                edges.add(life.adder, reader, WR, place);
+                edges.add(life.adder, reader, WR, object_index);
                 if let Some(remover) = life.remover.filter(|&r| index.includes(r)) {
-                    edges.add(reader, remover, RW, place);
+                    edges.add(reader, remover, RW, object_index);
                 }
             } else {
-                not_met(index, place, life, reader, edges);
+                not_met(index, object_index, life, reader, edges);
             }
         }
     }
 }
 
-fn not_met(index: &Index<'_>, place: u32, life: &Life, reader: u32, edges: &mut Edges) {
+/// Adds the dependencies of a reader that did not meet the value.
+fn not_met(index: &Index<'_>, object_index: u32, life: &Life, reader: u32, edges: &mut Edges) {
     match life.remover {
         // The reader removed the value itself; the removal already orders it after the addition.
         Some(remover) if remover == reader => {}
         Some(remover) => {
             let after_addition = index.transaction(life.adder).completed < index.transaction(reader).invoked;
             if after_addition && index.includes(remover) {
-                edges.add(remover, reader, REAL_TIME, place);
+                edges.add(remover, reader, REAL_TIME, object_index);
             }
         }
-        None => edges.add(reader, life.adder, RW, place),
+        None => edges.add(reader, life.adder, RW, object_index),
     }
 }
 
+/// The life of each value that a transaction that counts has added.
 fn lives(index: &Index<'_>, uses: &Uses) -> Vec<Life> {
     let added = uses.operations.iter().filter(|(t, _)| index.includes(*t));
     added

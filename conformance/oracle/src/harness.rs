@@ -179,7 +179,7 @@ pub fn may_stop_early(traversal: &Bytecode) -> bool {
 pub struct Report {
     /// Cases with the same answer.
     pub agreed: usize,
-    /// Those of `agreed` whose answers were compared by number of results only.
+    /// Cases whose answers were compared by number of results only; part of `agreed`.
     pub count_only: usize,
     /// Cases that failed on both sides.
     pub both_failed: usize,

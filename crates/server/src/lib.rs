@@ -10,20 +10,20 @@
 //!                                       └───────────────── answers ◄────────────────────────────┘
 //! ```
 //!
-//! `docs/design/requests.md` follows a request from its socket to its last byte, `docs/design/cancellation.md` says
-//! what can end it early. Folders, lowest layer first; each uses those above it and none below:
+//! `docs/design/requests.md` follows a request from its socket to its last byte, `docs/design/cancellation.md` names
+//! all causes that end it early. Folders, lowest layer first; each uses those above it and none below:
 //!
-//! | folder | what it has |
+//! | folder | content |
 //! |---|---|
 //! | `limits`, `status`, `shutdown`, `reloadable`, `edge` | limits, status codes, the phases of the end, values that can be replaced, the clock |
-//! | `metrics`, `memory` | what `/metrics` shows; what messages take of the memory budget |
+//! | `metrics`, `memory` | the metrics of `/metrics`; the draws of messages on the memory budget |
 //! | `access`, `trace` | users, rights, logins, the audit log, web origins; spans of requests |
 //! | `engine` | the traits that a database implements, cancellation, the list of running queries |
 //! | `graphs` | the graphs by name, and the database as an engine |
 //! | `connections` | permits, TLS and limits of connections |
 //! | `answers` | results on their way to the client |
 //! | `requests` | decoding, programs, worker threads, the register of sessions |
-//! | `shared` | what all connections of a server share |
+//! | `shared` | the state that all connections of a server share |
 //! | `websocket`, `http` | the two protocols |
 //! | `server`, `config` | start, accept loop, shutdown; the configuration |
 //! | `inputs` | the decoders, for fuzzing |

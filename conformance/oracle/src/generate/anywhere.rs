@@ -16,7 +16,7 @@ impl Generator {
     /// accident of the reference implementation.
     pub fn inject_again(&mut self, chain: &mut Chain) {
         let share = if chain.state.labels.is_empty() { 0.5 } else { 0.15 };
-        if chain.state.place == ChainPosition::Top && self.rng.random_bool(share) {
+        if chain.state.position == ChainPosition::Top && self.rng.random_bool(share) {
             self.inject_here(chain);
         }
     }

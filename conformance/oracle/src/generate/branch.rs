@@ -55,10 +55,10 @@ impl Generator {
         }
     }
 
-    fn children(&mut self, outer: &State, place: ChainPosition, count: usize) -> (Vec<Argument>, Vec<State>) {
+    fn children(&mut self, outer: &State, position: ChainPosition, count: usize) -> (Vec<Argument>, Vec<State>) {
         let made = (0..count).map(|_| {
             let length = self.rng.random_range(1..3);
-            let child = self.child(outer, place, length);
+            let child = self.child(outer, position, length);
             (nested(child.steps), child.state)
         });
         made.unzip()

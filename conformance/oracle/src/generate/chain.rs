@@ -24,10 +24,10 @@ pub(crate) enum ChainPosition {
     Body,
 }
 
-/// What the generator knows of a stream. The header of the module `generate` explains the words.
+/// The generator's facts about a stream. The header of `generate` defines *ordered*, *clustered* and *history*.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub place: ChainPosition,
+    pub position: ChainPosition,
     pub kind: ObjectKind,
     pub ordered: bool,
     pub clustered: bool,
@@ -42,8 +42,10 @@ pub(crate) struct State {
     pub may_gather: bool,
     /// True if the edges were reached from a vertex by the last step, so that `otherV()` is defined.
     pub from_vertex: bool,
+    /// True if a list in the stream has members in no determined order.
     pub lists_unordered: bool,
     pub maps_ordered: bool,
+    /// True if only the number of results is determined.
     pub count_only: bool,
     /// True if no step may follow.
     pub ended: bool,
@@ -95,7 +97,7 @@ impl Chain {
         self.state.labels.clear();
     }
 
-    /// What a child's stream means for the stream around it.
+    /// Applies the facts about a child's stream that also hold for the stream around it.
     pub fn absorbs(&mut self, child: &State) {
         self.state.lists_unordered |= child.lists_unordered;
     }
@@ -159,7 +161,7 @@ impl Generator {
 
     pub fn start(&mut self) -> Chain {
         let state = State {
-            place: ChainPosition::Top,
+            position: ChainPosition::Top,
             kind: ObjectKind::Vertex,
             ordered: false,
             clustered: false,
@@ -287,19 +289,19 @@ impl Generator {
                 Self::repeat,
             ]);
         }
-        if state.place == ChainPosition::Top {
+        if state.position == ChainPosition::Top {
             actions.push(Self::effect_in_scope);
         }
         if state.kind == ObjectKind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
         }
         // Actions that need a rare state come up often in that state.
-        if state.place == ChainPosition::Top && state.history {
+        if state.position == ChainPosition::Top && state.history {
             actions.extend([Self::label_with_as as Action; 2]);
         }
         if !state.labels.is_empty() && self.depth < self.options.depth_max {
             actions.extend([Self::select_label as Action, Self::where_label, Self::where_label, Self::path]);
-            if state.place == ChainPosition::Top && state.history {
+            if state.position == ChainPosition::Top && state.history {
                 actions.extend([Self::label_with_as as Action; 3]);
             }
         }
@@ -347,14 +349,14 @@ impl Generator {
     }
 
     /// A child for a stream in this state.
-    pub fn child(&mut self, outer: &State, place: ChainPosition, step_count: usize) -> Chain {
-        let place = if place == ChainPosition::Global && outer.place == ChainPosition::Body {
+    pub fn child(&mut self, outer: &State, position: ChainPosition, step_count: usize) -> Chain {
+        let position = if position == ChainPosition::Global && outer.position == ChainPosition::Body {
             ChainPosition::Body
         } else {
-            place
+            position
         };
-        let is_one = place == ChainPosition::Local;
-        let state = State { place, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
+        let is_one = position == ChainPosition::Local;
+        let state = State { position, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
         let mut chain = Chain { steps: Vec::new(), state };
         self.depth += 1;
         self.grow(&mut chain, step_count);

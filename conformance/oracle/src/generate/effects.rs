@@ -1,4 +1,5 @@
-//! Side effects that a nested traversal fills, by any gathering step and in any scope, also in a scope within a scope.
+//! Generates side effects that a nested traversal fills, by any gathering step and in any scope, also in a scope within
+//! a scope. A *scope* is a step that runs a child.
 //!
 //! The final content of a side effect is determined only if every traverser reaches it, so no step cuts the stream
 //! before `cap()` reads it. There are two kinds of scope:
@@ -20,9 +21,9 @@ use crate::script::{compare, int, nested, step, text, token};
 /// The names of these side effects.
 const NAMES: [&str; 2] = ["m", "n"];
 
-/// What a scope does with its child.
+/// The use that a scope makes of its child.
 #[derive(Clone, Copy, PartialEq)]
-enum Scope {
+enum ScopeKind {
     /// The scope passes traversers through.
     Passes,
     /// The scope runs the child to its end for one object.
@@ -36,27 +37,27 @@ impl Generator {
     pub fn effect_in_scope(&mut self, chain: &mut Chain) {
         let state = &chain.state;
         let is_used = |name: &str| state.side_effects.iter().any(|(used, _)| used == &name);
-        if state.place != ChainPosition::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
+        if state.position != ChainPosition::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
             return;
         }
-        let scope = *[Scope::Passes, Scope::Passes, Scope::RunsOut, Scope::TakesFirst]
+        let scope = *[ScopeKind::Passes, ScopeKind::Passes, ScopeKind::RunsOut, ScopeKind::TakesFirst]
             .choose(&mut self.rng)
             .expect("not empty");
-        if scope == Scope::Passes {
+        if scope == ScopeKind::Passes {
             self.perhaps_merge(chain);
         } else {
             chain.push("dedup", []);
             chain.loses_history();
         }
         let mut names = vec![NAMES[0]];
-        if scope == Scope::Passes && self.rng.random_bool(0.2) {
+        if scope == ScopeKind::Passes && self.rng.random_bool(0.2) {
             self.loop_that_gathers(chain);
         } else {
             let child = self.effect_child(chain, scope, NAMES[0], true);
             match scope {
-                Scope::Passes => names.extend(self.passing_scope(chain, child)),
-                Scope::RunsOut => self.exhausting_scope(chain, child),
-                Scope::TakesFirst => self.testing_scope(chain, child),
+                ScopeKind::Passes => names.extend(self.passing_scope(chain, child)),
+                ScopeKind::RunsOut => self.exhausting_scope(chain, child),
+                ScopeKind::TakesFirst => self.testing_scope(chain, child),
             }
         }
         if self.rng.random_bool(0.2) {
@@ -82,7 +83,7 @@ impl Generator {
 
     /// Expansions that bring many traversers to one vertex, each followed by a step that merges them.
     pub fn meet_again(&mut self, chain: &mut Chain) {
-        if chain.state.kind != ObjectKind::Vertex || chain.state.place == ChainPosition::Body {
+        if chain.state.kind != ObjectKind::Vertex || chain.state.position == ChainPosition::Body {
             return;
         }
         let walk = *["both", "both", "out", "in"].choose(&mut self.rng).expect("not empty");
@@ -102,7 +103,7 @@ impl Generator {
     /// A `repeat` that gathers in every iteration, also objects that come round again.
     fn loop_that_gathers(&mut self, chain: &mut Chain) {
         let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
-        body.state.place = ChainPosition::Body;
+        body.state.position = ChainPosition::Body;
         if chain.state.kind == ObjectKind::Vertex {
             self.neighbors(&mut body);
         }
@@ -119,10 +120,10 @@ impl Generator {
         }
     }
 
-    /// Steps for a scope of this kind; one of them gathers.
-    fn effect_child(&mut self, chain: &Chain, scope: Scope, name: &str, may_nest: bool) -> Vec<Instruction> {
+    /// A child for a scope of this kind: one of its steps gathers objects in the side effect `name`.
+    fn effect_child(&mut self, chain: &Chain, scope: ScopeKind, name: &str, may_nest: bool) -> Vec<Instruction> {
         let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
-        inner.state.place = ChainPosition::Local;
+        inner.state.position = ChainPosition::Local;
         inner.state.may_gather = false;
         match (inner.state.kind.clone(), self.rng.random_range(0..6)) {
             (kind, 0) if kind.is_element() => {
@@ -130,19 +131,19 @@ impl Generator {
                 inner.becomes(ObjectKind::Mixed);
             }
             (kind, 1) if kind.is_element() => self.has(&mut inner),
-            (ObjectKind::Vertex, 2) if scope != Scope::TakesFirst => self.neighbors(&mut inner),
-            (ObjectKind::Vertex, 3) if scope != Scope::TakesFirst => self.incident(&mut inner),
+            (ObjectKind::Vertex, 2) if scope != ScopeKind::TakesFirst => self.neighbors(&mut inner),
+            (ObjectKind::Vertex, 3) if scope != ScopeKind::TakesFirst => self.incident(&mut inner),
             (_, 4) => inner.merges([]),
             _ => {}
         }
-        if may_nest && scope == Scope::Passes && self.rng.random_bool(0.3) {
+        if may_nest && scope == ScopeKind::Passes && self.rng.random_bool(0.3) {
             let within = self.effect_child(&inner, scope, name, false);
             let nesting = *["local", "union", "optional"].choose(&mut self.rng).expect("not empty");
             inner.push(nesting, [nested(within)]);
             return inner.steps;
         }
         self.gatherer(&mut inner, name);
-        if scope != Scope::TakesFirst && self.rng.random_bool(0.2) {
+        if scope != ScopeKind::TakesFirst && self.rng.random_bool(0.2) {
             inner.push("identity", []);
         }
         inner.steps
@@ -190,7 +191,7 @@ impl Generator {
     fn passing_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) -> Option<&'static str> {
         let has_other = self.rng.random_bool(0.4);
         let other = match has_other {
-            true => self.effect_child(chain, Scope::Passes, NAMES[1], false),
+            true => self.effect_child(chain, ScopeKind::Passes, NAMES[1], false),
             false => vec![step("identity", [])],
         };
         let other_name = has_other.then_some(NAMES[1]);

@@ -175,10 +175,10 @@ impl Generator {
 
     pub fn dedup(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
-        if !kind.is_plain() || chain.state.place == ChainPosition::Body || !chain.state.may_gather {
+        if !kind.is_plain() || chain.state.position == ChainPosition::Body || !chain.state.may_gather {
             return;
         }
-        let may_choose = chain.state.ordered || chain.state.place == ChainPosition::Top;
+        let may_choose = chain.state.ordered || chain.state.position == ChainPosition::Top;
         if kind.is_element() && may_choose && self.rng.random_bool(0.3) {
             let (arguments, _) = self.by(&kind);
             chain.push("dedup", []);
@@ -250,7 +250,7 @@ impl Generator {
         if !chain.state.may_gather {
             return;
         }
-        if !chain.state.ordered && (chain.state.place != ChainPosition::Top || self.rng.random_bool(0.7)) {
+        if !chain.state.ordered && (chain.state.position != ChainPosition::Top || self.rng.random_bool(0.7)) {
             return;
         }
         let (low, length) = (self.rng.random_range(0..4), self.rng.random_range(1..6));
@@ -278,7 +278,7 @@ impl Generator {
     /// Steps that change nothing or return nothing.
     pub fn plain_step(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..30) {
-            0 if chain.state.place == ChainPosition::Top => {
+            0 if chain.state.position == ChainPosition::Top => {
                 chain.push("discard", []);
                 chain.end();
             }

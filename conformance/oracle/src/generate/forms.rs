@@ -74,7 +74,7 @@ impl Generator {
     /// `dedup(a)`, after which only the label is read.
     fn dedup_by_label(&mut self, chain: &mut Chain) {
         let Some((name, kind)) = chain.state.labels.first().cloned() else { return };
-        if chain.state.place == ChainPosition::Top && chain.state.may_gather {
+        if chain.state.position == ChainPosition::Top && chain.state.may_gather {
             chain.push("dedup", [text(name)]);
             chain.push("select", [text(name)]);
             chain.spreads(kind);
@@ -104,7 +104,7 @@ impl Generator {
 
     /// Numbers that grow until they reach a bound.
     fn rare_form_of_number(&mut self, chain: &mut Chain, kind: &ObjectKind) {
-        if self.rng.random_bool(0.3) || chain.state.place == ChainPosition::Body {
+        if self.rng.random_bool(0.3) || chain.state.position == ChainPosition::Body {
             let test = Argument::Predicate(Predicate::Compare(Comparison::Gte, Box::new(int(10))));
             chain.push("choose", [test, nested([step("constant", [Argument::Value(value(&mut self.rng, kind))])])]);
             return chain.spreads(kind.clone());
@@ -145,7 +145,7 @@ impl Generator {
 
     /// Several side effects in one map.
     pub fn cap_all(&mut self, chain: &mut Chain) {
-        if chain.state.place != ChainPosition::Top || chain.state.side_effects.len() < 2 {
+        if chain.state.position != ChainPosition::Top || chain.state.side_effects.len() < 2 {
             return;
         }
         let names = chain.state.side_effects.iter().map(|(name, _)| text(name)).collect();

@@ -1,4 +1,4 @@
-//! Functions of one object: texts, collections, `math()`, and tests of members.
+//! Generates functions of one object: of texts and collections, `math()`, and tests of members.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Comparison, Scope};
@@ -30,6 +30,7 @@ impl Generator {
         }
     }
 
+    /// A function of a text. It returns a text, its length or a list of texts.
     fn text_function(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..8) {
             5 => {
@@ -60,6 +61,7 @@ impl Generator {
         chain.becomes(ObjectKind::Text);
     }
 
+    /// A function of a list: a test of its members, a combination with a literal list, or a function of each member.
     fn collection_function(&mut self, chain: &mut Chain, inner: &ObjectKind) {
         let literals: Vec<Value> = (0..self.rng.random_range(0..4)).map(|_| value(&mut self.rng, inner)).collect();
         if self.rng.random_bool(0.4) {

@@ -1,4 +1,6 @@
-//! `repeat`: with and without a name, nested, and with a `dedup` that remembers objects across iterations.
+//! Generates `repeat`: with and without a name, nested, and with a `dedup` that remembers objects across iterations.
+//!
+//! Every loop ends: `times` bounds it, a counter in its `until`, or a `dedup` that passes each vertex once.
 
 use mangrove_gremlin::{Argument, Comparison, Instruction};
 use rand::Rng;
@@ -17,14 +19,15 @@ impl Generator {
         if chain.state.kind != ObjectKind::Vertex {
             return;
         }
-        if chain.state.place != ChainPosition::Body && self.rng.random_bool(0.15) {
+        if chain.state.position != ChainPosition::Body && self.rng.random_bool(0.15) {
             return self.reachable(chain);
         }
         let name = LOOPS.get(chain.state.loops.len()).copied().filter(|_| self.rng.random_bool(0.3));
         let inside = State { loops: [&chain.state.loops[..], name.as_slice()].concat(), ..chain.state.clone() };
         let body = self.body(&inside);
         // A nested loop runs as often as the product of both counts.
-        let times = self.rng.random_range(0..if chain.state.place == ChainPosition::Body { 3 } else { 4 });
+        let times = self.rng.random_range(0..if chain.state.position == ChainPosition::Body { 3 } else { 4 });
+        // Forms 0 to 3 have modulators before the `repeat`; 1, 4, 5 and 6 have some after it.
         let form = self.rng.random_range(0..7);
         let until = self.until(&inside, times);
         if form <= 3 {
@@ -70,7 +73,7 @@ impl Generator {
         }
     }
 
-    /// A modulator that is written before its `repeat` must not attach to a preceding `repeat`.
+    /// Adds `identity()` where a modulator that comes next, before its own `repeat`, would attach to a preceding one.
     pub fn end_earlier_loop(chain: &mut Chain) {
         let modulates = |i: &Instruction| matches!(i.name.as_str(), "repeat" | "times" | "until" | "emit");
         if !chain.steps.last().is_some_and(modulates) {
@@ -87,7 +90,8 @@ impl Generator {
     /// All reachable vertices, each once: `dedup` remembers across iterations. The traversal does not ask in which
     /// iteration a vertex was found first.
     fn reachable(&mut self, chain: &mut Chain) {
-        let mut body = Chain { steps: Vec::new(), state: State { place: ChainPosition::Body, ..chain.state.clone() } };
+        let mut body =
+            Chain { steps: Vec::new(), state: State { position: ChainPosition::Body, ..chain.state.clone() } };
         let is_first = self.rng.random_bool(0.3);
         if is_first {
             body.push("dedup", []);
@@ -121,7 +125,7 @@ impl Generator {
         if self.rng.random_bool(0.3) {
             // Traversers that pass this test leave the loop, and their vertices have no neighbors.
             let mut leaves =
-                Chain { steps: Vec::new(), state: State { place: ChainPosition::Local, ..chain.state.clone() } };
+                Chain { steps: Vec::new(), state: State { position: ChainPosition::Local, ..chain.state.clone() } };
             self.has(&mut leaves);
             chain.push("until", [nested(leaves.steps)]);
         }
@@ -131,7 +135,7 @@ impl Generator {
 
     /// A body from vertices to vertices that keeps loop counters.
     fn body(&mut self, outer: &State) -> Chain {
-        let state = State { place: ChainPosition::Body, ordered: false, from_vertex: false, ..outer.clone() };
+        let state = State { position: ChainPosition::Body, ordered: false, from_vertex: false, ..outer.clone() };
         let mut body = Chain { steps: Vec::new(), state };
         self.neighbors(&mut body);
         if self.rng.random_bool(0.5) {
@@ -157,7 +161,7 @@ impl Generator {
                 body.push("filter", [nested(condition)]);
             }
             // A loop in a loop in a loop reaches too many vertices.
-            7 | 8 if outer.place != ChainPosition::Body => {
+            7 | 8 if outer.position != ChainPosition::Body => {
                 self.depth += 1;
                 self.repeat(&mut body);
                 self.depth -= 1;
@@ -181,7 +185,7 @@ impl Generator {
         }
     }
 
-    /// A branching step.
+    /// A branching step whose branches lead from vertices to vertices.
     fn fork(&mut self, body: &mut Chain) {
         let (a, b, label) = (text(self.edge_label()), text(self.edge_label()), text(self.label(&ObjectKind::Vertex)));
         let (out, back) = (nested([step("out", [a])]), nested([step("in", [b])]));
@@ -201,6 +205,7 @@ impl Generator {
         vec![loops, step("is", [compare(comparison, count)])]
     }
 
+    /// The condition of an `until`, which holds after `times` iterations at the latest.
     fn until(&mut self, inside: &State, times: i32) -> Argument {
         // The loop compares its own counter, as it might not end otherwise.
         let mut loops = vec![step("loops", []), step("is", [compare(Comparison::Gte, times)])];
@@ -211,9 +216,10 @@ impl Generator {
             let others = self.loops_test(inside, Comparison::Gte, times);
             return nested([step("or", [nested(loops), nested(others)])]);
         }
-        let mut condition = Chain { steps: Vec::new(), state: State { place: ChainPosition::Local, ..inside.clone() } };
-        let own: [fn(&mut Self, &mut Chain); 2] = [Self::has, Self::neighbors];
-        own.choose(&mut self.rng).expect("not empty")(self, &mut condition);
+        let mut condition =
+            Chain { steps: Vec::new(), state: State { position: ChainPosition::Local, ..inside.clone() } };
+        let tests: [fn(&mut Self, &mut Chain); 2] = [Self::has, Self::neighbors];
+        tests.choose(&mut self.rng).expect("not empty")(self, &mut condition);
         loops = vec![step("or", [nested(loops), nested(condition.steps)])];
         nested(loops)
     }

@@ -219,7 +219,7 @@ impl Generator {
                 chain.becomes(ObjectKind::List(Box::new(value)));
                 chain.state.lists_unordered = true;
             }
-            3 if key.is_homogeneous() && chain.state.place == ChainPosition::Top => {
+            3 if key.is_homogeneous() && chain.state.position == ChainPosition::Top => {
                 chain.push("order", [Argument::Scope(Scope::Local)]);
                 chain.push("by", [Argument::Column(Column::Keys)]);
                 chain.state.maps_ordered = true;
@@ -265,7 +265,7 @@ impl Generator {
         let state = &mut chain.state;
         let free = LABELS.into_iter().find(|l| state.labels.iter().all(|(used, _)| used != l));
         let Some(label) = free else { return };
-        if !state.history || state.place != ChainPosition::Top || !state.kind.is_plain() {
+        if !state.history || state.position != ChainPosition::Top || !state.kind.is_plain() {
             return;
         }
         state.labels.push((label, state.kind.clone()));
@@ -318,7 +318,7 @@ impl Generator {
     }
 
     pub fn path(&mut self, chain: &mut Chain) {
-        if !chain.state.history || chain.state.place != ChainPosition::Top || self.rng.random_bool(0.5) {
+        if !chain.state.history || chain.state.position != ChainPosition::Top || self.rng.random_bool(0.5) {
             return;
         }
         chain.push("path", []);

@@ -232,8 +232,8 @@ impl Generator {
     pub fn merge_edge_by_ends(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let labelled = self.rng.random_bool(0.4);
-        if labelled {
+        let labeled = self.rng.random_bool(0.4);
+        if labeled {
             let (from, to) = (self.vertex_id(), self.vertex_id());
             chain.push("V", [from]);
             chain.push("as", [text("a")]);
@@ -250,7 +250,7 @@ impl Generator {
         chain.push("mergeE", [Argument::Map(wanted)]);
         for (end, name) in [(Merge::OutV, "a"), (Merge::InV, "b")] {
             let by_id = literal(vec![(Value::Token(Token::Id), self.literal_id())]);
-            let description = if labelled { nested([step("select", [text(name)])]) } else { by_id };
+            let description = if labeled { nested([step("select", [text(name)])]) } else { by_id };
             chain.push("option", [Argument::Merge(end), description]);
         }
         if self.rng.random_bool(0.4) {

@@ -81,7 +81,7 @@ pub struct Case {
     pub graph: Graph,
     /// The traversal that both sides run.
     pub traversal: Bytecode,
-    /// How the answers may be compared.
+    /// The form of comparison that the two answers allow.
     pub expectation: Expectation,
     /// True if the graphs are compared afterwards, too.
     pub writes: bool,

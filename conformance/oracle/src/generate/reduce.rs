@@ -15,7 +15,7 @@ impl Generator {
     /// A reduction ends the path of a traverser, so the body of a `repeat` has none. Nor has a branch that may receive
     /// no traverser.
     pub fn may_reduce(chain: &Chain) -> bool {
-        chain.state.place != ChainPosition::Body && chain.state.may_gather
+        chain.state.position != ChainPosition::Body && chain.state.may_gather
     }
 
     pub fn reduce(&mut self, chain: &mut Chain) {
@@ -65,7 +65,7 @@ impl Generator {
             if self.rng.random_bool(0.5) { ("groupCount", ObjectKind::Int(64)) } else { ("group", ObjectKind::Opaque) };
         // As a side effect, the step passes its input on, and a later step reads the side effect.
         let is_free = chain.state.side_effects.iter().all(|(used, _)| *used != "g");
-        let as_side_effect = is_free && chain.state.place == ChainPosition::Top && self.rng.random_bool(0.15);
+        let as_side_effect = is_free && chain.state.position == ChainPosition::Top && self.rng.random_bool(0.15);
         if as_side_effect {
             // The reference implementation fails if the `by` of a side effect has no result.
             by_key = vec![nested([step("constant", [text("k")])])];
@@ -135,7 +135,7 @@ impl Generator {
     /// `aggregate`, at the top level only: in a child, the content at a given moment depends on the order of execution.
     pub fn aggregate(&mut self, chain: &mut Chain) {
         let state = &chain.state;
-        if state.place != ChainPosition::Top || !state.kind.is_plain() || self.rng.random_bool(0.5) {
+        if state.position != ChainPosition::Top || !state.kind.is_plain() || self.rng.random_bool(0.5) {
             return;
         }
         let free = SIDE_EFFECTS.into_iter().find(|n| state.side_effects.iter().all(|(used, _)| used != n));

@@ -12,7 +12,7 @@ use crate::script::{int, nested, step, text, token};
 impl Generator {
     /// A tree of the paths so far, as a result or in a side effect.
     pub fn tree(&mut self, chain: &mut Chain) {
-        if !chain.state.history || chain.state.place != ChainPosition::Top || self.rng.random_bool(0.5) {
+        if !chain.state.history || chain.state.position != ChainPosition::Top || self.rng.random_bool(0.5) {
             return;
         }
         let as_side_effect = self.rng.random_bool(0.3);
@@ -30,7 +30,9 @@ impl Generator {
 
     /// The edges of a stream with their ends, as a graph.
     pub fn subgraph(&mut self, chain: &mut Chain) {
-        if chain.state.place != ChainPosition::Top || chain.state.kind != ObjectKind::Edge || self.rng.random_bool(0.5)
+        if chain.state.position != ChainPosition::Top
+            || chain.state.kind != ObjectKind::Edge
+            || self.rng.random_bool(0.5)
         {
             return;
         }
@@ -71,7 +73,7 @@ impl Generator {
 
     /// `V(…)` in the middle: it runs again for every traverser.
     pub fn start_again(&mut self, chain: &mut Chain) {
-        if chain.state.place == ChainPosition::Body || self.rng.random_bool(0.7) {
+        if chain.state.position == ChainPosition::Body || self.rng.random_bool(0.7) {
             return;
         }
         let ids = (0..self.rng.random_range(1..3)).map(|_| self.vertex_id()).collect();
@@ -95,7 +97,7 @@ impl Generator {
                     nested([step("hasLabel", [text(self.label(&ObjectKind::Vertex))]), step("limit", [int(0)])]);
                 chain.push("choose", [taken, nested([step("fail", [text("reached")])])]);
             }
-            7 if chain.state.place == ChainPosition::Top && self.rng.random_bool(0.2) => chain.push("fail", []),
+            7 if chain.state.position == ChainPosition::Top && self.rng.random_bool(0.2) => chain.push("fail", []),
             8 if chain.state.kind.is_element() => {
                 chain.push("propertyMap", []);
                 chain.becomes(ObjectKind::Opaque);

@@ -200,7 +200,7 @@ impl Interpreter<'_> {
 
     fn loop_test(&mut self, test: Option<LoopTest<'_>>, before: bool, t: &Traverser) -> Outcome<bool> {
         match test {
-            Some(test) if test.before == before => match test.until {
+            Some(test) if test.before == before => match test.condition {
                 LoopCondition::Always => Ok(true),
                 LoopCondition::Times(n) => Ok(innermost(t) >= n),
                 LoopCondition::Traversal(child) => self.test(child, t),

@@ -126,7 +126,7 @@ impl Interpreter<'_> {
         {
             return Some(value.clone());
         }
-        self.side_effects.get(name).cloned().or_else(|| t.labelled(name).last().map(|v| (*v).clone()))
+        self.side_effects.get(name).cloned().or_else(|| t.labeled(name).last().map(|v| (*v).clone()))
     }
 
     pub(crate) fn coalesce(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {

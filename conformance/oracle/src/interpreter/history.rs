@@ -81,17 +81,17 @@ impl Interpreter<'_> {
     }
 
     fn selected(&self, pop: Option<Pop>, name: &str, t: &Traverser) -> Outcome<Option<Value>> {
-        let labelled: Vec<Value> = t.labelled(name).into_iter().cloned().collect();
+        let labeled: Vec<Value> = t.labeled(name).into_iter().cloned().collect();
         let is_map_key = matches!(&t.value, Value::Map(m) if m.iter().any(|(k, _)| *k == Value::string(name)));
-        if is_map_key || self.side_effects.contains_key(name) || labelled.is_empty() {
+        if is_map_key || self.side_effects.contains_key(name) || labeled.is_empty() {
             return Ok(self.scope(name, t));
         }
         Ok(match pop {
-            None | Some(Pop::Last) => labelled.last().cloned(),
-            Some(Pop::First) => labelled.first().cloned(),
-            Some(Pop::All) => Some(Value::list(labelled)),
-            Some(Pop::Mixed) if labelled.len() == 1 => labelled.first().cloned(),
-            Some(Pop::Mixed) => Some(Value::list(labelled)),
+            None | Some(Pop::Last) => labeled.last().cloned(),
+            Some(Pop::First) => labeled.first().cloned(),
+            Some(Pop::All) => Some(Value::list(labeled)),
+            Some(Pop::Mixed) if labeled.len() == 1 => labeled.first().cloned(),
+            Some(Pop::Mixed) => Some(Value::list(labeled)),
         })
     }
 

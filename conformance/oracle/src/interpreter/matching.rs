@@ -51,7 +51,7 @@ impl Interpreter<'_> {
         };
         let mut bindings: Bindings = Vec::new();
         for name in &variables {
-            if let Some(value) = t.labelled(name).last() {
+            if let Some(value) = t.labeled(name).last() {
                 bindings.push((name.clone(), (*value).clone()));
             }
         }

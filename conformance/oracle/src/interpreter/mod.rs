@@ -56,7 +56,7 @@ const LOOP_COUNT_MAX: u32 = 40;
 /// The nesting depth of children.
 const DEPTH_MAX: usize = 50;
 
-/// Why a run has no answer.
+/// The cause for which a run has no answer.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The traversal fails, so the engine must fail, too.

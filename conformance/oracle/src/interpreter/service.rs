@@ -1,4 +1,6 @@
-//! `call()` of the graph's own services.
+//! `call()` of the services that read the graph: degrees and the search for a text.
+//!
+//! A setting is taken from `with()`, the last one first, and then from the map of the arguments.
 
 use mangrove_graph::{Direction, Value};
 use mangrove_gremlin::Argument;

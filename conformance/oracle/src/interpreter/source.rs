@@ -280,6 +280,7 @@ impl Interpreter<'_> {
         self.sees_by(edge, |part| comes_to || part.tests_hops)
     }
 
+    /// Returns true if the element belongs to all parts that `counts` selects.
     fn sees_by(&mut self, element: &Value, counts: impl Fn(&VisiblePart) -> bool) -> Outcome<bool> {
         let parts = std::mem::take(&mut self.source.parts);
         let mut all = Ok(true);
@@ -295,6 +296,7 @@ impl Interpreter<'_> {
         all
     }
 
+    /// Returns true if the element fits the criteria of a part.
     fn belongs(&mut self, part: &VisiblePart, element: &Value) -> Outcome<bool> {
         let passes = |this: &mut Self, criterion: &Option<Bytecode>, element: &Value| match criterion {
             Some(criterion) => this.test(criterion, &Traverser::new(element.clone(), Vec::new())),

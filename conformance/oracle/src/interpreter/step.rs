@@ -1,4 +1,8 @@
-//! Steps with their modulators. Bytecode is flat: `by`, `as`, `from`, `times` … belong to a step before or after them.
+//! Assembles steps with their modulators from bytecode.
+//!
+//! Bytecode is flat: the instructions `by`, `as`, `from`, `times` … modulate a step before or after them. A case that
+//! Gremlin refuses is *wrong*; a form that the interpreter does not know is *unsupported*, and says nothing about the
+//! database.
 
 use mangrove_graph::{Direction, Value};
 use mangrove_gremlin::{Argument, Bytecode, Instruction, Predicate, Scope};
@@ -6,11 +10,12 @@ use smol_str::SmolStr;
 
 use super::{Outcome, unsupported, wrong};
 
-/// A modulator of `repeat`, and whether it was written before or after it.
+/// The condition of an `until`, `emit` or `times`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoopTest<'a> {
+    /// True if the modulator was written before its `repeat`.
     pub before: bool,
-    pub until: LoopCondition<'a>,
+    pub condition: LoopCondition<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +29,7 @@ pub(crate) enum LoopCondition<'a> {
 /// A step and its modulators.
 #[derive(Debug, Default)]
 pub(crate) struct Step<'a> {
-    /// Identifies the step within the traversal: the address of its instruction.
+    /// Identifies the step within the traversal: the address of its instruction. 0 for a step that needs no identity.
     pub at: usize,
     pub name: &'a str,
     pub arguments: &'a [Argument],
@@ -41,6 +46,7 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
+    /// The argument at this position. Wrong if there is none.
     pub fn argument(&self, at: usize) -> Outcome<&'a Argument> {
         match self.arguments.get(at) {
             Some(argument) => Ok(argument),
@@ -163,7 +169,7 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                     (_, Some(argument)) => LoopCondition::Traversal(traversal(argument)?),
                     (_, None) => LoopCondition::Always,
                 };
-                let test = Some(LoopTest { before, until: condition });
+                let test = Some(LoopTest { before, condition });
                 if name == "emit" { target.emit = test } else { target.until = test }
             }
             "to" | "toE" | "toV" if leads_somewhere(arguments) => steps.push(directed(name, arguments)),

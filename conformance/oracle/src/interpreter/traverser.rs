@@ -1,4 +1,4 @@
-//! The traverser: an object, its path, and its loop counters.
+//! The traverser: an object, its path, its loop counters and its sack.
 
 use mangrove_graph::{PathValue, Value};
 use smol_str::SmolStr;
@@ -31,6 +31,7 @@ pub(crate) struct Traverser {
 }
 
 impl Traverser {
+    /// The traverser from which a start step begins.
     pub fn unborn() -> Self {
         Traverser { is_unborn: true, ..Self::new(Value::Null, Vec::new()) }
     }
@@ -41,7 +42,7 @@ impl Traverser {
         Traverser { value, path, loops, sack: None, is_entry: false, is_unborn: false }
     }
 
-    /// The traverser with one more object on its path.
+    /// The traverser with one more object on its path. An unborn one begins its path there.
     pub fn moved_to(&self, value: Value) -> Self {
         if self.is_unborn {
             return Traverser { sack: self.sack.clone(), ..Self::new(value, self.loops.clone()) };
@@ -59,6 +60,7 @@ impl Traverser {
         Traverser { value, is_entry: false, ..self.clone() }
     }
 
+    /// Adds labels to the last object of the path, each once.
     pub fn label(&mut self, labels: &[SmolStr]) {
         let Some(here) = self.path.labels.last_mut() else { return };
         for label in labels {
@@ -69,9 +71,15 @@ impl Traverser {
     }
 
     /// The objects with this label, oldest first.
-    pub fn labelled(&self, label: &str) -> Vec<&Value> {
-        let bears = |labels: &Vec<SmolStr>| labels.iter().any(|l| l == label);
-        self.path.objects.iter().zip(&self.path.labels).filter(|(_, labels)| bears(labels)).map(|(v, _)| v).collect()
+    pub fn labeled(&self, label: &str) -> Vec<&Value> {
+        let has_label = |labels: &Vec<SmolStr>| labels.iter().any(|l| l == label);
+        self.path
+            .objects
+            .iter()
+            .zip(&self.path.labels)
+            .filter(|(_, labels)| has_label(labels))
+            .map(|(v, _)| v)
+            .collect()
     }
 
     /// Completed iterations of the innermost repeat, or of the named one.

@@ -1,4 +1,7 @@
-//! `mergeV()` and `mergeE()`: find elements, or create them if there are none.
+//! `mergeV()` and `mergeE()`: find elements, or create one if there is none.
+//!
+//! A map describes the search, further ones what to set on a match and on a creation. Every element of the graph is
+//! compared with the search; no index is used.
 
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Direction, EdgeId, Token, UserId, Value, VertexId};
@@ -9,7 +12,7 @@ use super::property::Written;
 use super::step::Step;
 use super::{Interpreter, Outcome, Stream, Traverser, first, unsupported, wrong};
 
-/// An entry of a map; for a property, also its cardinality.
+/// An entry of a map that describes an element; for a property, also its cardinality.
 #[derive(Clone)]
 struct Entry {
     key: Value,
@@ -31,6 +34,7 @@ struct Maps {
 }
 
 impl Interpreter<'_> {
+    /// Evaluates the search, and the map of `onCreate` unless a child returns it.
     fn maps(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Maps> {
         let mut search = match step.arguments.first() {
             Some(given) => self.entries(given, t)?,
@@ -72,6 +76,7 @@ impl Interpreter<'_> {
         }
     }
 
+    /// The map of an option; `None` if the step does not have the option.
     fn merge_option(&mut self, step: &Step<'_>, which: Merge, t: &Traverser) -> Outcome<Option<Entries>> {
         let Some((given, cardinality)) = option_of(step, which) else { return Ok(None) };
         let mut entries = self.entries(given, t)?;
@@ -160,7 +165,7 @@ impl Interpreter<'_> {
         self.matched(step, &mut maps, t, found)
     }
 
-    /// Replaces descriptions of an edge's ends by vertices.
+    /// Replaces descriptions of an edge's ends by vertices; by null if no vertex fits.
     fn find_ends(&mut self, step: &Step<'_>, map: &mut Entries, t: &Traverser) -> Outcome<()> {
         for which in [Direction::Out, Direction::In] {
             if let Some(entry) = map.iter_mut().find(|entry| entry.key == Value::Direction(which)) {
@@ -200,6 +205,7 @@ impl Interpreter<'_> {
         Ok(None)
     }
 
+    /// Sets the properties of `onMatch` on each found element.
     fn matched(&mut self, step: &Step<'_>, maps: &mut Maps, t: &Traverser, found: Vec<Value>) -> Outcome<Stream> {
         let mut out = Vec::new();
         for element in found {
@@ -211,6 +217,7 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
+    /// Returns true if an element fits all entries.
     fn is_described(&self, element: &Value, wanted: &Entries) -> Outcome<bool> {
         for Entry { key, value, .. } in wanted {
             let holds = match key {
@@ -238,6 +245,7 @@ impl Interpreter<'_> {
         Ok(true)
     }
 
+    /// Writes the properties among the entries to an element.
     fn write_entries(&mut self, element: &Value, entries: &Entries) -> Outcome<()> {
         for Entry { key, value, cardinality } in entries {
             if let Value::String(key) = key {

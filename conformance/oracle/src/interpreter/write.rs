@@ -34,7 +34,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A literal, or the first result of a child.
+    /// A literal, or the first result of a child; `None` if the child has no result.
     pub(crate) fn evaluated(&mut self, argument: &Argument, t: &Traverser) -> Outcome<Option<Value>> {
         match argument {
             Argument::Traversal(child) => Ok(first(self.local_child(child, t)?)),
@@ -42,6 +42,7 @@ impl Interpreter<'_> {
         }
     }
 
+    /// The vertex that `from()` or `to()` names: by label, child or id. Without an argument it is the current object.
     fn edge_end(&mut self, which: &str, argument: Option<&Argument>, t: &Traverser) -> Outcome<VertexId> {
         let found = match argument {
             None if t.is_unborn => None,
@@ -77,6 +78,7 @@ impl Interpreter<'_> {
         }
     }
 
+    /// Writes the properties of a new element. The traverser goes on with it if the strategies of the source show it.
     fn finish_adding(&mut self, step: &Step<'_>, t: &Traverser, element: Value) -> Outcome<Stream> {
         let made = t.moved_to(element);
         self.write_new(&step.properties, t, &made)?;

@@ -13,7 +13,7 @@ use super::request::QueryRequest;
 use super::running::{self, RunningQuery};
 use crate::access::caller::Caller;
 
-/// A graph engine behind the server.
+/// A graph engine that the server offers to clients.
 pub trait Engine: Send + Sync + 'static {
     /// The traversal sources (`g`, `gsi`, …) that the caller may use. Called for every request, so it must be cheap.
     fn sources(&self, caller: &Caller) -> Vec<SmolStr>;
