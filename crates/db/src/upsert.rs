@@ -121,6 +121,10 @@ impl LoadSink for UpsertSink<'_> {
     }
 }
 
+/// The most combinations of the values that one vertex has under the properties of a key. Each takes about a hundred
+/// bytes.
+const KEY_COMBINATIONS_MAX: usize = 1 << 16;
+
 /// The values of a row or a vertex under the properties of a key; `None` for a property without a value.
 type KeyValues = Vec<Option<UserId>>;
 
@@ -246,7 +250,10 @@ fn find_by_key(
     properties.into_iter().for_each(|property: PropertyRow| of_rows[property.row as usize].push(property));
     let labeled = candidates.iter().zip(sets).zip(of_rows).filter(|((_, set), _)| labels.takes(*set));
     for ((vertex, _), properties) in labeled {
-        for values in combinations(&keys, &properties) {
+        let Some(combinations) = combinations(&keys, &properties) else {
+            return Err(too_many_combinations(view, key, *vertex));
+        };
+        for values in combinations {
             if wanted.contains(&values) {
                 let vertices = found.entry(values).or_default();
                 if !vertices.contains(vertex) {
@@ -259,8 +266,8 @@ fn find_by_key(
 }
 
 /// The combinations of values that a vertex has under the properties of a key. There are several if a property has
-/// several values.
-fn combinations(keys: &[Option<KeyId>], properties: &[PropertyRow]) -> Vec<KeyValues> {
+/// several values. `None` if they are more than [`KEY_COMBINATIONS_MAX`].
+fn combinations(keys: &[Option<KeyId>], properties: &[PropertyRow]) -> Option<Vec<KeyValues>> {
     let mut all = vec![KeyValues::new()];
     for key in keys {
         let values: Vec<Option<UserId>> = properties
@@ -269,10 +276,29 @@ fn combinations(keys: &[Option<KeyId>], properties: &[PropertyRow]) -> Vec<KeyVa
             .map(|property| UserId::from_value(&property.value))
             .collect();
         let values = if values.is_empty() { vec![None] } else { values };
+        // The values of one property alone need no more memory than the vertex itself.
+        if all.len() > 1 && all.len().saturating_mul(values.len()) > KEY_COMBINATIONS_MAX {
+            return None;
+        }
         let with = |front: &KeyValues, value: &Option<UserId>| front.iter().cloned().chain([value.clone()]).collect();
         all = all.iter().flat_map(|front| values.iter().map(move |value| with(front, value))).collect();
     }
-    all
+    Some(all)
+}
+
+/// The error for a vertex with more than [`KEY_COMBINATIONS_MAX`] combinations of values.
+fn too_many_combinations(view: &dyn GraphView, key: &ElementKey, vertex: VertexId) -> Error {
+    let mut ids = Vec::new();
+    if let Err(error) = view.vertex_user_ids(&[vertex], &mut ids) {
+        return error;
+    }
+    let id = ids.first().and_then(UserId::from_value).map_or_else(String::new, |id| format!(" {id}"));
+    Error::invalid(format!(
+        "the vertex{id} of '{}' has more than {KEY_COMBINATIONS_MAX} combinations of values under the key ({}), because \
+         several of these properties have several values; use a key with one value per property, or remove values",
+        key.label,
+        key.properties.join(", ")
+    ))
 }
 
 /// Vertices that may have the wanted values under a key, from an index or by a scan of the label. The caller checks
