@@ -19,7 +19,7 @@ pub mod trust;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -73,8 +73,9 @@ pub struct Client {
     own_address: SocketAddr,
     /// The open transaction: the name of its session, and its traversal source.
     session: Option<(String, String)>,
-    /// Notified when the client gives up waiting for the answer.
-    abandoned: Arc<Notify>,
+    /// Notified when the client gives up waiting for the answer. The newest [`Canceller`] owns it: a notification that
+    /// no wait has met ends with its canceller, and does not reach the queries after it.
+    abandoned: Weak<Notify>,
 }
 
 impl Client {
@@ -95,8 +96,8 @@ impl Client {
             .build()
             .map_err(|e| Error::new(ErrorKind::Io, format!("the client could not be started: {e}")))?;
         let (socket, own_address) = open(&runtime, &target)?;
-        let abandoned = Arc::new(Notify::new());
-        Ok(Client { runtime, target, source: None, socket: Some(socket), own_address, session: None, abandoned })
+        let (socket, abandoned) = (Some(socket), Weak::new());
+        Ok(Client { runtime, target, source: None, socket, own_address, session: None, abandoned })
     }
 
     /// The URL of the server, without the user.
@@ -203,9 +204,12 @@ impl Client {
         self.ask(&Ask { source: Some(&source), ..Ask::new(&script, &none) })?.finish()
     }
 
-    /// A handle that stops this client's queries from another thread.
-    pub fn canceller(&self) -> Canceller {
-        Canceller { target: self.target.clone(), own_address: self.own_address, abandoned: Arc::clone(&self.abandoned) }
+    /// A handle that stops this client's queries from another thread. [`Canceller::abandon`] works on the newest one
+    /// only.
+    pub fn canceller(&mut self) -> Canceller {
+        let abandoned = Arc::new(Notify::new());
+        self.abandoned = Arc::downgrade(&abandoned);
+        Canceller { target: self.target.clone(), own_address: self.own_address, abandoned }
     }
 }
 
@@ -243,12 +247,19 @@ impl Answer<'_> {
     /// The next message that belongs to the request.
     fn message(&mut self) -> Result<Response> {
         let Client { runtime, socket, target, abandoned, .. } = &mut *self.client;
+        let abandoned = abandoned.upgrade();
         loop {
             let Some(open) = socket else { return Err(lost(target, "an earlier request has failed")) };
+            let given_up = async {
+                match &abandoned {
+                    Some(abandoned) => abandoned.notified().await,
+                    None => std::future::pending().await,
+                }
+            };
             let received = runtime.block_on(async {
                 tokio::select! {
                     message = open.next() => Some(message),
-                    () = abandoned.notified() => None,
+                    () = given_up => None,
                 }
             });
             let reason = match received {
@@ -352,10 +363,11 @@ impl Canceller {
         Ok(count)
     }
 
-    /// Makes the client give up its connection, if it is waiting for an answer. The server stops the query.
+    /// Makes the client give up its connection: at once if it waits for an answer, else when it waits for the next one.
+    /// The server stops the query.
     pub fn abandon(&self) {
-        // Only a client that waits now is notified; `notify_one` would also end the next wait.
-        self.abandoned.notify_waiters();
+        // The client may be between two waits. `notify_one` is kept for the next one.
+        self.abandoned.notify_one();
     }
 }
 
@@ -369,5 +381,47 @@ fn kind_of(code: u16) -> ErrorKind {
         598 => ErrorKind::Timeout,
         500 => ErrorKind::Bug,
         _ => ErrorKind::Evaluation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use tokio_tungstenite::tungstenite::accept;
+
+    use super::*;
+
+    /// A server that reads one request on each connection, and closes the connection after a while without an answer.
+    fn serve_silently(listener: &TcpListener, connections: [Duration; 2]) {
+        for silence in connections {
+            let (stream, _) = listener.accept().unwrap();
+            let mut socket = accept(stream).unwrap();
+            socket.read().unwrap();
+            socket.get_ref().set_read_timeout(Some(silence)).unwrap();
+            // Returns early if the client closes the connection.
+            let _ = socket.read();
+        }
+    }
+
+    #[test]
+    fn a_client_that_is_told_between_two_waits_gives_up_at_the_next_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("ws://{}/gremlin", listener.local_addr().unwrap());
+        let errors = std::thread::scope(|scope| {
+            scope.spawn(|| serve_silently(&listener, [Duration::from_secs(5), Duration::from_millis(200)]));
+            let mut client = Client::connect(&url).unwrap();
+            let canceller = client.canceller();
+            canceller.abandon();
+            let told = client.run("g.inject(1)", &Parameters::new()).unwrap_err();
+            // The wait is over, so this comes too late. It ends with its canceller.
+            canceller.abandon();
+            drop(canceller);
+            client.reconnect().unwrap();
+            let not_told = client.run("g.inject(1)", &Parameters::new()).unwrap_err();
+            [told, not_told]
+        });
+        let was_told = errors.map(|error| error.message().contains("this program closed it to stop the query"));
+        assert_eq!(was_told, [true, false]);
     }
 }

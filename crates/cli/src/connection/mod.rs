@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// A handle that stops the running query from another thread.
-    pub fn canceller(&self) -> Canceller {
+    pub fn canceller(&mut self) -> Canceller {
         match self {
             Connection::Server(client) => Canceller::Server(client.canceller()),
             Connection::Here(local) => Canceller::Here(local.cancel()),

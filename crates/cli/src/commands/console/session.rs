@@ -200,7 +200,7 @@ impl Session {
     }
 
     /// The function that Ctrl-C calls while an input runs.
-    pub fn stopper(&self) -> Stop {
+    pub fn stopper(&mut self) -> Stop {
         let (canceller, source) = (self.connection.canceller(), self.source.clone());
         Box::new(move |presses| {
             if presses > 0 {
