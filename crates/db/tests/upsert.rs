@@ -268,26 +268,30 @@ fn combinations_of_values_under_a_key_are_limited() {
     let folder = Folder::new("combinations", &[("plane.csv", "name,icao,seats\nn3,i7,1\n")]);
     let rules = "[[file]]\nmatch = \"plane.csv\"\nkind = \"vertex\"\nkey = [\"name\", \"icao\"]\n";
     let options = LoadOptions { mapping: Some(Mapping::parse(rules).unwrap()), ..LoadOptions::default() };
-    let db = Database::in_memory();
-    let add = |values: std::ops::Range<i32>| {
-        let one = |n: i32| format!(".property(list, 'name', 'n{n}').property(list, 'icao', 'i{n}')");
-        let script = format!("g.V().hasLabel('plane'){}", values.map(one).collect::<String>());
-        db.query(&script).unwrap().collect().unwrap();
+    let ask = |db: &Database, script: &str| drop(db.query(script).unwrap().collect().unwrap());
+    // One vertex with so many values under each property.
+    let plane = |count: i32| {
+        let db = Database::in_memory();
+        ask(&db, "g.addV('plane').property(id, 'p')");
+        for from in (0..count).step_by(64) {
+            let one = |n: i32| format!(".property(list, 'name', 'n{n}').property(list, 'icao', 'i{n}')");
+            let values: String = (from..count.min(from + 64)).map(one).collect();
+            ask(&db, &format!("g.V('p'){values}"));
+        }
+        db
     };
-    let load = || db.upsert(&[folder.file("plane.csv")], &options, UpsertKeys::default(), &mut |_| {});
-    db.query("g.addV('plane').property(id, 'p')").unwrap().collect().unwrap();
-    (0..256).step_by(64).for_each(|from| add(from..from + 64));
-    let upserts = load().unwrap().upserts;
+    let load = |db: &Database| db.upsert(&[folder.file("plane.csv")], &options, UpsertKeys::default(), &mut |_| {});
+    let upserts = load(&plane(256)).unwrap().upserts;
     assert_eq!((upserts.created, upserts.updated), (0, 1));
-    add(256..257);
-    let error = load().unwrap_err();
+    let db = plane(257);
+    let error = load(&db).unwrap_err();
     assert_eq!(error.kind(), mangrove::ErrorKind::InvalidArgument, "{error}");
     for part in ["the vertex p of 'plane'", "more than 65536 combinations", "(name, icao)", "remove values"] {
         assert!(error.message().contains(part), "{part}: {error}");
     }
     // Many values of one property are no product.
-    db.query("g.V('p').properties('icao').drop()").unwrap().collect().unwrap();
-    assert_eq!(load().unwrap().upserts.created, 1);
+    ask(&db, "g.V('p').properties('icao').drop()");
+    assert_eq!(load(&db).unwrap().upserts.created, 1);
 }
 
 /// If vertices could not be found again, nothing is written. The message names the file and the missing option.

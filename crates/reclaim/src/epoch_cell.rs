@@ -64,9 +64,12 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         unsafe { self.target.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Returns true if the cell has a content.
+    /// Returns true if the cell has a content. A caller that finds none also finds everything that was published before
+    /// the content went.
     pub fn is_some(&self) -> bool {
-        !self.target.load(Ordering::Relaxed).is_null()
+        // Acquire: its partner is the Release in `swap`. A writer publishes the next form of its data elsewhere, and
+        // then takes this one away. A reader that finds this one gone looks for the next one.
+        !self.target.load(Ordering::Acquire).is_null()
     }
 
     /// The content at the time of the call, with a pin of its own.
@@ -153,9 +156,11 @@ impl<T: Send + Sync + 'static> EpochSlice<T> {
         (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(first, self.len) })
     }
 
-    /// Returns true if there is an array.
+    /// Returns true if there is an array. A caller that finds none also finds everything that was published before the
+    /// array went.
     #[inline]
     pub fn is_some(&self) -> bool {
+        // Acquire: its partner is the exchange in `take`, for the same reason as in `EpochCell::is_some`.
         !self.first.load(Ordering::Acquire).is_null()
     }
 

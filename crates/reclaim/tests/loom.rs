@@ -214,6 +214,54 @@ fn an_array_is_made_once_and_taken_away() {
     });
 }
 
+/// A reader that finds a box gone finds the array that took its place. It asks without a pin.
+#[test]
+fn what_takes_the_place_of_a_box_is_found() {
+    check(|| {
+        let cell = Arc::new(EpochCell::new(Tracked::new(1)));
+        let slice = Arc::new(EpochSlice::<Tracked>::empty(1));
+        let limbo = Limbo::<Memory>::default();
+        let writer = thread::spawn({
+            let (cell, slice) = (cell.clone(), slice.clone());
+            move || {
+                let pin = epoch::pin();
+                slice.get_or_init(&pin, || Box::new([Tracked::new(2)]));
+                cell.swap(None)
+            }
+        });
+        if !cell.is_some() {
+            assert!(slice.is_some(), "the box went after the array was there");
+        }
+        limbo.retire(writer.join().unwrap());
+        limbo.retire(slice.take());
+        release_the_rest(&limbo);
+    });
+}
+
+/// A reader that finds an array gone finds the box that took its place. It asks without a pin.
+#[test]
+fn what_takes_the_place_of_an_array_is_found() {
+    check(|| {
+        let cell = Arc::new(EpochCell::<Tracked>::default());
+        let slice = Arc::new(EpochSlice::<Tracked>::empty(1));
+        slice.get_or_init(&epoch::pin(), || Box::new([Tracked::new(1)]));
+        let limbo = Limbo::<Memory>::default();
+        let writer = thread::spawn({
+            let (cell, slice) = (cell.clone(), slice.clone());
+            move || {
+                assert!(cell.swap(Some(Tracked::new(2))).is_none());
+                slice.take()
+            }
+        });
+        if !slice.is_some() {
+            assert!(cell.is_some(), "the array went after the box was there");
+        }
+        limbo.retire(writer.join().unwrap());
+        limbo.retire(cell.swap(None));
+        release_the_rest(&limbo);
+    });
+}
+
 /// RECLAIM-6: a reader of a record gets a whole content or none, and keeps it for as long as its pin.
 #[test]
 fn a_record_is_used_again_after_its_readers() {

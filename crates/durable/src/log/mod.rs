@@ -228,7 +228,7 @@ impl Log {
             (None, None) => LogState::Running,
         };
         let segment = inner.floor.lock().segment;
-        inner.meters.status(state, inner.durable.load(Ordering::Acquire), Some(segment))
+        inner.meters.status(state, inner.durable.load(Ordering::Acquire), segment)
     }
 
     /// Returns the position from which a checkpoint needs the log. The checkpoint must take its snapshot, and then read

@@ -109,7 +109,7 @@ impl LogEnd {
 }
 
 fn damage(path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
-    let message = format!("the log is damaged: {path}, offset {offset}: {what}");
+    let message = format!("the log is damaged: {path}, offset {offset}: {what}; restore the graph from a backup");
     Error::new(ErrorKind::Damaged, message)
 }
 
@@ -139,9 +139,7 @@ pub fn read(
     }
     if seqs.first() != Some(&first_segment) {
         let path = disk.describe(&segment_path(first_segment));
-        let what =
-            "expected the segment that the newest manifest names, and it is missing; restore the graph from a backup";
-        return Err(damage(&path, 0, what));
+        return Err(damage(&path, 0, "expected the segment that the newest manifest names, and it is missing"));
     }
     if first_segment.checked_add(seqs.len() as u64).is_none() {
         let path = disk.describe(&segment_path(first_segment));

@@ -57,7 +57,7 @@ pub struct DurabilityStatus {
     /// Segments begun.
     pub segments: u64,
     /// The segment in which the durable part of the log ends; before the first batch, the segment that it will go to.
-    pub segment: Option<u64>,
+    pub segment: u64,
     /// The number of syncs in each class of [`SYNC_TIME_BOUNDS_US`], and one class above.
     pub sync_times: [u64; SYNC_TIME_BOUNDS_US.len() + 1],
     /// The total time of all syncs, in microseconds.
@@ -101,7 +101,7 @@ impl LogMeters {
         outcome
     }
 
-    pub(crate) fn status(&self, state: LogState, durable_ts: u64, segment: Option<u64>) -> DurabilityStatus {
+    pub(crate) fn status(&self, state: LogState, durable_ts: u64, segment: u64) -> DurabilityStatus {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         DurabilityStatus {
             state,

@@ -332,6 +332,7 @@ fn damage_is_named_with_file_and_offset() {
             assert_eq!(error.kind(), ErrorKind::Damaged);
             let position = format!("{path}, offset {}", block * 4096);
             assert!(error.message().contains(&position), "{block} of {batches}: {error}");
+            assert!(error.message().ends_with("; restore the graph from a backup"), "{error}");
         }
     }
     for (path, what) in [(&paths[0], "segment"), (&paths[1], "segment")] {

@@ -75,7 +75,8 @@ impl Descriptors {
     /// Returns true if no vertex has a list.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        // The third look: only growth can have come in between (see the header of this file).
+        // The third look: only growth can have come in between (see the header of this file). It publishes the array
+        // before it takes the table away, so a look that finds the table gone is followed by one that finds the array.
         !self.words.is_some() && !self.sparse.is_some() && !self.words.is_some()
     }
 
