@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_refused_with_what_was_expected() {
         let error = verify("twice", &mut |n| Ok(n * 3), 100, &mut |n| Ok(n * 2)).unwrap_err();
-        assert!(error.message().starts_with("twice: input"), "{error}");
+        assert!(error.message().starts_with("twice: for input"), "{error}");
     }
 
     #[test]
