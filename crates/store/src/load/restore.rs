@@ -35,8 +35,8 @@ use mangrove_reclaim::epoch;
 use parking_lot::MutexGuard;
 
 use crate::cell::Content;
-use crate::load::bulk::HasPageCore;
 use crate::load::image::{ColumnImage, PageImage};
+use crate::load::staged::HasPageCore;
 use crate::memory::{Garbage, Memory};
 use crate::page::{EdgePage, PageCore, PageName, SlotSet, Tablet, VertexPage, value_garbage};
 use crate::store::Store;
