@@ -140,7 +140,7 @@ impl Counters {
 /// budget.
 ///
 /// ```
-/// use mangrove_graph::budget::{MemoryBudget, Purpose};
+/// use mangrove_graph::{MemoryBudget, Purpose};
 ///
 /// let budget = MemoryBudget::of(1_000);
 /// let draw = budget.draw(Purpose::Queries, 900).unwrap();
