@@ -3,13 +3,14 @@
 //! A reader that met the value comes after the addition (wr) and before the removal (rw). A reader that did not meet it
 //! comes before the addition (rw) if the value was never removed. If it was removed, the reader may have come before
 //! both or after both. These two cases are distinguished only if the reader began after the addition had ended: then it
-//! came after the removal. Additions of different values commute: they are unordered, like the edges of one vertex.
+//! came after the removal. An addition of unknown outcome may have ended at any later time, so it distinguishes
+//! nothing. Additions of different values commute: they are unordered, like the edges of one vertex.
 
 use std::collections::HashSet;
 
 use crate::anomaly::Anomaly;
 use crate::graph::{Edges, REAL_TIME, RW, WR};
-use crate::history::Operation;
+use crate::history::{Operation, Outcome};
 use crate::index::{Index, Uses};
 
 /// The life of one value.
@@ -53,8 +54,11 @@ fn not_met(index: &Index<'_>, object_index: u32, life: &Life, reader: u32, edges
         // The reader removed the value itself; the removal already orders it after the addition.
         Some(remover) if remover == reader => {}
         Some(remover) => {
-            let after_addition = index.transaction(life.adder).completed < index.transaction(reader).invoked;
-            if after_addition && index.includes(remover) {
+            let adder = index.transaction(life.adder);
+            // A transaction of unknown outcome may have ended at any later time.
+            let has_ended = adder.outcome == Outcome::Committed;
+            let is_after_addition = has_ended && adder.completed < index.transaction(reader).invoked;
+            if is_after_addition && index.includes(remover) {
                 edges.add(remover, reader, REAL_TIME, object_index);
             }
         }

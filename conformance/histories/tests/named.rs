@@ -289,6 +289,19 @@ fn a_removed_value_is_gone_whoever_added_it() {
 }
 
 #[test]
+fn an_addition_of_unknown_outcome_may_end_after_a_reader_begins() {
+    // The reader came before the addition, although the client of the addition had given up by then.
+    passes(
+        Level::StrictSerializable,
+        vec![
+            Transaction::new(0, 0, 1, mangrove_histories::Outcome::Unknown).add(X, 1),
+            Transaction::committed(1, 10, 20).read_set(X, &[1]).remove(X, 1).read(Y, None).write(Y, 1),
+            Transaction::committed(2, 2, 20).read_set(X, &[]).read(Y, None),
+        ],
+    );
+}
+
+#[test]
 fn serial_histories_have_no_anomaly() {
     passes(Level::StrictSerializable, vec![]);
     passes(

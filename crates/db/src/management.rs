@@ -96,6 +96,9 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
 impl Database {
     /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile.
     /// Transactions that began before the index was complete do not use it.
+    ///
+    /// A unique index fails with `DuplicateId` if two vertices have the same value, and with `Conflict` if they would
+    /// have it after a running transaction commits.
     pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
         let kind = if ordered { IndexKind::Ordered } else { IndexKind::Hash };
         self.define_index(&IndexDefinition { label: label.map(Into::into), keys: vec![key.into()], kind, unique })

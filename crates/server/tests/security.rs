@@ -43,7 +43,15 @@ async fn wrong_passwords_are_refused_and_soon_the_connection_is() {
         assert_eq!((refused.request, refused.code), (Some(first), 401));
         assert!(refused.message.contains("incorrect"), "{refused:?}");
     }
-    assert!(client.response().await.is_none(), "three wrong passwords are enough");
+    let farewell = client.farewell().await.unwrap();
+    assert!(farewell.contains("incorrect") && farewell.contains("3 failed logins"), "{farewell}");
+    // A client that was logged in has one try.
+    let mut known = served.connect("rita").await;
+    let request = known.send_eval("", "g.inject(1)", &[]).await;
+    known.answer(request).await.assert_code(200);
+    known.authenticate(request, "rita", "wrong").await;
+    let farewell = known.farewell().await.unwrap();
+    assert!(farewell.contains("incorrect") && farewell.contains("was logged in"), "{farewell}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

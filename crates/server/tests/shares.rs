@@ -63,6 +63,12 @@ async fn a_user_has_a_share_of_connections_and_sessions() {
     third.authenticate(first, "wim", common::users_server::PASSWORD).await;
     let refused = third.response().await.unwrap();
     assert!(refused.message.contains("connection_count_user_max"), "{refused:?}");
+    // The password was right each time, and the reason of the end says so.
+    for _ in 0..2 {
+        third.authenticate(first, "wim", common::users_server::PASSWORD).await;
+    }
+    let farewell = third.farewell().await.unwrap();
+    assert!(farewell.contains("connection_count_user_max"), "{farewell}");
     drop(second);
 
     for session in ["a", "b"] {

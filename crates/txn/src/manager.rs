@@ -213,6 +213,7 @@ impl TransactionManager {
     }
 
     /// Builds an index while transactions run. Transactions that begin after this use it.
+    /// Errors: those of [`Store::create_index`].
     pub fn create_index(&self, options: &IndexOptions) -> Result<IndexId> {
         // The versions that the builder reads must not be collected meanwhile. (During a bulk load no transaction can
         // begin, and no version is collected.)

@@ -49,7 +49,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Parses a URL; the scheme and the path may be left out. Fails for other schemes, and for a URL with a password.
+    /// Parses a URL; the scheme and the path may be left out. Fails for other schemes, for a URL with a password, and
+    /// for an IPv6 address without brackets.
     pub fn parse(given: &str) -> Result<Self> {
         let (is_encrypted, rest) = match given.split_once("://") {
             None => (false, given),
@@ -71,6 +72,12 @@ impl Target {
                 "--url: a password in a URL can be read by every process on this machine; put it into \
                  MANGROVE_PASSWORD",
             ));
+        }
+        if !authority.starts_with('[') && authority.matches(':').count() > 1 {
+            return Err(Error::invalid(format!(
+                "--url {given}: an IPv6 address needs brackets, because its end looks like a port; write \
+                 ws://[::1]:8182/gremlin"
+            )));
         }
         let (authority, path) = (authority.to_owned(), path.to_owned());
         Ok(Target { is_encrypted, user, authority, path, trust: Trust::Named, asked: Arc::default() })
@@ -164,5 +171,16 @@ mod tests {
         assert_eq!((ada.url(), ada.user), ("wss://graph.example/gremlin".to_owned(), Some("ada".to_owned())));
         assert!(Target::parse("https://x").unwrap_err().message().contains("ws://"));
         assert!(Target::parse("ws://ada:secret@x").unwrap_err().message().contains("MANGROVE_PASSWORD"));
+    }
+
+    #[test]
+    fn an_ipv6_address_needs_brackets() {
+        for given in ["ws://::1", "::1", "wss://ada@fe80::1:8182/gremlin", "ws://::1:8182"] {
+            let error = Target::parse(given).unwrap_err();
+            assert!(error.message().contains(given) && error.message().contains("ws://[::1]:8182"), "{error}");
+        }
+        for given in ["ws://[::1]", "ws://[::1]:8182", "[::1]:8182/gremlin", "ws://ada@[fe80::1]:8182"] {
+            Target::parse(given).unwrap();
+        }
     }
 }

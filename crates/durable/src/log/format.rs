@@ -66,6 +66,21 @@ impl Mismatch {
     }
 }
 
+/// The reason why a header block cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum HeaderError {
+    /// It is no whole header of this format.
+    Damaged(Mismatch),
+    /// It has a later format version, which the number names.
+    LaterFormat(u32),
+}
+
+impl From<Mismatch> for HeaderError {
+    fn from(mismatch: Mismatch) -> Self {
+        HeaderError::Damaged(mismatch)
+    }
+}
+
 /// The first block of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
@@ -106,22 +121,25 @@ impl SegmentHeader {
         block
     }
 
-    /// Decodes a header block. An unknown version is refused by its number, whatever else is in the block.
-    pub(crate) fn decode(block: &[u8]) -> Result<Self, Mismatch> {
+    /// Decodes a header block. A later version is refused by its number, whatever else is in the block (LOG-44).
+    pub(crate) fn decode(block: &[u8]) -> Result<Self, HeaderError> {
         if block.len() < SEGMENT_HEADER {
-            return Err(Mismatch::of("the length of a segment", format_args!("at least {BLOCK}"), block.len()));
+            return Err(Mismatch::of("the length of a segment", format_args!("at least {BLOCK}"), block.len()).into());
         }
         if block[..8] != SEGMENT_MAGIC {
-            return Err(Mismatch("this is no log segment: its first bytes differ".into()));
+            return Err(Mismatch("this is no log segment: its first bytes differ".into()).into());
         }
         let version = get_u32(block, 8);
+        if version > FORMAT_VERSION {
+            return Err(HeaderError::LaterFormat(version));
+        }
         if version != FORMAT_VERSION {
-            return Err(Mismatch::of("the format version of the log", FORMAT_VERSION, version));
+            return Err(Mismatch::of("the format version of the log", FORMAT_VERSION, version).into());
         }
         let (expected, found) = (get_u32(block, 12), crc32c::crc32c(&block[SEGMENT_SUMMED..SEGMENT_HEADER]));
         if expected != found {
             let hex = |sum| format!("{sum:08x}");
-            return Err(Mismatch::of("the checksum of a segment header", hex(expected), hex(found)));
+            return Err(Mismatch::of("the checksum of a segment header", hex(expected), hex(found)).into());
         }
         let database = Uuid::from_bytes(block[16..32].try_into().expect("16 bytes"));
         let [epoch, seq, size, reused] = [32, 40, 48, 64].map(|at| get_u64(block, at));
@@ -249,10 +267,12 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(SegmentHeader::decode(&flipped).is_err(), "bit {bit}");
         }
-        let mut later = block;
-        later[8] = 2;
-        let refused = SegmentHeader::decode(&later).unwrap_err().0;
-        assert_eq!(refused, "the format version of the log: expected 1, found 2");
+        let mut other = block;
+        other[8] = 2;
+        assert_eq!(SegmentHeader::decode(&other), Err(HeaderError::LaterFormat(2)));
+        other[8] = 0;
+        let refused = Mismatch("the format version of the log: expected 1, found 0".into());
+        assert_eq!(SegmentHeader::decode(&other), Err(HeaderError::Damaged(refused)));
         assert!(SegmentHeader::decode(&[1, 2]).is_err());
     }
 

@@ -22,11 +22,12 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 use super::floor::LogFloor;
 use super::format::{
-    BATCH_HEADER, BLOCK, BatchFound, BatchHeader, DIRECTORY, Mismatch, NO_RECORD, SegmentHeader, UNFINISHED,
-    segment_path, segment_seq,
+    BATCH_HEADER, BLOCK, BatchFound, BatchHeader, DIRECTORY, FORMAT_VERSION, HeaderError, Mismatch, NO_RECORD,
+    SegmentHeader, UNFINISHED, segment_path, segment_seq,
 };
 use super::record::{NameCounts, Record, read_record};
 use crate::codec::{Malformed, Reader};
+use crate::damage::unknown_format;
 use crate::disk::{Disk, read_file};
 
 /// Where a record was found.
@@ -229,7 +230,12 @@ impl LogReading<'_> {
     }
 
     fn header(&self, seq: u64, path: &str, bytes: &[u8]) -> Result<SegmentHeader> {
-        let header = SegmentHeader::decode(bytes).map_err(|Mismatch(what)| damage(path, 0, what))?;
+        let header = SegmentHeader::decode(bytes).map_err(|error| match error {
+            HeaderError::Damaged(Mismatch(what)) => damage(path, 0, what),
+            HeaderError::LaterFormat(found) => {
+                unknown_format(self.disk, &segment_path(seq), u64::from(found), u64::from(FORMAT_VERSION))
+            }
+        })?;
         if header.database != self.database {
             let what =
                 format!("expected a segment of the database {}, found one of {}", self.database, header.database);

@@ -1,7 +1,7 @@
 //! A file that is being written: compressed as its name says, and visible only when it is complete.
 //!
 //! It is written under another name (`.partial`) in the same folder, synced to disk, and then renamed. An export that
-//! stops leaves no partial file under the name, and does not touch the file that was there.
+//! stops or fails leaves no partial file, and does not touch the file that was there.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A file that is being written. If it is dropped before [`ExportFile::finish`], nothing remains.
+/// A file that is being written. If it is dropped before [`ExportFile::finish`], or that fails, nothing remains.
 pub(crate) struct ExportFile {
     path: PathBuf,
     /// The name under which the file is written.
@@ -55,11 +55,19 @@ impl ExportFile {
         Ok(ExportFile { path: path.to_owned(), partial, encoder: Some(encoder) })
     }
 
-    /// Completes the file and gives it its name. After an error, the partial file may remain.
+    /// Completes the file and gives it its name. After an error, the partial file is gone.
     pub(crate) fn finish(mut self) -> Result<()> {
         let encoder = self.encoder.take().expect("a file is finished once, by value");
         let finished = encoder.finish().and_then(|()| std::fs::rename(&self.partial, &self.path));
-        finished.map_err(|e| Error::new(ErrorKind::Io, format!("cannot write {}: {e}", self.path.display())))
+        finished.map_err(|e| {
+            self.remove_partial();
+            Error::new(ErrorKind::Io, format!("cannot write {}: {e}", self.path.display()))
+        })
+    }
+
+    fn remove_partial(&self) {
+        // Best effort: the name of a file that remains shows that it is partial.
+        let _ = std::fs::remove_file(&self.partial);
     }
 }
 
@@ -97,8 +105,29 @@ impl Write for ExportFile {
 impl Drop for ExportFile {
     fn drop(&mut self) {
         if self.encoder.take().is_some() {
-            // Best effort: the name of a file that remains shows that it is partial.
-            let _ = std::fs::remove_file(&self.partial);
+            self.remove_partial();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_finished_leaves_nothing() {
+        let folder = std::env::temp_dir().join(format!("mangrove-export-{}", std::process::id()));
+        for name in ["rows.csv", "rows.csv.gz", "rows.csv.zst", "rows.csv.bz2"] {
+            // A folder has the name, so the finished file cannot get it.
+            let path = folder.join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            let mut file = ExportFile::create(&path).unwrap();
+            file.write_all(b"id,name\n").unwrap();
+            let partial = folder.join(format!("{name}.partial"));
+            assert!(partial.exists());
+            assert_eq!(file.finish().unwrap_err().kind(), ErrorKind::Io);
+            assert!(!partial.exists() && path.is_dir(), "{name}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **What an attacker learns.** A wrong login has one answer, whatever is wrong. An unknown user costs a hash like a
 //! known one, against a hash that no password has. At most [`HASHING_COUNT_MAX`] threads hash, so a flood of logins
-//! takes neither all cores nor, at 19 MiB each, all memory. A connection is closed after [`FAILURE_COUNT_MAX`] wrong
+//! takes neither all cores nor, at 19 MiB each, all memory. A connection is closed after [`FAILURE_COUNT_MAX`] failed
 //! logins. `lockout` slows and refuses guesses.
 //!
 //! **What is remembered.** HTTP sends the password with every request, and drivers open connections by the dozen. A
@@ -39,7 +39,7 @@ use crate::metrics::meters::Meters;
 /// Passwords that are hashed at once.
 pub(crate) const HASHING_COUNT_MAX: usize = 2;
 
-/// Wrong logins on one connection before it is closed.
+/// Failed logins on one connection before it is closed.
 pub const FAILURE_COUNT_MAX: u32 = 3;
 
 /// How long a right password is remembered.

@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use axum::extract::ws::{Message, close_code};
+use mangrove_graph::Error;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -40,7 +41,7 @@ pub struct Gate {
     /// The logged-in client; `None` while the gate is closed.
     known: Option<Known>,
     held: Vec<HeldRequest>,
-    /// Wrong logins on this connection.
+    /// Failed logins on this connection: wrong ones, and those that a limit refused.
     failures: u32,
     /// The time by which the client must have logged in.
     deadline: Option<Instant>,
@@ -179,9 +180,19 @@ impl Gate {
                 }
                 let answers =
                     refused.into_iter().map(|(format, id)| wire::failure(format, Some(id), &failure)).collect();
-                let is_last = was_known || self.failures >= FAILURE_COUNT_MAX;
-                Passage::Refused(answers, is_last.then(|| "too many wrong passwords".to_owned()))
+                Passage::Refused(answers, self.farewell_after(&error, was_known))
             }
         }
+    }
+
+    /// The reason to close the connection after a failed login; `None` if the client may try again. The error comes
+    /// first: it names the cause, and the end of a long reason is cut.
+    fn farewell_after(&self, error: &Error, was_known: bool) -> Option<String> {
+        let cause = error.message();
+        if was_known {
+            return Some(format!("{cause}; a failed login ends a connection that was logged in"));
+        }
+        (self.failures >= FAILURE_COUNT_MAX)
+            .then(|| format!("{cause}; a connection ends after {FAILURE_COUNT_MAX} failed logins"))
     }
 }

@@ -6,7 +6,8 @@
 //!    they write.
 //! 2. *Scan.* The builder adds entries for all versions that its start snapshot or a later one may see. Writer and
 //!    builder store, pass a fence, and then look, so a value is met by at least one of them.
-//! 3. *Check.* The values of a unique index must be unique, or the index is dropped again.
+//! 3. *Check.* The values of a unique index must be unique, or the index is dropped again. Values that running
+//!    transactions have written count too, because a commit does not check them again.
 //! 4. *Publish.* Snapshots from then on use the index.
 
 use std::sync::Arc;
@@ -27,7 +28,8 @@ impl Store {
     /// timestamp at or below which every transaction has finished. Other transactions go on meanwhile.
     ///
     /// Fails with `DuplicateId` if the same index exists, or if two vertices have the same values of a unique index;
-    /// with `InvalidArgument` if the keys are wrong. After an error there is no index.
+    /// with `Conflict` if they would have them after running transactions commit; with `InvalidArgument` if the keys
+    /// are wrong. After an error there is no index.
     pub fn create_index(&self, options: &IndexOptions, now: impl Fn() -> u64) -> Result<IndexId> {
         self.check_options(options)?;
         let newest_snapshot = || {
@@ -188,14 +190,27 @@ impl Store {
         }
     }
 
-    /// Fails if two vertices have the same values of an index in a snapshot.
+    /// Fails if two vertices have the same values of an index in a snapshot, or may get them by the commit of a
+    /// transaction that the snapshot does not see.
+    ///
+    /// Such a transaction may have written its values before the index was registered, or before the scan had added the
+    /// entry of the other vertex. Then it has met no rival, and it meets none at its commit.
     fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
-        let Some((_, values)) = self.first_duplicate(index, snapshot) else { return Ok(()) };
-        let message = format!(
-            "two vertices have {}, so a unique index cannot be made of it; change one of them first",
-            self.shown(&index.info.keys, &values)
-        );
-        Err(Error::new(ErrorKind::DuplicateId, message))
+        let claimed = self.first_shared_as(index, snapshot, |claim| claim != ValueClaim::None);
+        let Some((_, claimed)) = claimed else { return Ok(()) };
+        let keys = &index.info.keys;
+        if let Some((_, values)) = self.first_duplicate(index, snapshot) {
+            let message = format!(
+                "two vertices have {}, so a unique index cannot be made of it; change one of them first",
+                self.shown(keys, &values)
+            );
+            return Err(Error::new(ErrorKind::DuplicateId, message));
+        }
+        Err(Error::conflict(format!(
+            "two vertices may have {} after a running transaction commits, so a unique index cannot be made of it yet; \
+             create the index again after that transaction has ended",
+            self.shown(keys, &claimed)
+        )))
     }
 
     /// A vertex that shares its values with another vertex in the snapshot, and these values. `None` if all are unique.
@@ -204,10 +219,21 @@ impl Store {
         index: &PropertyIndex,
         snapshot: &Snapshot<'_>,
     ) -> Option<(VertexId, IndexKey)> {
+        self.first_shared_as(index, snapshot, |claim| claim == ValueClaim::Visible)
+    }
+
+    /// A vertex that holds the same values as another vertex, and these values. `counts` returns true if a vertex with
+    /// this claim on the values holds them.
+    fn first_shared_as(
+        &self,
+        index: &PropertyIndex,
+        snapshot: &Snapshot<'_>,
+        counts: impl Fn(ValueClaim) -> bool,
+    ) -> Option<(VertexId, IndexKey)> {
         let mut duplicate = None;
         let all = index.each_group(|vertices| {
             for (i, &one) in vertices.iter().enumerate() {
-                if let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot) {
+                if let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot, &counts) {
                     duplicate = Some((one, values));
                     return Err(());
                 }
@@ -218,25 +244,26 @@ impl Store {
         duplicate
     }
 
-    /// Values that a vertex shares with one of `others` in the snapshot.
+    /// Values that a vertex shares with one of `others`.
     fn first_shared(
         &self,
         index: &PropertyIndex,
         one: VertexId,
         others: &[VertexId],
         snapshot: &Snapshot<'_>,
+        counts: &impl Fn(ValueClaim) -> bool,
     ) -> Option<IndexKey> {
         if others.is_empty() {
             return None;
         }
         let pin = epoch::pin();
-        let slot = self.slot(ElementId::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
+        let slot = self.slot(ElementId::Vertex(one)).filter(|slot| slot.core.version(slot.at).0 != NEVER)?;
         let mut mine = Vec::new();
         each_key(index, &slot, None, Versions::From(snapshot), &pin, |key| mine.push(key));
         let keys = &index.info.keys;
         mine.into_iter().filter(|key| key.values().len() == keys.len()).find(|key| {
-            let visibly = |id| self.claims_values(id, keys, key.values(), snapshot, &pin) == ValueClaim::Visible;
-            visibly(one) && others.iter().any(|&other| visibly(other))
+            let holds = |id| counts(self.claims_values(id, keys, key.values(), snapshot, &pin));
+            holds(one) && others.iter().any(|&other| holds(other))
         })
     }
 }
