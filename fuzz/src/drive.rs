@@ -37,8 +37,8 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// The effort that the environment asks for: the time in `MANGROVE_FUZZ_SECONDS`, or else `MANGROVE_TIMES` (default 1)
-    /// quick runs.
+    /// The effort that the environment asks for: the time in `MANGROVE_FUZZ_SECONDS`, or else `MANGROVE_TIMES` quick
+    /// runs (default 1).
     ///
     /// # Panics
     ///
