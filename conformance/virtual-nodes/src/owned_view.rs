@@ -18,8 +18,8 @@ use mangrove_graph::{
 ///
 /// A read of an element of another node is a bug of the engine and fails with one. Every node may find any element by
 /// its user id, and read user ids of all elements and labels of all vertices. A reference to an element consists of
-/// these: `elementMap()` of an edge shows both of its ends. A cluster would store them with the edge, or fetch them with
-/// it.
+/// these: `elementMap()` of an edge shows both of its ends. A cluster would store them with the edge, or fetch them
+/// with it.
 pub struct OwnedView {
     whole: Arc<dyn GraphView>,
     share: Share,
