@@ -72,6 +72,7 @@ class Answers:
         self.selector, self.ends = selectors.DefaultSelector(), {}
 
     def expect(self, name, stream, limit):
+        """Begins to read the answer of a query with this name and time limit, in seconds."""
         self.selector.register(stream, selectors.EVENT_READ, [name, limit, time.monotonic(), b""])
 
     def wait(self, seconds):
@@ -125,6 +126,7 @@ def once(server, late_max):
         return "; ".join(unnamed), False
     if server.peak() > BUDGET_MIB:
         return f"the server took {server.peak():.0f} MiB", False
+    # Equal delays of all queries mean that none ended: those without an end have an infinite delay.
     if not late or late[-1][0] == late[0][0]:
         return "no query ended at a moment of its own", False
     over = [f"{name} {seconds * 1000:.0f} ms" for seconds, name in late if seconds > late_max]

@@ -19,7 +19,7 @@ SETTINGS = {
     "result_count_max": 1_000_000,
 }
 
-# The largest delay of a query's end after its time limit. The server shares the machine with this client.
+# The largest delay of a query's end after its time limit, in seconds. The server shares the machine with this client.
 LATE_SECONDS = 0.5
 
 # Memory beyond the query's limit: its answer on the way, a growing text beside its copy, and the allocator.
@@ -32,7 +32,7 @@ ATTEMPTS = 3
 # The client's timeout, in seconds.
 PATIENCE = 20
 
-# The largest time of an answer to another client while such a query runs.
+# The largest time of an answer to another client while such a query runs, in seconds.
 HEALTH_SECONDS = 0.5
 
 X = "x" * 1000

@@ -1,7 +1,8 @@
 """Hostile clients, and how the server must react.
 
 Each scenario is a function of the server, random numbers and a scale (1 in CI). It returns what is wrong, or None.
-`run.py` checks afterwards that a well-behaved client gets answers and that memory and files are back. The settings are
+`run.py` checks afterwards that a well-behaved client gets answers, and that the server holds as much memory and as
+many files as before. The settings are
 short: seconds here are minutes by default.
 """
 
@@ -259,6 +260,7 @@ def dropped(server, streams, before, each):
     end = time.monotonic() + PATIENCE
     base = 1
     while time.monotonic() < end:
+        # The request for the metric has a connection of its own.
         base = server.metric("mangrove_connections")
         if base is not None and base <= 1:
             break

@@ -50,6 +50,7 @@ class Pipelined:
         self.waiting, self.unsent, self.latencies = {}, b"", []
 
     def fill(self, is_over):
+        """Sends requests until the window is full. If the run is over, only sends the rest of what it began to send."""
         now = time.monotonic()
         while not is_over and len(self.waiting) < self.WINDOW:
             script = self.SCRIPTS[(self.number + self.sent) % len(self.SCRIPTS)]
@@ -88,6 +89,7 @@ class Pipelined:
 
 
 def frame_is_whole(pending):
+    """Returns True if the bytes begin with a complete frame."""
     if len(pending) < 2:
         return False
     length, head = pending[1] & 0x7F, 2
@@ -99,8 +101,8 @@ def frame_is_whole(pending):
 
 
 def pipelined_clients(server, whole):
-    """A hundred clients with eight requests in flight each, for ten minutes; in the whole form, again for one
-    minute."""
+    """In the whole form: a hundred clients with eight requests in flight each, for ten minutes, and after a rest again
+    for one minute. In the short form: thirty such clients for six seconds."""
     with Socket(server.address) as client:
         for script in [
             "g.inject(1).repeat(union(identity(),identity())).times(7).limit(100).index().count()",
@@ -169,7 +171,7 @@ def burst(server, count, seconds, growth_mib):
 
 
 def idle_connections(server, whole):
-    """A thousand idle connections: their cost in memory, and their effect on others."""
+    """A thousand idle connections (200 in the short form): their cost in memory, and their effect on others."""
     count = 1000 if whole else 200
     before, fds = server.rss(), server.fds()
     clients = [Socket(server.address) for _ in range(count)]
@@ -217,8 +219,8 @@ def slowly(stream, count, whole):
 
 
 def streamed(server, what, before, taken, seconds, expected):
-    # By the defaults of outgoing_count_max and batch_bytes_max: queued, being written, being made, as values and as
-    # bytes.
+    # By the defaults of outgoing_count_max (16) and batch_bytes_max (1 MiB): messages that are queued, being written
+    # and being made, each as values and as bytes.
     peak, bound = server.peak(), (16 + 2) * 2 * 1 + BUSY_THREAD_MIB * OTHER_THREADS
     print(f"       {taken / MIB:.0f} MiB over {what} in {seconds:.1f} s, read with pauses: at most {peak - before:.0f} MiB more "
           f"memory than before", flush=True)
@@ -298,7 +300,7 @@ def victim(host, port, number, turn):
             code, _, message = client.ask(script, session=session)
             if code not in (200, 204):
                 sys.exit(f"{code} {message}")
-        # A query of the session, and one outside it.
+        # The session has an open transaction now. The long query runs outside it, on the same connection.
         endless = "g.inject(1).repeat(union(identity(),identity())).times(60).order().limit(1).count()"
         client.send(TEXT, request(endless, evaluationTimeout=0)[0])
         print("ready", flush=True)

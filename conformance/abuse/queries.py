@@ -62,6 +62,7 @@ def refused(server, script, words):
 
 
 def first(outcomes):
+    """The first of these outcomes that is wrong, or None."""
     return next((outcome for outcome in outcomes if outcome), None)
 
 
@@ -182,8 +183,8 @@ def prepare(server):
 
 
 def running(server):
+    """The running queries, as the server lists them."""
     connection = http.client.HTTPConnection(*server.address, timeout=30)
-    # A GET sees the graph as readers see it.
     connection.request("POST", "/gremlin/status", "", {"Content-Type": "application/x-www-form-urlencoded"})
     queries = json.loads(connection.getresponse().read())["queries"]
     connection.close()
@@ -191,7 +192,7 @@ def running(server):
 
 
 def by_limit(server, script, after):
-    """The time for which a query continues after its time limit."""
+    """The processor time of the server from a query's time limit until the answer. None if the query ended otherwise."""
     asked = Asked(server, script, round(1000 * after))
     time.sleep(after)
     before = server.cpu()
@@ -200,7 +201,7 @@ def by_limit(server, script, after):
 
 
 def by_kill(server, script, after):
-    """The time for which a query continues after a kill."""
+    """The processor time of the server from a kill until the answer. None if the query had ended before."""
     asked = Asked(server, script)
     time.sleep(after)
     found = running(server)
@@ -216,7 +217,8 @@ def by_kill(server, script, after):
 
 
 def by_leaving(server, script, after):
-    """The time for which a query continues after its client left."""
+    """The processor time of the server from the moment at which the client leaves until the query is gone. None if the
+    query had ended before."""
     asked = Asked(server, script)
     time.sleep(after)
     if not running(server):
@@ -229,10 +231,11 @@ def by_leaving(server, script, after):
 
 
 def ended(server, way, script, idle):
-    """Ends a query at different moments. Returns the time for which it continued, and True if that is too long each
-    time.
+    """Ends a query in one of three ways, at different moments. Returns the processor time that the end took, and True
+    if that is too long each time.
 
-    The time is None if the query ended before that moment, or ran out of memory, so that its end says nothing."""
+    The time is None if the query ended before that moment, or ran out of memory, so that its end says nothing. `idle`
+    is the memory of the server before, in MiB."""
     for after in MOMENTS:
         server.reset_peak()
         seconds = way(server, script, after)

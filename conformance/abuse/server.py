@@ -43,10 +43,10 @@ class Server:
         found = re.search(r"(wss?)://([^/:]+):(\d+)", line)
         if not found:
             raise RuntimeError(f"the server did not start: {line} {self.process.stderr.read().decode()}")
-        # The allocator's share of memory.
         threads = settings["worker_count_max"] + OTHER_THREADS
         # The network, the executors and the decoding of long messages each have as many threads as there are cores.
         self.threads_max = threads + 3 * os.cpu_count()
+        # Memory in MiB that the allocator may hold beside the memory in use, while threads work and afterwards.
         self.busy, self.idle = BUSY_THREAD_MIB * threads, IDLE_THREAD_MIB * threads
         self.is_tls = found.group(1) == "wss"
         self.address = (found.group(2), int(found.group(3)))
@@ -73,20 +73,23 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def reset_peak(self):
+        """Begins a new record of the peak of resident memory."""
         with open(f"/proc/{self.process.pid}/clear_refs", "w") as refs:
             refs.write("5")
 
     def threads(self):
+        """The number of threads."""
         return len(os.listdir(f"/proc/{self.process.pid}/task"))
 
     def fds(self):
+        """The number of open files and connections."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def is_alive(self):
         return self.process.poll() is None
 
     def metric(self, name):
-        """The value of a counter without labels."""
+        """The value of a metric without labels, or None if /metrics does not show it."""
         text = wire.http(self.address, "GET /metrics HTTP/1.1").decode(errors="replace")
         found = re.search(rf"^{name} (\d+)$", text, re.MULTILINE)
         return int(found.group(1)) if found else None

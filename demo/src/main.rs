@@ -1,5 +1,5 @@
 //! The program of `make demo`: loads a sample graph, runs traversals of rising difficulty and two transactions, and
-//! prints tables with timings. It exits with 0 only if all results are as expected.
+//! prints tables with timings. It exits with 0 only if every query runs and the transactions have the expected results.
 //!
 //! Usage: `mangrove-demo [DIRECTORY]`. The directory is the one that `demo/fetch.py` filled. Without it, or if it is
 //! empty, the program generates the graph.

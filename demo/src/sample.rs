@@ -105,13 +105,13 @@ fn airport_codes() -> Vec<String> {
     known.chain((KNOWN.len()..AIRPORTS).map(|at| format!("X{at:03}"))).collect()
 }
 
-/// Every airline connects its hubs to one another and to any airports, in both directions.
+/// Every airline connects the known airports, its hubs, to one another and to any airports, in both directions.
 fn routes(rng: &mut StdRng, codes: &[String]) -> String {
     let mut routes =
         "Airline,AirlineID,Source,SourceID,Destination,DestinationID,Codeshare,Stops,Equipment\n".to_owned();
     for airline in AIRLINES {
         let mut pairs = BTreeSet::new();
-        // The known airports are hubs of all airlines, so all of them are reachable.
+        // The known airports are hubs of all airlines, so the traversals reach all of them.
         while pairs.len() < ROUTES_AN_AIRLINE {
             let (hub, other) = (rng.random_range(0..KNOWN.len()), rng.random_range(0..codes.len()));
             if hub != other {

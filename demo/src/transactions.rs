@@ -1,5 +1,5 @@
-//! Two transactions: one is rolled back, one commits. Each reads its own writes; others do not see them before the
-//! commit.
+//! Two transactions: one is rolled back, one commits. Each reads its own writes. Reads outside the transaction do not
+//! see them before the commit. An unexpected answer fails the demo.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::{now, shown, table};
 const ROUTES_OF_ATLANTA: &str = "g.V('ATL').bothE('route').count()";
 const ROUTES_OF_THE_NEW_AIRLINE: &str = "g.E().has('route', 'airline', 'MGV').count()";
 
-/// Runs both transactions.
+/// Runs both transactions and prints a table for each.
 pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     let before = number(db.query(ROUTES_OF_ATLANTA)?.collect()?)?;
     writeln!(out, "Transaction 1 drops the routes of Atlanta, and is rolled back.")?;
@@ -32,6 +32,7 @@ pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     expect("routes of the new airline after the commit", opened.after, 2)
 }
 
+/// The end of a transaction.
 enum End {
     Commit,
     RollBack,
@@ -44,6 +45,8 @@ struct Answers {
     after: i64,
 }
 
+/// Runs `write` in a transaction and then `question` three times: within it, outside it, and after its end. Prints the
+/// answers.
 fn compare(
     db: &Database,
     out: &mut dyn Write,
@@ -71,6 +74,7 @@ fn compare(
     Ok(Answers { inside, outside, after })
 }
 
+/// The result of a query that counts.
 fn number(results: Vec<Value>) -> Result<i64> {
     match results.as_slice() {
         [Value::I64(n)] => Ok(*n),

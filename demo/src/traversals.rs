@@ -1,4 +1,4 @@
-//! Traversals of rising difficulty.
+//! Traversals of rising difficulty, which only read the graph. Their answers are printed and not checked.
 
 use std::io::Write;
 
@@ -114,6 +114,7 @@ fn cells(result: &Value) -> Vec<String> {
     }
 }
 
+/// The first [`ROWS_MAX`] rows as a table. Columns of numbers are aligned to the right.
 fn rows_as_table(columns: &[&str], rows: Vec<Vec<String>>) -> String {
     let is_number = |at: usize| rows.iter().all(|row| row.get(at).is_none_or(|cell| cell.parse::<f64>().is_ok()));
     let numeric: Vec<usize> = (0..columns.len()).filter(|at| is_number(*at)).collect();
@@ -126,6 +127,7 @@ fn rows_as_table(columns: &[&str], rows: Vec<Vec<String>>) -> String {
     if left_out == 0 { table.to_string() } else { format!("{table}\n   … and {left_out} more") }
 }
 
+/// A value as the text of a cell. An element is its id.
 fn text(value: &Value) -> String {
     match value {
         Value::String(s) => s.to_string(),

@@ -1,8 +1,8 @@
 //! Queries that compose functions of texts, lists, maps, numbers and sacks over nested values.
 //!
-//! The input's bytes choose: each picks one of the alternatives at its place. When no bytes are left, the first
-//! alternative is taken, and it ends. So every sequence of bytes is a query that parses well, and a changed byte
-//! changes one place of it.
+//! The input's bytes choose: each byte picks one of the alternatives at its place in the query. When no bytes are left,
+//! every choice takes the first alternative, so the first alternatives must lead to an end of the query. Thus every
+//! sequence of bytes makes a query that parses, and a changed byte changes one place of the query.
 
 /// A query of this many bytes gets no further step.
 const LENGTH_MAX: usize = 2_000;
@@ -63,8 +63,8 @@ const SOURCES: &[&str] = &[
 const OPERATORS: &[&str] = &["sum", "mult", "minus", "div", "max", "min", "assign", "addAll", "sumLong", "and", "or"];
 
 /// Steps, with placeholders: %v a value, %x a text, %i an integer, %c a count, %t a traversal, %l a value or a
-/// traversal, %b the argument of a `by()`, %r an order, %o an operator, %p a condition. Steps that enlarge their input
-/// come first.
+/// traversal, %b an optional `by()`, %r the modulator of `order()`, %o an operator, %p a condition. Steps that enlarge
+/// their input come first, because [`Composer::below`] chooses the first ones more often.
 const STEPS: &[&str] = &[
     ".identity()",
     ".repeat(union(identity(),identity())).times(%c)",
@@ -218,7 +218,7 @@ impl Composer<'_> {
         self.bytes.len() > 0 && self.text.len() < LENGTH_MAX
     }
 
-    /// A number below `count`; 0 if no bytes are left.
+    /// A number below `count`; 0 if no bytes are left. If `count` does not divide 256, small numbers come more often.
     fn below(&mut self, count: usize) -> usize {
         usize::from(self.bytes.next().copied().unwrap_or(0)) % count
     }
@@ -228,7 +228,7 @@ impl Composer<'_> {
         self.expand(template);
     }
 
-    /// Writes a template, with choices in the places of its letters.
+    /// Writes a template, with a choice in place of each placeholder.
     fn expand(&mut self, template: &str) {
         let mut rest = template;
         while let Some((before, after)) = rest.split_once('%') {
@@ -236,7 +236,7 @@ impl Composer<'_> {
             self.depth += 1;
             rest = match after.as_bytes().first().is_some_and(|letter| self.choose(*letter)) {
                 true => &after[1..],
-                // The sign belongs to `format()`.
+                // The percent sign belongs to the pattern of a `format()`.
                 false => {
                     self.text.push('%');
                     after
@@ -247,7 +247,7 @@ impl Composer<'_> {
         self.text.push_str(rest);
     }
 
-    /// Writes a choice for a letter. Returns false if the letter is no placeholder.
+    /// Writes a choice for the placeholder with this letter. Returns false if the letter is no placeholder.
     fn choose(&mut self, letter: u8) -> bool {
         match letter {
             b'v' => self.value(),
@@ -300,6 +300,7 @@ impl Composer<'_> {
         self.value();
     }
 
+    /// Writes one to four parts between brackets, with commas between.
     fn several(&mut self, open: &str, one: fn(&mut Self), close: &str) {
         self.text.push_str(open);
         self.depth += 1;

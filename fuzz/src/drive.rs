@@ -1,5 +1,7 @@
 //! Shows inputs to a target, on any toolchain, and reports the findings.
 //!
+//! The driver reads the corpus and writes only the trail. A target may use temporary files.
+//!
 //! An input that aborts the process (a stack overflow, an allocation that fails) ends the driver, too. The same seed
 //! makes the same inputs. With [`Options::trail`], each input is written to a file before it is shown, so the file then
 //! holds the last one.
@@ -16,12 +18,12 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::mutate::mutate;
 use crate::{STACK_BYTES, Target};
 
-/// A counter of memory; an allocator that counts implements it.
+/// The two operations of an allocator that counts the bytes it holds.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryCounter {
     /// Begins a new count.
     pub reset: fn(),
-    /// The most bytes held since the begin of the count, less those held at its begin.
+    /// Returns the most bytes held since the count began, less those held when it began.
     pub peak: fn() -> usize,
 }
 
@@ -35,8 +37,8 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// The end that the environment asks for: the time in `MANGROVE_FUZZ_SECONDS`, or else `MANGROVE_TIMES` (default 1)
-    /// quick runs.
+    /// The effort that the environment asks for: the time in `MANGROVE_FUZZ_SECONDS`, or else `MANGROVE_TIMES` quick
+    /// runs (default 1).
     ///
     /// # Panics
     ///
@@ -56,11 +58,11 @@ impl Effort {
 /// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The number of mutations.
+    /// When the run stops.
     pub effort: Effort,
     /// The seed of the random numbers.
     pub seed: u64,
-    /// The counter of memory.
+    /// The counter of memory; without it, a run checks only the time.
     pub memory: Option<MemoryCounter>,
     /// A factor for [`Target::time_max`], for programs without optimization.
     pub patience: u32,
@@ -73,7 +75,7 @@ pub struct Options {
 /// An input that did harm.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The harm.
+    /// The harm in words: the message of the panic, or the limit that the input exceeded.
     pub harm: String,
     /// The input.
     pub input: Vec<u8>,
@@ -214,7 +216,8 @@ impl<'a> Driver<'a> {
         self.report
     }
 
-    /// Returns true as long as another mutation is to be shown. Each call counts one.
+    /// Returns a function that returns true as long as another mutation is to be shown. Each of its calls counts one
+    /// mutation.
     #[allow(clippy::disallowed_methods, reason = "a run for a given time needs the clock")]
     fn more(&self) -> Box<dyn FnMut() -> bool> {
         match self.options.effort {
@@ -250,6 +253,7 @@ impl<'a> Driver<'a> {
         is_accepted
     }
 
+    /// Keeps an input as a finding. For each kind of harm, only the shortest input is kept.
     fn found(&mut self, harm: String, input: &[u8]) {
         match self.report.findings.iter_mut().find(|finding| finding.harm == harm) {
             // The shortest input is the easiest to understand.
@@ -267,7 +271,7 @@ impl<'a> Driver<'a> {
 /// The largest number of inputs kept for further mutations.
 const KEPT_COUNT_MAX: usize = 4_096;
 
-/// The largest length of such an input.
+/// An input of this many bytes or more is not kept for further mutations.
 const KEPT_BYTES_MAX: usize = 4_096;
 
 /// The processor time of this process: the cost of an input on all threads, however busy the machine is.

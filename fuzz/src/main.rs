@@ -1,4 +1,6 @@
 //! The program `mangrove-fuzz`: shows targets mutated inputs for a given time, or single files.
+//!
+//! It writes its results only to the folder of `--findings`. Its exit code is a failure if an input did harm.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +17,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// The bytes that were allocated when the count began.
+/// The bytes that were allocated when the current count began.
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
 /// Show mutated inputs to every decoder of untrusted input
@@ -133,6 +135,7 @@ fn taken(elapsed: Duration, peak_bytes: usize) -> String {
 /// The factor for time limits if the program is not optimized.
 const PATIENCE: u32 = if cfg!(debug_assertions) { 5 } else { 1 };
 
+/// Counts the bytes that [`ALLOCATOR`] holds.
 const MEMORY: MemoryCounter = MemoryCounter {
     reset: || {
         ALLOCATOR.reset_peak_usage();

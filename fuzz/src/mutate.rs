@@ -74,7 +74,7 @@ fn place(random: &mut SmallRng, length: usize) -> usize {
     random.random_range(0..=length)
 }
 
-/// A random piece of an input.
+/// The range of a random piece of an input of this length.
 fn piece(random: &mut SmallRng, length: usize) -> std::ops::Range<usize> {
     let (a, b) = (place(random, length), place(random, length));
     // Short pieces are as likely as long ones.
@@ -82,6 +82,7 @@ fn piece(random: &mut SmallRng, length: usize) -> std::ops::Range<usize> {
     a.min(b)..a.max(b).min(a.min(b) + reach)
 }
 
+/// Flips, replaces, inserts or removes one byte.
 fn bytes(random: &mut SmallRng, input: &mut Vec<u8>) {
     let length = input.len();
     if length == 0 {
@@ -96,6 +97,7 @@ fn bytes(random: &mut SmallRng, input: &mut Vec<u8>) {
     }
 }
 
+/// Removes, copies, repeats or cuts off a piece, or replaces it by a piece of another input.
 fn pieces(random: &mut SmallRng, input: &mut Vec<u8>, others: &[Vec<u8>]) {
     let range = piece(random, input.len());
     match random.random_range(0..5) {
@@ -145,6 +147,7 @@ fn varint(mut number: u64) -> Vec<u8> {
     bytes
 }
 
+/// Replaces a number or a word, nests a bracket, or inserts a word of the language.
 fn text(random: &mut SmallRng, input: &mut Vec<u8>, words: &[&str]) {
     match random.random_range(0..5) {
         0 => {
@@ -168,7 +171,7 @@ fn text(random: &mut SmallRng, input: &mut Vec<u8>, words: &[&str]) {
     }
 }
 
-/// A random run of such bytes.
+/// The first run of such bytes after a random position.
 fn run(random: &mut SmallRng, input: &[u8], is_one: impl Fn(u8) -> bool) -> Option<std::ops::Range<usize>> {
     let from = place(random, input.len());
     let start = from + input[from..].iter().position(|byte| is_one(*byte))?;

@@ -9,6 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
 use uuid::Uuid;
 
+/// The size of a block of the log, in bytes. Batches begin at its multiples.
 const BLOCK: usize = 4096;
 
 /// Lines `name hex` of a fixture file.
@@ -192,12 +193,13 @@ pub fn manifests() -> Vec<Vec<u8>> {
     files("manifest/")
 }
 
-/// Records of the log, without the headers of batches.
+/// The first record of each batch in the log, without the batch's header.
 pub fn log_records() -> Vec<Vec<u8>> {
+    /// The size of a batch's header.
     const HEADER: usize = 64;
     let segments = log_segments();
     let batches = segments.iter().flat_map(|segment| segment.chunks(BLOCK).skip(1));
-    // A length of one byte, then the record.
+    // After the header: the record's length, which takes one byte for these short records, and the record.
     let records = batches.filter_map(|batch| {
         let length = usize::from(*batch.get(HEADER)?);
         batch.get(HEADER + 1..HEADER + 1 + length).map(<[u8]>::to_vec)
@@ -205,8 +207,9 @@ pub fn log_records() -> Vec<Vec<u8>> {
     records.filter(|record| !record.is_empty()).collect()
 }
 
-/// The blocks of a checkpoint's files.
+/// The blocks of a checkpoint's files, without their frames. A frame begins with the block's length.
 pub fn stored_blocks() -> Vec<Vec<u8>> {
+    /// The size of a checkpoint file's header.
     const HEADER: usize = 64;
     let mut blocks = Vec::new();
     for file in files("segment/") {
@@ -221,7 +224,7 @@ pub fn stored_blocks() -> Vec<Vec<u8>> {
     blocks
 }
 
-/// Encoded values, without the tags of their records.
+/// Encoded values: each tag with a few bytes, and the records of the log, which contain values.
 pub fn stored_values() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = (0..32u8).map(|tag| vec![tag, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).collect();
     seeds.extend(log_records());

@@ -229,8 +229,8 @@ class Acid:
             expect(first == second and len(set(first)) == 1, f"{first}, then {second}")
 
     def overdrawn(self, source, seed):
-        """The number of ten pairs that are overdrawn after transactions took 100 from one of two whose sum was at
-        least 100."""
+        """Runs transactions that take 100 from one value of a pair if the pair's sum is at least 100. Returns how many
+        of the ten pairs are overdrawn afterwards, which is write skew."""
         self.ask("g.V().drop()")
         self.ask("g" + "".join(f".addV('person').property(id, {n}).property('value', {70 + n % 2 * 10})"
                                for n in range(20)))

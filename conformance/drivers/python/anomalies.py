@@ -58,7 +58,7 @@ PHANTOMS = {
 
 
 class Anomalies:
-    """The checks, each over the graph of three accounts with value 0."""
+    """The checks. Each runs on a graph of three accounts with value 0."""
 
     def __init__(self, server):
         self.server = server
@@ -71,7 +71,7 @@ class Anomalies:
         self.server.submit(script, LEVELS["serializable"])
 
     def know(self, *writes):
-        """Makes the names of labels and keys in these writes known, and rolls the writes back."""
+        """Adds the names of labels and keys in these writes to the catalog, and rolls the writes back."""
         tx, = self.begin(LEVELS["snapshot"], 1)
         for write_ in writes:
             tx.run(write_)
@@ -82,7 +82,7 @@ class Anomalies:
         return [self.clients.begin(source) for _ in range(how_many)]
 
     def values(self):
-        """The committed values of the accounts."""
+        """The committed values of the first two accounts."""
         return self.server.submit("g.V(1, 2).order().by(id).values('value')", LEVELS["serializable"])
 
     def dirty_write(self, source):

@@ -14,7 +14,7 @@ MALFORMED_REQUEST, INVALID_ARGUMENTS, EVALUATION_ERROR, TIMEOUT, SERIALIZATION_E
 NESTING = 10_000
 OVERSIZED_BYTES = 12 * 1024 * 1024
 
-# Paths never merge, and dedup keeps each of them: 3^30.
+# A query that does not end in practice: it has about 3^30 paths, and dedup() keeps each of them.
 ENDLESS = "g.V().repeat(__.both()).times(30).path().dedup().count()"
 
 
@@ -27,7 +27,7 @@ class Frame:
         self.serializer = GraphBinarySerializersV1()
 
     def exchange(self, message):
-        """Sends a message. Returns the status code of its answer if it is an error, or else the answer."""
+        """Sends a message and returns its answer. Raises GremlinServerError if the answer is an error."""
         self.transport.write(message)
         answer = self.serializer.deserialize_message(self.transport.read())
         status = answer["status"]
@@ -44,7 +44,7 @@ class Frame:
 
 
 def nested_list(depth):
-    """GraphBinary: lists nested in lists."""
+    """A null in this many lists in one another, in GraphBinary."""
     return struct.pack(">BBi", 0x09, 0, 1) * depth + struct.pack(">BB", 0xFE, 1)
 
 
@@ -59,7 +59,8 @@ class BadInput:
         return self.server.submit(text, source, **options)
 
     def exchange(self, build):
-        """Sends the message that `build` makes, then a valid one over the same connection."""
+        """Sends the message that `build` makes, then a valid one over the same connection. Returns the first answer, or
+        raises its error."""
         frame = Frame(self.server.url)
         try:
             return frame.exchange(build(frame))

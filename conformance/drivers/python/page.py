@@ -23,7 +23,7 @@ class Page:
         return [Check("docs/clients.md", "a transaction runs again after a conflict", self.retries)]
 
     def names(self, g):
-        """The definitions of the page's first block, with a graph of two accounts."""
+        """Creates two accounts, runs the page's first Python block, and returns the names that it defines."""
         g.V().drop().iterate()
         (g.add_v("account").property("name", "ada").property("balance", 90)
             .add_v("account").property("name", "bob").property("balance", 5).iterate())

@@ -216,6 +216,7 @@ def http(server, path, headers):
 
 
 def audit(folder):
+    """The audit log has every kind of entry, and no log has a password. Runs after the other checks."""
     log = Path(folder, "audit.log").read_text()
     for entry in map(json.loads, log.splitlines()):
         assert entry["target"] == "mangrove_audit" and entry.keys() >= {"timestamp", "user", "from", "act", "outcome"}

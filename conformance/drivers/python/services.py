@@ -26,7 +26,7 @@ def text(value):
 
 
 class Services:
-    """The checks, each in both forms and over an empty graph."""
+    """The checks. Each runs in both forms, and on an empty graph. `call` is `bytecode` or `script`."""
 
     def __init__(self, server):
         self.server = server

@@ -15,7 +15,7 @@ LEVELS = {"serializable": "ggraph", "snapshot": "gsigraph"}  # the server's sour
 
 
 class Running:
-    """A transaction: use `g`, then `commit` or `rollback`. A conflict ends it."""
+    """An open transaction: use `run`, then `commit` or `rollback`. A conflict rolls it back."""
 
     def __init__(self, remote):
         self.tx = traversal().with_(remote).tx()
@@ -47,7 +47,7 @@ class Running:
         return self.committed
 
     def rollback(self):
-        """Rolls it back."""
+        """Rolls the transaction back, unless it has ended."""
         if not self.over:
             self.over = True
             self.tx.rollback().all().result()
@@ -70,7 +70,7 @@ class Clients:
         return mine[source]
 
     def begin(self, source):
-        """A transaction."""
+        """Begins a transaction."""
         return Running(self.remote(source))
 
     def once(self, source, body):

@@ -47,6 +47,7 @@ fn first_difference(answer: &[Json], expected: &[Json]) -> Option<String> {
     ))
 }
 
+/// The reason why an answer is not a choice of `limit` different rows among the expected ones, or `None`.
 fn not_some_of(answer: &[Json], expected: &[Json], limit: usize) -> Option<String> {
     let texts = |rows: &[Json]| rows.iter().map(Json::to_string).collect::<BTreeSet<_>>();
     let (distinct, possible) = (texts(answer), texts(expected));
@@ -57,6 +58,7 @@ fn not_some_of(answer: &[Json], expected: &[Json], limit: usize) -> Option<Strin
     distinct.difference(&possible).next().map(|row| format!("{row} is no answer"))
 }
 
+/// The rows in the order of their texts, so that their own order does not count.
 fn sorted(mut rows: Vec<Json>) -> Vec<Json> {
     rows.sort_by_cached_key(Json::to_string);
     rows

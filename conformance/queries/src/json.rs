@@ -3,7 +3,8 @@
 use mangrove::{Detached, Value};
 use serde_json::{Number, Value as Json};
 
-/// Converts a result. Sets become lists, elements become their ids, and keys of maps become texts.
+/// Converts a result. Sets become lists, elements become their ids, and keys of maps become texts. A float that is not
+/// finite becomes null.
 ///
 /// # Panics
 ///

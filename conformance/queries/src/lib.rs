@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sets/*.toml ──► QuerySet ──► Runner: parameters in, rows out as JSON ──► compared with
-//!                                                                           ├ published answers (Published)
+//!                                                                           ├ published answers (published)
 //!                                                                           └ the reference: loops over maps
 //! ```
 //!

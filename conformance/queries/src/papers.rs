@@ -1,4 +1,4 @@
-//! Checking the papers' queries against the reference.
+//! Checks the papers' queries: the database must answer like the reference graph ([`crate::reference`]).
 
 use serde_json::Value as Json;
 
@@ -19,11 +19,11 @@ fn comparison(query: &Query) -> Comparison {
     }
 }
 
-/// Runs a query and compares its answer; returns the number of rows.
+/// Runs a query on the database, compares its answer with the reference's, and returns the number of rows.
 ///
 /// # Errors
 ///
-/// The difference, with the query and its parameters.
+/// The difference, or the error of the database, with the query and its parameters.
 pub fn check(
     runner: &Runner<'_>,
     graph: &Graph,

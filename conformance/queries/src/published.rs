@@ -16,16 +16,24 @@ pub struct Operation {
     pub query: String,
     /// The parameters.
     pub parameters: JsonParameters,
-    /// The rows of a read.
+    /// The rows of a read; `None` for an update.
     pub answer: Option<Vec<Json>>,
 }
 
 /// The 224 complex reads of scale factor 0.1, with answers for the data as loaded.
+///
+/// # Panics
+///
+/// If the file cannot be read or is no validation file.
 pub fn complex_reads(folder: &Path) -> Vec<Operation> {
     read(&folder.join("validation/validation_params_sf0.1_complex_read_only.csv"))
 }
 
 /// The 100 operations of scale factor 0.1, to be run in order: complex and short reads, with updates between them.
+///
+/// # Panics
+///
+/// If the file cannot be read or is no validation file.
 pub fn mixed_operations(folder: &Path) -> Vec<Operation> {
     read(&folder.join("validation/validation_params-sf0.1-100.csv"))
 }

@@ -1,4 +1,4 @@
-//! Runs the queries of a set on a database.
+//! Runs the queries of a set on a database. Only [`Runner::update`] leaves changes in it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl<'a> Runner<'a> {
         Ok(rows)
     }
 
-    /// Replaces the elements that parameters name by LDBC's ids with the database's own ids.
+    /// Replaces parameters that name an element by its label and LDBC's ids with the database's id of that element.
     fn resolved(&self, given: &JsonParameters) -> Result<JsonParameters> {
         let mut resolved = given.clone();
         for named in resolved.values_mut() {

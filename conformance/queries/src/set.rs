@@ -1,4 +1,4 @@
-//! The query sets of `sets/*.toml`.
+//! The query sets of `sets/*.toml`, which are part of the program. A file that is not valid is a mistake in this crate.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub struct Query {
     pub single: bool,
     /// The field by which rows are ordered; ties are in any order.
     pub ties: Option<String>,
-    /// The limit of a query without an order: any rows that qualify may be among this many.
+    /// The largest number of rows of a query without an order. The answer may have any of the rows that qualify.
     pub limit: Option<usize>,
     /// True if the rows have an order.
     #[serde(default)]
@@ -81,7 +81,7 @@ pub struct Query {
 pub struct Statement {
     /// The traversal.
     pub text: String,
-    /// A list parameter, and names for an entry or for its parts: the statement runs once for each entry.
+    /// At most one list parameter, and names for an entry or for its parts: the statement runs once for each entry.
     #[serde(default)]
     pub each: BTreeMap<String, Vec<String>>,
 }
@@ -92,7 +92,8 @@ pub struct Statement {
 pub enum Derived {
     /// A date in milliseconds plus a number of days; both are names of parameters.
     Day(String, String),
-    /// A text `-MM` with an ending, for a month (the name of a parameter) plus a number of months.
+    /// A text `-MM` with an ending. The month is a parameter plus a number of months, and December is followed by
+    /// January.
     Month(String, i64, String),
 }
 
@@ -134,7 +135,7 @@ impl QuerySet {
 }
 
 impl Query {
-    /// The parameters, with those that are computed from them.
+    /// The given parameters, and the parameters that are computed from them ([`Query::derive`]).
     pub fn with_derived(&self, given: &JsonParameters) -> JsonParameters {
         const DAY_MS: i64 = 24 * 60 * 60 * 1000;
         let number = |name: &String| given[name].as_i64().expect("computed parameters are computed from integers");

@@ -41,8 +41,9 @@ pub struct Report {
     pub differed: usize,
 }
 
+/// Begins a traversal of the reference in which it inserts no barriers.
 const WITHOUT_BARRIERS: &str = "g.withoutStrategies(LazyBarrierStrategy).";
-/// Turns off all optimizations of the reference. They should not change an answer, but sometimes do.
+/// Begins a traversal of the reference without its optimizations. They should not change an answer, but sometimes do.
 const WITHOUT_OPTIMIZATION: &str = "g.withoutStrategies(LazyBarrierStrategy, PathRetractionStrategy, InlineFilterStrategy, \
      FilterRankingStrategy, IdentityRemovalStrategy, CountStrategy, EarlyLimitStrategy, MatchPredicateStrategy, \
      RepeatUnrollStrategy, IncidentToAdjacentStrategy, AdjacentToIncidentStrategy, ByModulatorOptimizationStrategy, \
@@ -126,6 +127,7 @@ pub fn run(
     Ok(report)
 }
 
+/// Runs one case on both sides, and finds the reason of a difference.
 fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
     let whole = Interpreter::run(&mut case.graph.clone(), &case.traversal);
     if let Err(Failure::TooBig) = whole {
@@ -161,7 +163,7 @@ fn loaded(reference: &mut Reference, case: &Case, side: Side) -> Result<Subject>
     })
 }
 
-/// Reconsiders the first outcome of a case.
+/// The final outcome of a case, by further checks that depend on the first outcome.
 fn judged(
     reference: &mut Reference,
     subject: &mut Subject,
@@ -226,7 +228,8 @@ fn reason(
     Ok(covering.first().copied().filter(|_| together))
 }
 
-/// Returns true if both sides give the same answer to these scripts, with the reference's optimizations or without.
+/// Returns true if both sides give the same answer to these scripts, with the reference's optimizations or without, or
+/// if the answers cannot be compared.
 fn agree(reference: &mut Reference, case: &Case, side: Side, [theirs, ours]: [&str; 2]) -> Result<bool> {
     let plain = if case.writes { WITHOUT_BARRIERS } else { WITHOUT_OPTIMIZATION };
     for theirs in [&theirs.replacen("g.", plain, 1), theirs] {
@@ -235,7 +238,7 @@ fn agree(reference: &mut Reference, case: &Case, side: Side, [theirs, ours]: [&s
         if case.writes && matches!(outcome, Outcome::Agreed) {
             outcome = compare_graphs(reference, &mut subject, ours, &case.expectation)?;
         }
-        // A script that takes the reference too long proves nothing.
+        // A script that takes the reference too long does not refute the reason.
         if let Outcome::Agreed | Outcome::Skipped(_) = outcome {
             return Ok(true);
         }
@@ -243,7 +246,7 @@ fn agree(reference: &mut Reference, case: &Case, side: Side, [theirs, ours]: [&s
     Ok(false)
 }
 
-/// Runs a script on each side.
+/// Runs a script on each side and compares the answers.
 fn ask(
     reference: &mut Reference,
     subject: &mut Subject,

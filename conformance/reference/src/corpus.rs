@@ -25,14 +25,15 @@ use crate::notation::written;
 use crate::reference::Reference;
 use crate::{Answer, engine};
 
-/// A line at the end of a text.
+/// Appends a line to a text.
 macro_rules! put {
     ($text:expr, $($written:tt)*) => { writeln!($text, $($written)*).expect("a string takes every write") };
 }
 
 /// The mark of an answer without results.
 const NOTHING: &str = "(nothing)";
-/// The name of a difference for which no reason is known.
+/// The name that [`record`] gives to a new difference. No reason has this name, so [`check`] fails until a person
+/// replaces it.
 pub const UNEXPLAINED: &str = "unexplained";
 /// The graph of cases before the first line that names one.
 const FIRST_GRAPH: &str = "modern";
@@ -102,6 +103,7 @@ pub fn parse(text: &str) -> Result<Vec<Item>, String> {
     Ok(items)
 }
 
+/// Adds a result to an answer. The mark for no results adds nothing.
 fn add(answer: &mut Answer, line: String) {
     match answer {
         Ok(lines) if line != NOTHING => lines.push(line),
@@ -270,7 +272,8 @@ pub fn beside(reference: &Answer, ours: &Answer) -> String {
     format!("  reference: {}\n  ours:      {}", shown(reference), shown(ours))
 }
 
-/// Records the current answers of both sides. If they still differ, the reason is kept.
+/// Records the current answers of both sides. If they differ, the recorded name of the reason is kept, or is
+/// [`UNEXPLAINED`].
 pub fn record(theirs: &mut Theirs, ours: &mut Ours, graph: &str, case: &mut Case) -> std::io::Result<()> {
     let theirs = theirs.ask(graph, case)?;
     let ours = ours.ask(graph, case).map_err(std::io::Error::other)?;

@@ -157,9 +157,8 @@ pub const KNOWN: &[Known] = &[
     in_the_corpus("value-map-false", "valueMap(false) is without tokens, as documented; the reference adds them"),
     Known {
         name: "hidden-everywhere",
-        why: "no step reads properties that vertexProperties or includeMetaProperties hides; in the reference \
-              has(key, value), \
-              elementMap() and format() do",
+        why: "no step reads properties that vertexProperties or includeMetaProperties hides; in the reference has(key, \
+              value), elementMap() and format() do",
         covers: |script, theirs, ours| {
             let reads = has_value(script) || ["elementMap(", "format("].iter().any(|step| script.contains(step));
             let fails_later = fails_with(theirs, "IllegalStateException: addE(");
@@ -210,8 +209,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "reserved-keys",
         why: "ReservedKeysVerificationStrategy verifies every step that writes; the reference omits merges, and \
-              property() of \
-              existing elements",
+              property() of existing elements",
         covers: |script, theirs, ours| {
             let asked = script.contains("ReservedKeysVerificationStrategy(") && script.contains("throwException: true");
             asked && theirs.is_ok() && ours.as_ref().is_err_and(|error| error.contains("reserved"))
@@ -270,8 +268,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "call-of-merged",
         why: "a service answers each traverser once; in the reference it answers a merged traverser as often as its \
-              bulk says, and \
-              every answer gets that bulk",
+              bulk says, and every answer gets that bulk",
         covers: |script, theirs, ours| {
             let called = script.find(".call('tinker.degree.centrality'").is_some_and(|at| merges(&script[..at]));
             called && matches!((theirs, ours), (Ok(theirs), Ok(ours)) if theirs.len() >= ours.len())
@@ -280,8 +277,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "match-order",
         why: "a pattern of match() waits until its variables are bound; the reference tries or(), and(), not() and \
-              where() \
-              before that, and fails",
+              where() before that, and fails",
         covers: |script, theirs, ours| {
             let errors = [
                 "IllegalArgumentException: The step with label ",
@@ -306,8 +302,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "partition-property-of-new",
         why: "a traversal in a property() of addV() reads the input of the step, as without includeMetaProperties; in \
-              the \
-              reference it then reads the new vertex",
+              the reference it then reads the new vertex",
         covers: |script, theirs, ours| {
             let asked = script.contains("includeMetaProperties: true") && script.contains(".addV(");
             asked && script.contains("').property('") && theirs.is_ok() && ours.is_ok()
@@ -369,8 +364,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "match-left-over",
         why: "a nested match() begins anew for each traverser; in the reference, matches that a test or a by() left \
-              unread come \
-              out for the next traverser",
+              unread come out for the next traverser",
         covers: |script, theirs, ours| nested_match(script) && theirs.is_ok() && ours.is_ok(),
     },
     Known {
@@ -411,9 +405,8 @@ pub const KNOWN: &[Known] = &[
     },
     Known {
         name: "norm-of-merged",
-        why: "merged traversers share the weight of their sack, so all weights sum to 1; in the reference each has \
-              the weight of \
-              all",
+        why: "merged traversers share the weight of their sack, so all weights sum to 1; in the reference each has the \
+              weight of all",
         covers: |script, theirs, ours| {
             let is_one = |total: f64| (total - 1.0).abs() < 1e-9;
             let normed = |theirs: &[String], ours: &[String]| {

@@ -53,11 +53,11 @@ enum Question {
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let arguments = Arguments::parse();
-    // Some random cases take for ever. A record must not depend on the load of the machine.
+    // Some random cases never end, so their limit is short. A record must not depend on the load of the machine.
     let seconds_max = if matches!(arguments.question, Question::Cases { .. }) { 2 } else { 60 };
     let mut reference = Reference::start(&arguments.class_path, seconds_max)?;
     let failed = match arguments.question {
-        Question::Corpus { record, only } => hold_corpus(reference, record, &only)?,
+        Question::Corpus { record, only } => check_or_record_corpus(reference, record, &only)?,
         Question::Cases { first, count, writes, oracle, tell: reasons } => {
             let options = Options { write_share: writes, ..Options::default() };
             let tell = &mut |difference: String| println!("{difference}\n");
@@ -82,7 +82,8 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn hold_corpus(reference: Reference, record: bool, only: &str) -> Result<usize, Box<dyn std::error::Error>> {
+/// Compares the reference with the record, or records the answers of both sides. Returns the number of wrong answers.
+fn check_or_record_corpus(reference: Reference, record: bool, only: &str) -> Result<usize, Box<dyn std::error::Error>> {
     let (mut right, mut wrong) = (0, 0);
     let (mut theirs, mut ours) = (corpus::Theirs::new(reference), corpus::Ours::default());
     for file in corpus::files()? {

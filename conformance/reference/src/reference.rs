@@ -1,4 +1,5 @@
-//! The reference: a Java process with a TinkerGraph, with one request a line (`java/Reference.java` has the protocol).
+//! The reference: a Java process with a TinkerGraph. Requests and answers are one line each; `java/Reference.java` has
+//! the protocol.
 
 use std::io::{BufRead, BufReader, BufWriter, Error, ErrorKind, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -23,8 +24,8 @@ impl Reference {
     /// Starts a process. The class path has TinkerGraph and the compiled `Reference`. A script that takes longer than
     /// `seconds_max` is an error.
     pub fn start(class_path: &str, seconds_max: u32) -> std::io::Result<Self> {
-        // Some of its maps are ordered by the addresses of objects (of classes, of `T.label`). With one hash code for
-        // all, the order of answers does not depend on earlier scripts.
+        // The reference orders some maps by the identity hash codes of objects (of classes, of `T.label`). With one
+        // hash code for all objects, the order of answers does not depend on earlier scripts.
         let one_identity = ["-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=2"];
         let mut process = Command::new("java")
             .args(["-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
@@ -49,8 +50,8 @@ impl Reference {
         self.exchange("load", &text)?.map(drop).map_err(Error::other)
     }
 
-    /// Runs a script and returns its results. If the script took too long, the process may have another graph then, or
-    /// none.
+    /// Runs a script and returns its results. If the script took too long, the process may have another graph
+    /// afterwards, or none. Then call [`Reference::load`] before the next script.
     pub fn ask(&mut self, script: &str) -> std::io::Result<Told> {
         let told = self.exchange("run", script)?;
         if goes_on(&told) {
@@ -59,6 +60,7 @@ impl Reference {
         Ok(told)
     }
 
+    /// Sends a request and reads its answer. The outer error means that the process ended or broke the protocol.
     fn exchange(&mut self, word: &str, text: &str) -> std::io::Result<Told> {
         // A line is one request; no literal needs a line end.
         let text = text.replace(['\n', '\r'], " ");

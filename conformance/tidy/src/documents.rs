@@ -1,4 +1,6 @@
 //! Links between documents must lead to existing files and headings.
+//!
+//! Only links of the form `[…](target)` are checked.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -39,7 +41,8 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of links to other files, `[…](target)`, with their line numbers. Inline code contains no links.
+/// The targets of the links `[…](target)` to files or headings of the project, with their line numbers. Inline code
+/// contains no links.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {

@@ -39,12 +39,16 @@ pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
 ///
 /// # Panics
 ///
-/// If it cannot be read.
+/// If it cannot be read or is not UTF-8.
 pub fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the folders of `crates/`, sorted.
+/// The names of the folders in `crates/` that have a `Cargo.toml`, sorted.
+///
+/// # Panics
+///
+/// If `crates/` cannot be read.
 pub fn crates() -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(root().join("crates"))
         .expect("there is a folder `crates`")

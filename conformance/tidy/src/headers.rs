@@ -2,7 +2,7 @@
 
 use crate::files;
 
-/// The source files of the project that do not begin with a module comment (`//!`).
+/// The paths of the source files that do not begin with a module comment (`//!`).
 pub fn missing() -> Vec<String> {
     let folders = ["crates", "bench", "fuzz", "conformance", "demo"];
     let sources = folders.iter().flat_map(|folder| files::below(&files::root().join(folder), "rs"));

@@ -1,11 +1,11 @@
-//! Finds which modules of a crate import which, and where imports form a circle.
+//! Finds which modules of a crate import which, and where imports form a cycle.
 //!
 //! A *module* is a file or a folder; tests are left out. Modules of one folder are siblings. A sibling imports another
 //! one if any of its files names an item of the other: by `crate::…` or `super::…`, in a `use` or in full, or by a name
 //! that the crate's root re-exports. Imports from a module's own folder, and from the folder to its modules, do not
 //! count: a folder's own file may be its façade.
 //!
-//! Names within arguments of macros are not seen.
+//! Limits: names within arguments of macros are not seen.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -80,12 +80,12 @@ impl Imports {
         folders
     }
 
-    /// The circles: for each, the folder and the modules that import one another.
-    pub fn circles(&self) -> Vec<(ModulePath, Vec<String>)> {
+    /// The cycles: for each, the folder and the modules that import one another.
+    pub fn cycles(&self) -> Vec<(ModulePath, Vec<String>)> {
         let folders = self.folders();
         folders
             .iter()
-            .flat_map(|(folder, siblings)| circles(siblings).into_iter().map(|circle| (folder.clone(), circle)))
+            .flat_map(|(folder, siblings)| cycles(siblings).into_iter().map(|cycle| (folder.clone(), cycle)))
             .collect()
     }
 }
@@ -119,6 +119,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Records the imports of a `use` whose tree begins after the path `before`.
     fn import_tree(&mut self, before: &[String], tree: &syn::UseTree, is_export: bool) {
         let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
         match tree {
@@ -130,6 +131,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Records the import of a path by a `use`, and its export under `name` if the root re-exports it.
     fn import_name(&mut self, path: &[String], name: &syn::Ident, is_export: bool) {
         if is_export && self.module.is_empty() && path[0] != "crate" {
             self.found.exports.insert(name.to_string(), path.to_vec());
@@ -178,7 +180,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// Returns true if the attributes restrict an item to tests and models.
+/// Returns true if a `cfg` among the attributes restricts an item to tests.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let syn::Meta::List(list) = &attribute.meta else { return false };
@@ -202,18 +204,18 @@ fn module_of(path: &Path) -> ModulePath {
 }
 
 /// The strongly connected sets of modules with more than one member.
-fn circles(siblings: &Siblings) -> Vec<Vec<String>> {
+fn cycles(siblings: &Siblings) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         siblings.keys().map(|from| (from, reach(siblings, from))).collect();
-    let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
+    let mut cycles: BTreeSet<Vec<String>> = BTreeSet::new();
     for (from, there) in &reached {
-        let circle: Vec<String> =
+        let cycle: Vec<String> =
             there.iter().filter(|to| reached[**to].contains(from)).map(|to| (*to).clone()).collect();
-        if circle.len() > 1 {
-            circles.insert(circle);
+        if cycle.len() > 1 {
+            cycles.insert(cycle);
         }
     }
-    circles.into_iter().collect()
+    cycles.into_iter().collect()
 }
 
 /// All modules that a module imports, directly or indirectly.
@@ -226,13 +228,13 @@ fn reach<'a>(siblings: &'a Siblings, from: &'a String) -> BTreeSet<&'a String> {
     reached
 }
 
-/// The name of a folder of a crate, such as `store::adjacency`.
+/// The text form of the path of a folder in a crate, such as `store::adjacency`.
 pub fn shown(crate_name: &str, folder: &[String]) -> String {
     folder.iter().fold(crate_name.to_owned(), |path, name| format!("{path}::{name}"))
 }
 
-/// The modules of a folder as text, one a line. A module comes after the modules that it imports, as far as there is no
-/// circle.
+/// The modules of a folder as text, one a line. A module comes after the modules that it imports, unless they form a
+/// cycle.
 pub fn draw(siblings: &Siblings) -> String {
     let mut drawn: BTreeSet<&String> = BTreeSet::new();
     let mut text = String::new();
@@ -242,7 +244,7 @@ pub fn draw(siblings: &Siblings) -> String {
         let ahead: Vec<&String> = siblings.keys().filter(|module| !drawn.contains(*module)).collect();
         let mut ready: Vec<&String> = ahead.iter().copied().filter(|module| is_ready(module)).collect();
         if ready.is_empty() {
-            // Only circles and modules above them are left: continue with the module with the fewest missing imports.
+            // Only cycles and modules above them are left: continue with the module with the fewest missing imports.
             let missing = |module: &&String| siblings[*module].iter().filter(|import| !drawn.contains(*import)).count();
             ready.extend(ahead.into_iter().min_by_key(missing));
         }
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_however_it_is_written() {
+    fn a_cycle_is_found_however_it_is_written() {
         let ways = [
             "use crate::b::Thing;",
             "use crate::{a, b::{Other, Thing}};",
@@ -284,12 +286,12 @@ mod tests {
         for way in ways {
             let all =
                 imports(&[("lib.rs", "mod a; mod b; pub use b::Thing;"), ("a.rs", way), ("b/mod.rs", "use crate::a;")]);
-            assert_eq!(all.circles(), [(Vec::new(), names(&["a", "b"]))], "{way}");
+            assert_eq!(all.cycles(), [(Vec::new(), names(&["a", "b"]))], "{way}");
         }
     }
 
     #[test]
-    fn tests_and_visibility_make_no_circle() {
+    fn tests_and_visibility_make_no_cycle() {
         let ways = [
             "#[cfg(test)] mod tests { use crate::b::Thing; }",
             "#[cfg(test)] use crate::b::Thing;",
@@ -298,19 +300,19 @@ mod tests {
         ];
         for way in ways {
             let all = imports(&[("lib.rs", ""), ("a.rs", way), ("b.rs", "use crate::a;")]);
-            assert!(all.circles().is_empty(), "{way}");
+            assert!(all.cycles().is_empty(), "{way}");
         }
     }
 
     #[test]
-    fn circles_within_a_folder_are_its_own() {
+    fn cycles_within_a_folder_are_its_own() {
         let all = imports(&[
             ("a/mod.rs", "mod x; mod y; pub use x::X;"),
             ("a/x.rs", "use super::y::Y; use crate::b::B;"),
             ("a/y.rs", "use super::x::X;"),
             ("b.rs", ""),
         ]);
-        assert_eq!(all.circles(), [(names(&["a"]), names(&["x", "y"]))]);
+        assert_eq!(all.cycles(), [(names(&["a"]), names(&["x", "y"]))]);
         assert_eq!(draw(&all.folders()[&Vec::new()]), "b\na  b\n");
     }
 }

@@ -55,7 +55,7 @@ pub fn mentions() -> BTreeMap<String, Mentions> {
     all
 }
 
-/// Invariants that are cited but not defined, defined twice, or defined but not cited by code.
+/// The invariants that are cited but not defined, defined twice, or defined but not cited by code, each as a message.
 pub fn faults() -> Vec<String> {
     let mut faults = Vec::new();
     for (name, mentions) in mentions() {

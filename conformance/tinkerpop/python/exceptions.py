@@ -30,7 +30,7 @@ class Entry:
 
 
 class Exceptions:
-    """The list of a TinkerPop version, for one combination."""
+    """The list of a TinkerPop version (`line`, such as 3.8.1), for one combination of form and serializer."""
 
     def __init__(self, line, form, serializer):
         self.path = FOLDER / ("exceptions.txt" if line == "3.8.1" else f"exceptions-{line}.txt")
@@ -44,9 +44,10 @@ class Exceptions:
         return {each.key: each for each in self.entries if self.combination in each.combinations}
 
     def record(self, outcomes):
-        """Writes the list again. Existing reasons stay, and so do entries of scenarios that did not run. If a
-        scenario fails as text with GraphBinary, it counts as failing in all combinations; if it passes there, as
-        passing in all, until another run shows otherwise."""
+        """Writes the list again, with these outcomes by key. Existing reasons stay, and so do entries of
+        scenarios that did not run. If a scenario fails as text with GraphBinary, it counts as failing in all
+        combinations. If it passes there, an entry for all combinations is removed. Another run may show otherwise for
+        other combinations."""
         first = self.combination == ("text", "graphbinary")
         here = ALL if first else frozenset([self.combination])
         kept = {(each.key, each.reason): each for each in self.entries}
@@ -93,7 +94,7 @@ def words_of(combinations):
 
 
 def covered(form, serializer):
-    """The combinations of this form (None: any) with this serializer (None: any)."""
+    """The combinations of this form (None means any) with this serializer (None means any)."""
     return {each for each in ALL if each[0] == (form or each[0]) and each[1] == (serializer or each[1])}
 
 

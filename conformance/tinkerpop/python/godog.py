@@ -24,7 +24,7 @@ def run(runner, url, features, log):
 
 
 def read(log):
-    """The outcomes in a log."""
+    """The outcomes in a log, by the keys of scenarios: `passed`, `skipped`, or `failed: ` and the error."""
     told, key, failures = {}, None, False
     for line in log.splitlines():
         plain = COLOR.sub("", line)

@@ -78,12 +78,12 @@ def container(word, inner):
 
 
 def multiset(values):
-    """Canonical values without an order."""
+    """The canonical forms of values, sorted, so that their order does not count."""
     return tuple(sorted((canonical(each) for each in values), key=repr))
 
 
 def pairs(entries):
-    """The entries of a map, without an order."""
+    """Canonical entries of a map, sorted, so that their order does not count."""
     return tuple(sorted(entries, key=repr))
 
 
@@ -132,7 +132,7 @@ class Notation:
         self.elements = elements
 
     def id_of(self, text):
-        """The id of the element that `v[…]` or `e[…]` names; None if there is no such element."""
+        """The id of the element that `v[…]` or `e[…]` names. If there is no such element, a text that says so."""
         kind, name = text[0], text[2:text.rindex("]")]
         known = self.elements.vertices if kind == "v" else self.elements.edges
         return known.get(name, ("string", f"there is no {text}"))

@@ -31,7 +31,7 @@ def outcome(server, scenario):
         return "skipped"
     except (Failed, Unsupported) as why:
         return f"failed: {why}"
-    except Exception as error:  # such as a broken connection: reported, and the run goes on
+    except Exception as error:  # such as a broken connection: it is reported, and the run continues
         return f"failed: {type(error).__name__}: {error}"
 
 

@@ -25,12 +25,13 @@ class Server:
         self.known = {}
 
     def submit(self, graph, text):
-        """All results of a script, in canonical form."""
+        """All results of a script, each with its type (`wire`)."""
         request = self.clients[graph].submit(text, request_options={"evaluationTimeout": TIMEOUT_MILLIS})
         return request.all().result()
 
     def notation(self, graph):
-        """The notation for a graph. The elements of read-only graphs are looked up once."""
+        """The notation for a graph. The elements of read-only graphs are looked up once; those of the empty graph are
+        looked up each time, because scenarios write it."""
         if graph == "empty":
             return Notation(self.elements(graph))
         if graph not in self.known:
@@ -38,7 +39,7 @@ class Server:
         return self.known[graph]
 
     def elements(self, graph):
-        """The names of a graph's elements."""
+        """The ids of a graph's elements, by their names in scenarios. Elements without names are left out."""
         vertices = {}
         for name, found in self.names(graph, 'g.V().has("name").project("k", "v").by(values("name")).by(id())', "kv"):
             vertices[name] = canonical(found)
@@ -171,14 +172,14 @@ class Run:
             raise Failed(f"got {len(self.the_result())} results instead of {count}")
 
     def graph_count(self, _step, count, text):
-        """Expects this content of the graph afterwards."""
+        """Expects this number of results of a traversal, after the scenario's own traversal."""
         self.the_result()
         [(_, found)] = self.server.submit(self.graph, self.complete(text.replace('\\"', '"')) + ".count()")
         if found != int(count):
             raise Failed(f"there are {found} instead of {count} of {text}")
 
     def raises(self, _step, where=None, text=None):
-        """Expects an error, optionally with a text."""
+        """Expects an error, optionally with a text at a place in its message. Upper and lower case are equal."""
         if self.error is None:
             raise Failed("there was no error")
         found, wanted = self.error.casefold(), (text or "").replace('\\"', '"').casefold()

@@ -18,7 +18,7 @@ DataType = binary.DataType
 
 
 def typed(letter, official, convert=lambda value: value):
-    """Reads like `official`, and adds the type."""
+    """Makes a reader that reads like `official` and adds the type."""
     def objectify(buff, reader, nullable=True):
         value = official.objectify(buff, reader, nullable)
         return None if value is None else (letter, convert(value))
@@ -26,7 +26,7 @@ def typed(letter, official, convert=lambda value: value):
 
 
 def made(word, read):
-    """Reads with `read`, and adds the type."""
+    """Makes a reader that reads with `read`, also a null, and adds the type."""
     def objectify(buff, reader, nullable=True):
         if nullable and buff.read(1)[0] == 0x01:
             return None
@@ -64,7 +64,7 @@ def tree(buff, reader):
 
 
 def properties(buff, reader):
-    """Skips a list that is written without its type."""
+    """Skips the properties of an element: a list that is written without its type."""
     for _ in range(size(buff)):
         reader.read_object(buff)
 

@@ -1,4 +1,4 @@
-//! Files that the loader reads, and lists that the server reads at its start.
+//! Targets for files that the loader reads, and for the users file of the server.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use mangrove_graph::{Result, TabletId, VertexId};
 use mangrove_load::{EdgeBatch, LoadFormat, LoadOptions, LoadSink, Mapping, VertexBatch, load};
 use mangrove_server::inputs;
 
-/// A sink that counts and checks the loader's promises.
+/// A sink that counts elements and checks the order, lengths and ends that the loader promises.
 #[derive(Default)]
 struct Count {
     vertices: u64,
@@ -46,6 +46,7 @@ impl Drop for Scratch {
     }
 }
 
+/// Loads the bytes as a file. Returns true if the file has a vertex and no error.
 fn loads(bytes: &[u8], format: LoadFormat) -> bool {
     let path = FILE.with_borrow_mut(|file| {
         let new = || {

@@ -38,7 +38,7 @@ const GRAPH: &[&str] = &[
     "g.V(6).addE('created').to(__.V(3)).property('weight',0.2d)",
 ];
 
-/// Parses a script. A script that parses must print as text that parses to the same script.
+/// Parses a script. Each of its traversals is printed. If the printed text parses, it must be the same traversal.
 pub fn script(bytes: &[u8]) -> bool {
     let Some(statements) = std::str::from_utf8(bytes).ok().and_then(statements_of) else { return false };
     for statement in statements {

@@ -1,4 +1,4 @@
-//! Files and records of a database's directory.
+//! Targets for the decoders of files and records in a database's directory.
 
 use mangrove_durable::content;
 use mangrove_durable::disk::{Disk, SimDisk};
@@ -23,7 +23,7 @@ pub fn page(bytes: &[u8]) -> bool {
     content::page(bytes).is_ok()
 }
 
-/// The names and indexes of a graph, as files have them.
+/// The names and indexes of a graph, as a checkpoint file has them.
 pub fn names(bytes: &[u8]) -> bool {
     content::names(bytes).is_ok()
 }
@@ -35,7 +35,7 @@ pub fn values(bytes: &[u8]) -> bool {
 
 /// A log segment with its headers and checksums.
 pub fn segment(bytes: &[u8]) -> bool {
-    // Read under the number in its header.
+    // The file is named by the number in the header: a reader refuses a segment with another number.
     let seq = bytes.get(SEQ).and_then(|seq| Some(u64::from_le_bytes(seq.try_into().ok()?))).unwrap_or(1);
     let disk = disk_with(&format!("wal/{seq:016x}"), bytes);
     // Read as a segment of its own database; other tests check that a segment of another database is refused.

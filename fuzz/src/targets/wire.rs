@@ -15,7 +15,8 @@ const DIALECTS: [Dialect; 4] = [
     Dialect { version: Version::V2, typed: false },
 ];
 
-/// A value. A decoded value must be encodable in every format, and decode to the same value in its own.
+/// A value in GraphBinary. No format may panic at a decoded value, but a format may refuse it. If GraphBinary encodes
+/// the value, the bytes must decode to an equal one.
 pub fn graphbinary_value(bytes: &[u8]) -> bool {
     let Ok(value) = graphbinary::decode_value(bytes) else {
         return graphbinary::decode_argument(bytes).is_ok();
@@ -44,7 +45,7 @@ pub fn graphbinary_response(bytes: &[u8]) -> bool {
     graphbinary::decode_response(bytes).is_ok()
 }
 
-/// A value in GraphSON 2 or 3.
+/// A value in GraphSON 2 or 3, with the same checks as [`graphbinary_value`].
 pub fn graphson_value(bytes: &[u8]) -> bool {
     let Ok(value) = graphson::decode_value(bytes) else {
         return graphson::decode_argument(bytes).is_ok();
@@ -81,7 +82,7 @@ pub fn http_accept(bytes: &[u8]) -> bool {
     inputs::http_accept(bytes)
 }
 
-/// Encodes a value in every format, as a result. A format may refuse it.
+/// Encodes a value in every format, as a result. A format may refuse the value, but must then write nothing.
 pub fn written_everywhere(value: &Value) {
     let head = ResponseHead { request_id: None, code: 200, message: "", attributes: &[] };
     let values = std::slice::from_ref(value);
@@ -93,5 +94,6 @@ pub fn written_everywhere(value: &Value) {
         let written = encoding.encode_response(head, ResponseData::Values(values), &mut out);
         assert!(written.is_ok() || out.is_empty(), "a value that was refused left {} bytes", out.len());
     }
+    // Printing a value must not panic. The condition only uses the text.
     assert!(Plain(value).to_string().len() < usize::MAX);
 }

@@ -1,4 +1,4 @@
-//! Grasper's Q1 to Q8.
+//! Reference answers of Grasper's Q1 to Q8; `sets/grasper.toml` has each question in words.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -40,6 +40,7 @@ pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>>
     })
 }
 
+/// The number of times that each number occurs, as rows of the number (in the field `name`) and the count.
 fn grouped(name: &str, numbers: impl Iterator<Item = i64>) -> Vec<Json> {
     let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
     numbers.for_each(|number| *counts.entry(number).or_default() += 1);

@@ -1,12 +1,12 @@
 //! Reads LDBC's CSV files, with typed headers (`Person_knows_Person.csv`) or as the generator writes them
-//! (`person_knows_person_0_0.csv`).
+//! (`person_knows_person_0_0.csv`). It shares no code with the engine's loader.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Graph;
 
-/// The kinds of vertices: their names in file names, in lower case, and their labels.
+/// The kinds of vertices: their names in file names, converted to lower case, and their labels.
 const KINDS: [(&str, &str); 8] = [
     ("person", "Person"),
     ("post", "Post"),
@@ -50,6 +50,7 @@ pub fn load(folder: &Path) -> Graph {
     graph
 }
 
+/// Collects the paths of all CSV files below a folder.
 fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path = entry.expect("a folder can be read").path();
@@ -62,6 +63,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     files.sort();
 }
 
+/// The label of the vertices that this part of a file name means.
 fn kind(name: &str) -> Option<&'static str> {
     KINDS.iter().find(|(lower, _)| *lower == name.to_lowercase()).map(|(_, kind)| *kind)
 }
@@ -77,6 +79,7 @@ fn rows_of(path: &Path) -> Option<Rows> {
     }
 }
 
+/// Adds the vertex of a row. The first field is its id.
 fn vertex(graph: &mut Graph, kind: &str, header: &[&str], fields: &[&str]) {
     let mut properties = BTreeMap::new();
     for (column, field) in header.iter().zip(fields) {
@@ -90,6 +93,7 @@ fn vertex(graph: &mut Graph, kind: &str, header: &[&str], fields: &[&str]) {
     graph.add_vertex(kind, fields[0].parse().expect("an id is a number"), properties);
 }
 
+/// Adds the edge of a row. The first two fields are the ids of its ends, a third one is its property.
 fn edge(graph: &mut Graph, (from, label, to): (&str, &str, &str), header: &[&str], fields: &[&str]) {
     let id = |at: usize| fields[at].parse().expect("an id is a number");
     let (from, to) = (graph.find(from, id(0)), graph.find(to, id(1)));

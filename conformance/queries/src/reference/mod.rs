@@ -22,7 +22,7 @@ pub use updates::apply;
 /// A vertex: its index in [`Graph::vertices`].
 pub type Vertex = usize;
 
-/// A vertex's label, number within its kind, and properties.
+/// A vertex's label, id and properties.
 #[derive(Clone, Debug)]
 pub struct VertexData {
     /// The first label: `Person`, `Post`, `Comment` and so on.
@@ -61,6 +61,10 @@ pub struct Graph {
 
 impl Graph {
     /// Adds a vertex.
+    ///
+    /// # Panics
+    ///
+    /// If a vertex with this label and id exists.
     pub fn add_vertex(&mut self, kind: &str, id: i64, properties: BTreeMap<String, String>) -> Vertex {
         self.vertices.push(VertexData { kind: kind.to_owned(), id, properties });
         let vertex = self.vertices.len() - 1;
@@ -77,6 +81,10 @@ impl Graph {
     }
 
     /// The vertex with this label and id.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such vertex.
     pub fn find(&self, kind: &str, id: i64) -> Vertex {
         self.by_id[&(kind.to_owned(), id)]
     }
@@ -111,7 +119,7 @@ impl Graph {
         self.in_edges(vertex, label).map(|edge| edge.from).collect()
     }
 
-    /// The friends of a person.
+    /// The friends of a person: `knows` has no direction.
     pub fn friends(&self, person: Vertex) -> Vec<Vertex> {
         let mut friends = self.out(person, "knows");
         friends.extend(self.into(person, "knows"));
@@ -134,6 +142,10 @@ impl Graph {
     }
 
     /// The value of a property, as a number.
+    ///
+    /// # Panics
+    ///
+    /// If the value is no number.
     pub fn number(&self, vertex: Vertex, key: &str) -> Option<i64> {
         self.text(vertex, key).map(|text| text.parse().expect("the property is a number"))
     }

@@ -1,4 +1,4 @@
-//! Walks of k edges, and subgraphs of friendships.
+//! Reference answers of the set `patterns`: walks of k edges, and subgraphs of friendships.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! LDBC's eight updates on the reference graph.
+//! LDBC's eight updates on the reference graph. The parameters have the names that LDBC's validation files use.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +42,7 @@ pub fn apply(graph: &mut Graph, update: &Operation) {
         }
         "IU7" => {
             let comment = message(graph, given, ("Comment", "commentId"));
+            // The id of the parent that the comment does not have is negative.
             let parents = [("Post", number(given, "replyToPostId")), ("Comment", number(given, "replyToCommentId"))];
             for parent in parents.into_iter().filter(|(_, id)| *id >= 0) {
                 link(graph, comment, "replyOf", parent);
@@ -63,7 +64,7 @@ fn numbers(given: &JsonParameters, name: &str) -> Vec<i64> {
     given[name].as_array().into_iter().flatten().map(|n| n.as_i64().expect("a number")).collect()
 }
 
-/// A text, the only entry of a list, or a number as text.
+/// A text, the only entry of a list (`None` if the list is empty), or a number as text.
 fn text(value: &Json) -> Option<String> {
     match value {
         Json::String(text) => Some(text.clone()),

@@ -10,7 +10,7 @@ use crate::observed::Observed;
 use crate::reading::Walk;
 use crate::writer::sees;
 
-/// Walks that a reader has open at a time.
+/// The largest number of walks that a reader has open at a time.
 const WALKS: usize = 4;
 
 /// One snapshot, read in small batches that go on through cursors.
@@ -22,7 +22,7 @@ pub struct Reader<'a> {
 }
 
 struct Running {
-    // Dropped before the transaction that they read.
+    // The first field, because walks must be dropped before the transaction that they read.
     walks: Vec<Walk>,
     transaction: Transaction,
     seen: Vec<Observed>,

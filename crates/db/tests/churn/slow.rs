@@ -13,6 +13,7 @@ const SYNC_TIME: Duration = Duration::from_micros(200);
 #[derive(Debug)]
 pub struct SlowDisk(pub SimDisk);
 
+/// A file of that disk.
 #[derive(Debug)]
 struct SlowFile(Arc<dyn DiskFile>);
 

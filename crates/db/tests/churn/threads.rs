@@ -23,12 +23,13 @@ use crate::whole::{check_recovered, look_from_every_side};
 use crate::writer::Writer;
 use crate::{Tally, step_count};
 
+/// How many times a round runs its threads on the graph. The graph is opened again before each time and at the end.
 const LIVES: u64 = 3;
 pub const WRITERS: usize = 5;
 const READERS: usize = 2;
-/// After each batch.
+/// The pause of a reader after each batch.
 const READER_PAUSE: Duration = Duration::from_micros(300);
-/// One keeper takes checkpoints all the time, the others do everything.
+/// The number of keepers. The first repeats one action, the others do everything ([`Life::keep`]).
 const KEEPERS: usize = 2;
 
 #[test]

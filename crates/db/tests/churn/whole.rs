@@ -14,7 +14,7 @@ use crate::observed::Observed;
 use crate::reading::Walk;
 use crate::writer::WRITER_ID;
 
-/// Elements are read so many at a time.
+/// The number of elements that are read at a time.
 const PORTION: usize = 17;
 
 impl State {

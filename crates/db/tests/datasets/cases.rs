@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The name is optional. The script ends before the first line of results. Lines `= value` are results in any order,
-//! lines `- value` results in this order. A case without either has its answers in another file, or is not checked. `=
-//! ` alone means that there are no results.
+//! lines `- value` results in this order. A case without either has its answers in another file, or is not checked. A
+//! line `=` alone means that there are no results.
 
 /// The results of a traversal as text.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub enum Expected {
 /// A traversal and its results.
 #[derive(Debug)]
 pub struct Case {
-    /// Its name, or nothing.
+    /// Its name; empty if it has none.
     pub name: String,
     /// The traversal.
     pub script: String,

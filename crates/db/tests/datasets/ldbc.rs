@@ -1,4 +1,4 @@
-//! LDBC SNB: counts of the README, answers that another engine computed on the same files.
+//! LDBC SNB: counts from the data set's README, and answers that another engine computed on the same files.
 //!
 //! Results are those of the development data set, not results of the benchmark.
 
@@ -13,7 +13,8 @@ use crate::cases::Case;
 use crate::lsqb::{self, Literal};
 use crate::support::{ask, ask_with, check_file, full, load_clean, number};
 
-/// The traversals of the known answers, named as these are. Parameters are names in them.
+/// The traversals that have recorded answers, with the names of these answers. Parameters are variables in the
+/// traversals.
 const ANSWERED: &str = include_str!("queries/ldbc_answered.txt");
 
 /// The graph of scale factor 0.1, loaded once for all tests, and the folder of its data set.

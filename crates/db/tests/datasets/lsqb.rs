@@ -20,11 +20,11 @@ pub enum Literal {
     None,
     /// The patterns as the benchmark writes them, where that takes seconds.
     Quick,
-    /// And where it takes a minute.
+    /// All patterns as the benchmark writes them, also where that takes a minute.
     Slow,
 }
 
-/// Checks the counts of the nine patterns by every traversal that is asked.
+/// Checks the counts of the nine patterns, by the fast traversals and by those of `literal`.
 #[track_caller]
 pub fn check_counts(db: &Database, graph: &str, expected: &[(String, i64)], literal: Literal) {
     assert_eq!(expected.len(), 9, "{graph}: nine patterns have a count");

@@ -1,4 +1,4 @@
-//! Reads in small batches, by cursors that are kept in between.
+//! Reads in small batches. A walk keeps its cursor between batches, so that writes can happen meanwhile.
 
 use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter, Numbers,
@@ -53,7 +53,7 @@ impl Expand {
     }
 }
 
-/// Reads values of some vertices, in one of the ways of [`Columns`].
+/// Reads values of some vertices, in one of the ways of [`Way`]. Each vertex must have at most one value, a long.
 #[derive(Clone, Debug)]
 pub struct Values {
     pub vertices: Vec<VertexId>,
@@ -64,7 +64,8 @@ pub struct Values {
     pub found: Vec<Option<i64>>,
 }
 
-/// The ways to read values.
+/// The methods of [`GraphView`] that read values: `vertex_values`, `vertex_numbers`, `vertex_properties` and
+/// `vertex_columns`.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
     Rows,
