@@ -95,5 +95,5 @@ pub fn written_everywhere(value: &Value) {
         assert!(written.is_ok() || out.is_empty(), "a value that was refused left {} bytes", out.len());
     }
     // Printing a value must not panic. The condition only uses the text.
-    assert!(Plain(value).to_string().len() < usize::MAX);
+    std::hint::black_box(Plain(value).to_string());
 }
