@@ -37,7 +37,7 @@ fn transactions_of_many_threads_lose_nothing() {
     let mut tally = Tally::default();
     let first = first_seed(1);
     for seed in first..first + case_count(3_u64) {
-        let fail = |error| panic!("seed {seed}: {error}");
+        let fail = |error: String| panic!("seed {seed}: {error}");
         if seed % 2 == 0 {
             // The folder is dropped after a failure, so that the failure keeps it.
             let folder = Folder::new(&format!("threads-{seed}"));
