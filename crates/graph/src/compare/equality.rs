@@ -1,12 +1,11 @@
 //! Equality and equivalence: when two values are the same.
 //!
-//! Collections are compared by recursion, sets and maps without regard to order. A set may have several members that
-//! are equal, because its members differ under equivalence only: `{1, 1.0}`. So each member of one set needs a member
-//! of the other for itself, and `{1, 1.0}` differs from `{1, 2}`. The same holds for the entries of maps.
+//! Collections are compared by recursion, sets and maps without regard to order. A set may have several members that are
+//! equal, because its members differ under equivalence only: `{1, 1.0}`. So each member of one set needs a member of the
+//! other for itself, and `{1, 1.0}` differs from `{1, 2}`.
 //!
-//! Comparisons of collections, texts and arrays ask their [`Pace`] whether the query still runs. If it has ended, they
-//! return an arbitrary answer at once, and the executor discards the results. The hashes in `hash.rs` must agree with
-//! the answers here (GRAPH-8).
+//! Comparisons of collections, texts and arrays ask their [`Pace`] whether the query still runs. If it has ended, they return an arbitrary answer at once,
+//! and the executor discards the results. The hashes in `hash.rs` must agree with the answers here (GRAPH-8).
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
