@@ -1,14 +1,11 @@
 //! Equality and equivalence: when two values are the same.
 //!
-//! Collections are compared by recursion, sets and maps without regard to order. A set may have several members that are
-//! equal, because its members differ under equivalence only: `{1, 1.0}`. So each member of one set needs a member of the
-//! other for itself, and `{1, 1.0}` differs from `{1, 2}`.
-//!
-//! Comparisons of collections, texts and arrays ask their [`Pace`] whether the query still runs. If it has ended, they return an arbitrary answer at once,
+//! Collections are compared by recursion, sets and maps without regard to order. Comparisons of collections, texts
+//! and arrays ask their [`Pace`] whether the query still runs. If it has ended, they return an arbitrary answer at once,
 //! and the executor discards the results. The hashes in `hash.rs` must agree with the answers here (GRAPH-8).
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -21,12 +18,8 @@ use crate::value::{GraphValue, Tree, Value};
 pub(super) fn is_same<P: Pace>(by: Sameness, a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::List(x), Value::List(y)) => shares_memory(by, x, y) || is_same_in_order::<P>(by, x, y),
-        (Value::Set(x), Value::Set(y)) => {
-            shares_memory(by, x, y) || (x.len() == y.len() && are_members_in::<P>(by, x, y))
-        }
-        (Value::Map(x), Value::Map(y)) => {
-            shares_memory(by, x, y) || (x.len() == y.len() && are_entries_in::<P>(by, x, y))
-        }
+        (Value::Set(x), Value::Set(y)) => shares_memory(by, x, y) || (x.len() == y.len() && is_subset::<P>(by, x, y)),
+        (Value::Map(x), Value::Map(y)) => shares_memory(by, x, y) || (x.len() == y.len() && is_submap::<P>(by, x, y)),
         (Value::Entry(x), Value::Entry(y)) => {
             shares_memory(by, x, y)
                 || P::has_time_for(2) && is_same::<P>(by, &x.0, &y.0) && is_same::<P>(by, &x.1, &y.1)
@@ -106,17 +99,12 @@ pub(super) fn is_among<'a, P: Pace>(by: Sameness, value: &Value, values: impl It
 /// Sets and maps with more members than this are compared by hash.
 const COMPARED_PAIRWISE_MAX: usize = 16;
 
-/// A member of a set, or a key or value of a map, in a hash table.
+/// A member of a set, or a key of a map, in a hash table.
 struct Member<'a, P>(Sameness, &'a Value, PhantomData<P>);
 
 impl<'a, P: Pace> Member<'a, P> {
     fn new(by: Sameness, value: &'a Value) -> Self {
         Member(by, value, PhantomData)
-    }
-
-    /// Key and value of an entry of a map.
-    fn pair(by: Sameness, (key, value): &'a (Value, Value)) -> (Self, Self) {
-        (Member::new(by, key), Member::new(by, value))
     }
 }
 
@@ -136,59 +124,28 @@ impl<P: Pace> Eq for Member<'_, P> {}
 
 type Seeds = foldhash::fast::RandomState;
 
-/// Returns true if each value of `of` has a value of `all` for itself that is the same.
-fn are_members_in<P: Pace>(by: Sameness, of: &[Value], all: &[Value]) -> bool {
+/// Returns true if `all` contains every value of `of`.
+fn is_subset<P: Pace>(by: Sameness, of: &[Value], all: &[Value]) -> bool {
     if all.len() <= COMPARED_PAIRWISE_MAX {
-        let is_value = |x: &Value, y: &Value| P::has_time_for(1) && is_same::<P>(by, x, y);
-        return are_paired(of, all, is_value);
+        return of.iter().all(|x| is_among::<P>(by, x, all.iter()));
     }
     let member = |value| Member::<P>::new(by, value);
-    are_counted_in::<P, _>(of.iter().map(member), all.iter().map(member))
+    let all: HashSet<_, Seeds> = all.iter().take_while(|_| P::has_time_for(1)).map(member).collect();
+    of.iter().all(|x| P::has_time_for(1) && all.contains(&member(x)))
 }
 
-/// Returns true if each entry of `of` has an entry of `all` for itself that is the same.
-fn are_entries_in<P: Pace>(by: Sameness, of: &[(Value, Value)], all: &[(Value, Value)]) -> bool {
+/// Returns true if `all` contains every entry of `of`.
+fn is_submap<P: Pace>(by: Sameness, of: &[(Value, Value)], all: &[(Value, Value)]) -> bool {
+    let is_entry = |(k, v): &(Value, Value), (k2, v2): &(Value, Value)| {
+        P::has_time_for(2) && is_same::<P>(by, k, k2) && is_same::<P>(by, v, v2)
+    };
     if all.len() <= COMPARED_PAIRWISE_MAX {
-        let is_entry = |(k, v): &(Value, Value), (k2, v2): &(Value, Value)| {
-            P::has_time_for(2) && is_same::<P>(by, k, k2) && is_same::<P>(by, v, v2)
-        };
-        return are_paired(of, all, is_entry);
+        return of.iter().all(|x| all.iter().any(|y| is_entry(x, y)));
     }
-    let member = |value| Member::<P>::new(by, value);
+    let key = |value| Member::<P>::new(by, value);
     let entries = all.iter().take_while(|_| P::has_time_for(2));
-    let mut by_key: HashMap<_, &Value, Seeds> = entries.map(|(k, v)| (member(k), v)).collect();
-    if by_key.len() == all.len() {
-        let mut is_entry = |k, v| by_key.remove(&member(k)).is_some_and(|there| is_same::<P>(by, v, there));
-        return of.iter().all(|(k, v)| P::has_time_for(2) && is_entry(k, v));
-    }
-    // Some keys are equal, so a key does not say which value to compare. Only then the values are hashed, too.
-    let pair = |entry| Member::<P>::pair(by, entry);
-    are_counted_in::<P, _>(of.iter().map(pair), all.iter().map(pair))
-}
-
-/// Returns true if each item of `of` has an item of `all` for itself, as `is_same` says. `all` is short.
-fn are_paired<T>(of: &[T], all: &[T], is_same: impl Fn(&T, &T) -> bool) -> bool {
-    let mut is_taken = [false; COMPARED_PAIRWISE_MAX];
-    of.iter().all(|x| {
-        let found = all.iter().zip(&mut is_taken).find(|(y, is_taken)| !**is_taken && is_same(x, y));
-        found.map(|(_, is_taken)| *is_taken = true).is_some()
-    })
-}
-
-/// Returns true if `all` has each item of `of` at least as often as `of` has it.
-fn are_counted_in<P: Pace, T: Hash + Eq>(mut of: impl Iterator<Item = T>, all: impl Iterator<Item = T>) -> bool {
-    let mut counts: HashMap<T, usize, Seeds> = HashMap::default();
-    for item in all.take_while(|_| P::has_time_for(1)) {
-        *counts.entry(item).or_default() += 1;
-    }
-    of.all(|item| {
-        P::has_time_for(1)
-            && counts.get_mut(&item).is_some_and(|left| {
-                let is_left = *left > 0;
-                *left = left.saturating_sub(1);
-                is_left
-            })
-    })
+    let all: HashMap<_, &Value, Seeds> = entries.map(|(k, v)| (key(k), v)).collect();
+    of.iter().all(|(k, v)| P::has_time_for(2) && all.get(&key(k)).is_some_and(|there| is_same::<P>(by, v, there)))
 }
 
 /// Returns true if two trees have the same branches, in any order.
@@ -211,7 +168,7 @@ fn is_same_tree<P: Pace>(a: &Tree, b: &Tree) -> bool {
 
 /// Returns true if two graphs have the same vertices and edges, in any order.
 fn is_same_graph<P: Pace>(a: &GraphValue, b: &GraphValue) -> bool {
-    let same = |a: &[Value], b: &[Value]| a.len() == b.len() && are_members_in::<P>(Sameness::Equivalent, a, b);
+    let same = |a: &[Value], b: &[Value]| a.len() == b.len() && is_subset::<P>(Sameness::Equivalent, a, b);
     same(&a.vertices, &b.vertices) && same(&a.edges, &b.edges)
 }
 

@@ -396,32 +396,6 @@ mod tests {
     }
 
     #[test]
-    fn equal_members_of_one_set_or_map_are_counted() {
-        let (one, long, double, two) = (Value::I32(1), Value::I64(1), Value::F64(1.0), Value::I32(2));
-        // With and without enough members to be compared by hash.
-        for more in [0, 40] {
-            let members = |first: [&Value; 2]| -> Vec<Value> {
-                first.into_iter().cloned().chain((10..10 + more).map(Value::I32)).collect()
-            };
-            let set = |first| Value::Set(members(first).into());
-            let map = |keys, values| Value::map(members(keys).into_iter().zip(members(values)).collect());
-            let pairs = [
-                (set([&one, &double]), set([&long, &one]), true),
-                (set([&one, &double]), set([&double, &one]), true),
-                (set([&one, &double]), set([&one, &two]), false),
-                (map([&one, &double], [&one, &two]), map([&one, &double], [&one, &two]), true),
-                (map([&one, &double], [&one, &two]), map([&one, &double], [&two, &double]), true),
-                (map([&one, &double], [&one, &two]), map([&one, &double], [&one, &one]), false),
-                (map([&one, &double], [&one, &one]), map([&one, &two], [&one, &one]), false),
-            ];
-            for (a, b, expected) in pairs {
-                assert_eq!((equal(&a, &b), equal(&b, &a)), (expected, expected), "{a:?} against {b:?}");
-                assert_eq!(hash_of_equal(&a) == hash_of_equal(&b), expected, "{a:?} against {b:?}");
-            }
-        }
-    }
-
-    #[test]
     fn arrays_are_compared_as_lists_of_their_numbers() {
         let numbers = [f32::NEG_INFINITY, -2.0, -1.0, -0.0, 0.0, 1.0, f32::NAN, -f32::NAN];
         let pairs = numbers.iter().flat_map(|a| numbers.iter().map(move |b| vec![*a, *b]));
