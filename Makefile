@@ -1,31 +1,31 @@
-# Everything a newcomer runs. `make help` says what each target does; `make test` is all that CI runs.
+# The commands of the project. `make help` lists the targets; `make test` is all that CI runs.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 PYTHON ?= python3
 
-# How many times as many random cases as CI `make test-full` runs (an hour or two), how many traversals of the oracle's own
-# checks, and how long `make soak` goes on.
+# `make test-full`: the factor for random cases, compared with CI (an hour or two), and the number of traversals in the oracle's
+# own checks. `make soak`: the hours. `make fuzz`: the seconds for each target.
 FULL_TIMES ?= 20
 FULL_CASES ?= 100000
 SOAK_HOURS ?= 4
 FUZZ_SECONDS ?= 60
-# What is served, and how: make serve ARGS="--load modern.json"
+# The arguments of `mangrove serve`: make serve ARGS="--load modern.json"
 ARGS ?=
 BENCH_ARGS ?=
 PEERS_ARGS ?=
 
 .PHONY: help
-help: ## Say what each target does
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 .PHONY: tools
-tools: ## Check for (and, as root on Debian, install) what the other targets need
+tools: ## Check for the tools that other targets need (and, as root on Debian, install them)
 	@.ci/tools
 
 .PHONY: test-tools
-test-tools: ## The same, and what the official clients and suites of `make test` need
+test-tools: ## Check for the tools of `make test`, those of the official clients and suites included
 	@.ci/tools clients
 
 .PHONY: demo
@@ -35,28 +35,28 @@ demo: tools ## Build, load a sample graph, run traversals and transactions, prin
 	@$(CARGO) run --quiet --release --package mangrove-demo -- target/demo
 
 .PHONY: test
-test: test-tools ## Everything CI runs: format, lints, tests, documentation, the official clients
+test: test-tools ## Run all tests of CI: format, lints, tests, documentation, the official clients
 	@.ci/test
 
 .PHONY: test-full
-test-full: test-tools ## `make test` with many more random cases, and Miri where it is installed
+test-full: test-tools ## Run `make test` with many more random cases, and Miri if it is installed
 	@.ci/miri
 	@MANGROVE_TEST_FULL=1 MANGROVE_SUITES=all MANGROVE_TIMES=$(FULL_TIMES) ORACLE_CASES=$(FULL_CASES) PROPTEST_CASES=4096 .ci/test
 
 .PHONY: soak
-soak: tools ## Hostile clients and long runs, then random traversals, transactions and inputs, checked, for SOAK_HOURS hours
+soak: tools ## Run hostile clients and long runs once, then random tests with new seeds for SOAK_HOURS hours
 	@.ci/soak $(SOAK_HOURS)
 
 .PHONY: fuzz
-fuzz: ## Show every decoder mutated inputs, for FUZZ_SECONDS each
+fuzz: ## Show mutated inputs to every decoder, for FUZZ_SECONDS each
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
 .PHONY: miri
-miri: ## The store's unsafe code under Miri, where Rust's nightly toolchain has it
+miri: ## Run the tests of unsafe code under Miri (needs Rust's nightly toolchain with Miri)
 	@.ci/miri required
 
 .PHONY: conformance
-conformance: test-tools ## The official clients, and TinkerPop's feature files, against a server
+conformance: test-tools ## Run the official clients and TinkerPop's feature files against a server
 	$(CARGO) build --workspace --bin mangrove
 	@conformance/drivers/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove"
 	@conformance/tinkerpop/run.sh "$${CARGO_TARGET_DIR:-target}/debug/mangrove" all
@@ -66,7 +66,7 @@ dist: tools ## Make the release archive, target/dist/mangrove-….tar.gz
 	@packaging/dist.sh
 
 .PHONY: lint
-lint: tools ## Format check and lints
+lint: tools ## Check the format, and run the lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
@@ -75,9 +75,9 @@ serve: tools ## Serve a graph on 127.0.0.1:8182 (ARGS="--load FILE …")
 	$(CARGO) run --release --package mangrove-cli -- serve $(ARGS)
 
 .PHONY: bench
-bench: tools ## Measure beside the limits of this machine (BENCH_ARGS="--suite …")
+bench: tools ## Run the benchmarks beside the limits of this machine (BENCH_ARGS="--suite …")
 	$(CARGO) run --release --package mangrove-bench --features sqlite -- $(BENCH_ARGS)
 
 .PHONY: bench-peers
-bench-peers: tools ## Measure beside Ladybug and TinkerGraph, fetched for it (PEERS_ARGS="--vertices 20000 …")
+bench-peers: tools ## Fetch Ladybug and TinkerGraph, and measure beside them (PEERS_ARGS="--vertices 20000 …")
 	@bench/peers/run.sh $(PEERS_ARGS)

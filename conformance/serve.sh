@@ -1,6 +1,6 @@
-# To be sourced: starts a server for checks from outside, which ends with the script that asked for it.
+# To be sourced: starts a server for checks. The server ends with the script that sourced this.
 
-# Sets `server` to its process, `url` to its address and `log` to its log, target/NAME.log; what it prints is in
+# Sets `server` to the process, `url` to the address and `log` to the log file, target/NAME.log. The output is in
 # target/NAME.out.
 serve() { # MANGROVE CONFIGURATION NAME
     local said=target/$3.out

@@ -2,8 +2,8 @@
 
 Usage: python3 demo/fetch.py DIRECTORY
 
-Writes airports.csv, routes.csv and states.csv there, and does nothing when they are there already. Exits
-with 1 and one line on standard error when they cannot be had; the demo then generates a graph of the same shape.
+Writes airports.csv, routes.csv and states.csv there, unless they exist. If they cannot be fetched, exits with 1 and one
+line on standard error; the demo then generates a graph with the same columns.
 """
 
 import csv
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import zipfile
 
-# (package, the file in its wheel, the name it gets)
+# (package, file in its wheel, name of the copy)
 SOURCES = [
     ("vega_datasets==0.9.0", "vega_datasets/_data/airports.csv", "airports.csv"),
     ("bokeh_sampledata==2026.1", "bokeh_sampledata/_data/routes.csv.gz", "routes.csv"),
@@ -22,7 +22,7 @@ SOURCES = [
 
 
 def download(package, folder):
-    """The wheel of a package."""
+    """Downloads the wheel of a package."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                "--only-binary", ":all:", "--retries", "1", "--timeout", "20", "--dest", str(folder), package]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
@@ -39,7 +39,7 @@ def extract(wheel, member):
 
 
 def states(airports):
-    """The distinct states, as a table of vertices that airports refer to."""
+    """The distinct states, as a table of vertices for the airports' edges."""
     rows = csv.DictReader(io.StringIO(airports.decode("utf-8")))
     codes = sorted({row["state"] for row in rows} - {"", "NA"})
     return "code\n" + "".join(f"{code}\n" for code in codes)
@@ -50,7 +50,7 @@ def main():
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    # Written last: where it is, the others are.
+    # Written last: if this file exists, the others do.
     last = folder / "states.csv"
     if last.exists():
         return

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Shows the targets mutated inputs: with the stable toolchain, all of them one after the other,
+# Shows mutated inputs to the targets (all, if none is named), one after the other, with the stable toolchain:
 #   fuzz/run.sh SECONDS [TARGET...]
-# or with libFuzzer, which keeps what reaches new branches (Rust's nightly toolchain and a C++ compiler):
+# or with libFuzzer, which keeps inputs that reach new branches (needs Rust's nightly toolchain and a C++ compiler):
 #   fuzz/run.sh coverage SECONDS [TARGET...]
-# Inputs that did harm are left in target/fuzz. One that is understood goes to fuzz/corpus/TARGET, beside its fix.
+# Inputs that did harm are left in target/fuzz. Add such an input to fuzz/corpus/TARGET in the commit that fixes the cause.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=stable
@@ -26,7 +26,7 @@ fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
-# With a target named, build scripts go without the flags.
+# With --target, cargo builds build scripts without the flags.
 RUSTFLAGS=$flags CARGO_TARGET_DIR=target/coverage \
     cargo +nightly build --quiet --manifest-path fuzz/coverage/Cargo.toml --target "$host"
 program=target/coverage/$host/debug/mangrove-fuzz-coverage

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # Makes target/dist/mangrove-VERSION-x86_64-linux.tar.gz: the program with its manual page and completions, the service, an
-# example configuration, what installs them, README and LICENSE.
+# example configuration, an installer, README and LICENSE.
 #
-# The program is static where Rust's musl target and a C compiler for it are installed (rustup target add
-# x86_64-unknown-linux-musl; musl-tools on Debian); elsewhere it needs the C library of the system it was built on, or a
-# later one. Which it is, is said and written to BUILD in the archive.
-# Usage: dist.sh [PROGRAM]   (one that is built already; default: builds one for release)
+# If Rust's musl target and a C compiler for it are installed (rustup target add x86_64-unknown-linux-musl; musl-tools on
+# Debian), the program is static. Otherwise it needs the C library of the build system, or a later one. The file BUILD in the
+# archive says which.
+# Usage: dist.sh [PROGRAM]   (a program that is built already; default: builds a release)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(sed -n '/^\[workspace.package\]/,/^\[/ s/^version = "\(.*\)"/\1/p' Cargo.toml)
 name=mangrove-$version-$(uname -m)-linux
 musl=$(uname -m)-unknown-linux-musl
 
-# What the program of a release may take, in bytes.
+# The largest size of a release's program, in bytes.
 size_max=30000000
 if [ $# -ge 1 ]; then
     program=$1
@@ -29,15 +29,15 @@ folder=target/dist/$name
 rm -rf "$folder"
 mkdir -p "$folder/bin" "$folder/share/man/man1" "$folder/share/completions" "$folder/docs" "$folder/monitoring"
 install -m 755 "$program" "$folder/bin/mangrove"
-# Names and line tables would be most of the archive. They are beside it: debuggers, profilers and the backtrace of a panic find
-# them by the link.
+# Symbols and line tables would be most of the archive, so they are in a file beside it. Debuggers, profilers and the backtrace of
+# a panic find them by the link.
 symbols=$name.debug
 objcopy --only-keep-debug "$folder/bin/mangrove" "target/dist/$symbols"
 strip --strip-all "$folder/bin/mangrove"
 (cd target/dist && objcopy --add-gnu-debuglink="$symbols" "$name/bin/mangrove")
 size=$(stat --format %s "$folder/bin/mangrove")
 if [ -n "$size_max" ] && [ "$size" -ge "$size_max" ]; then
-    echo "the program takes $size bytes, and may take fewer than $size_max: look for what was added (cargo bloat), or raise size_max" >&2
+    echo "the program has $size bytes, and size_max is $size_max: find the cause (cargo bloat), or raise size_max" >&2
     exit 1
 fi
 libraries=$(ldd "$folder/bin/mangrove" 2>/dev/null | awk '/=> \// { print $1 }' | sort | paste -sd ' ')
@@ -61,4 +61,4 @@ cp packaging/{mangrove.service,mangrove.toml,sysusers.conf,logrotate.conf,instal
 cp packaging/monitoring/* "$folder/monitoring/"
 tar -C target/dist --sort=name --owner=0 --group=0 --numeric-owner -czf "target/dist/$name.tar.gz" "$name"
 rm -rf "$folder"
-echo "target/dist/$name.tar.gz: $(du -h "target/dist/$name.tar.gz" | cut -f 1), of it the program $((size / 1000000)) MB, $linkage; symbols in target/dist/$symbols"
+echo "target/dist/$name.tar.gz: $(du -h "target/dist/$name.tar.gz" | cut -f 1), with a program of $((size / 1000000)) MB, $linkage; symbols in target/dist/$symbols"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the server from an unpacked archive: the program, its manual page and completions, the service. Keeps a
-# configuration that is there. To be run as root; PREFIX (default /usr/local) and DESTDIR as usual.
+# Installs the server from an unpacked archive: the program, its manual page and completions, the service. Keeps an existing
+# configuration. Run it as root. PREFIX (default /usr/local) and DESTDIR have their usual meaning.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=${PREFIX:-/usr/local}
@@ -19,4 +19,4 @@ fi
 install -D -m 644 "$here/sysusers.conf" "$root/usr/lib/sysusers.d/mangrove.conf"
 if [ -z "$root" ]; then systemd-sysusers mangrove.conf; fi
 install -D -m 644 "$here/logrotate.conf" "$root/etc/logrotate.d/mangrove"
-echo "installed; begin with: systemctl daemon-reload && systemctl enable --now mangrove"
+echo "installed; to start: systemctl daemon-reload && systemctl enable --now mangrove"

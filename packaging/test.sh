@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the archive of a program, unpacks and installs it into a folder, starts the server as the service would, asks it a
-# query, and ends it. The unit is checked by systemd-analyze where it is installed.
+# Makes the archive of a program, unpacks and installs it to a folder, starts the server like the service, runs a query, and ends
+# the server. If systemd-analyze is installed, it checks the unit.
 # Usage: test.sh PROGRAM
 set -euo pipefail
 program=$(realpath "${1:?usage: test.sh PROGRAM}")
@@ -41,20 +41,20 @@ DESTDIR=$root "$unpacked/install.sh" >"$folder/installed"
 mangrove=$root/usr/local/bin/mangrove
 check "the manual page names the commands" has "MANGROVE SERVE" "$root/usr/local/share/man/man1/mangrove.1"
 check "bash completes settings" has "--memory-limit" "$root/usr/local/share/bash-completion/completions/mangrove"
-# What an administrator changed is not overwritten.
+# A configuration that an administrator changed is not overwritten.
 echo "# changed" >>"$root/etc/mangrove/mangrove.toml"
 DESTDIR=$root "$unpacked/install.sh" >"$folder/installed"
-check "a configuration that is there is kept" has "# changed" "$root/etc/mangrove/mangrove.toml"
+check "an existing configuration is kept" has "# changed" "$root/etc/mangrove/mangrove.toml"
 
 if command -v systemd-analyze >/dev/null; then
-    # It looks for the program where the unit says.
+    # systemd-analyze checks that the program of the unit exists.
     sed "s|/usr/local/bin/mangrove|$mangrove|" "$root/etc/systemd/system/mangrove.service" >"$folder/mangrove.service"
-    check "systemd takes the unit" systemd-analyze verify --man=no "$folder/mangrove.service"
+    check "systemd accepts the unit" systemd-analyze verify --man=no "$folder/mangrove.service"
 else
-    echo "left out: the check of the systemd unit, because there is no systemd-analyze"
+    echo "left out: the check of the systemd unit, because systemd-analyze is missing"
 fi
 
-# As the service starts it, with its directories elsewhere: it is ready when it says so, and not before.
+# Starts the server like the service, with other directories. It must notify the service manager when it is ready.
 export MANGROVE_DATA=$folder/state/main MANGROVE_GRAPHS_DIR=$folder/state/graphs MANGROVE_AUDIT=$folder/audit.log
 mkdir -p "$folder/state"
 python3 - "$folder/notify" >"$folder/notified" <<'END' &
@@ -75,7 +75,7 @@ check "it tells the service manager that it is ready" has READY=1 "$folder/notif
 url=$(sed -n 's/.*listens on \(.*\)/\1/p' "$folder/out")
 check "it is healthy" "$mangrove" health --url "$url"
 check "it answers" test "$("$mangrove" query --url "$url" --format csv 'g.addV("packed").label()' | tail -n 1)" = packed
-# As the image's HEALTHCHECK does, by the settings alone: with TLS on, and a certificate as most people make one.
+# Runs `mangrove health` like the HEALTHCHECK of the image, with settings only: TLS is on, with a self-signed certificate.
 if command -v openssl >/dev/null; then
     openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=graph -addext subjectAltName=DNS:graph \
         -keyout "$folder/tls.key" -out "$folder/tls.pem" 2>/dev/null
@@ -88,7 +88,7 @@ if command -v openssl >/dev/null; then
     kill -TERM "$encrypted"
     wait "$encrypted" || true
 else
-    echo "left out: the check of health with TLS, because there is no openssl"
+    echo "left out: the check of health with TLS, because openssl is missing"
 fi
 kill -HUP "$server"
 kill -TERM "$server"

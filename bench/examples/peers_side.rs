@@ -1,12 +1,12 @@
 //! Mangrove, embedded, as one side of the comparison with peers (`bench/peers`).
 //!
-//! Reads a request a line from standard input and answers it with a line on standard output, both JSON; the
-//! requests are listed in `bench/peers/sides/lines.py`. It knows no query and no case: it reads them from the
-//! `workloads.json` beside the files of the graph, as the other sides do.
+//! Reads one request a line from standard input and answers each with one line on standard output, both in JSON.
+//! `bench/peers/sides/lines.py` lists the requests. Queries and cases come from the `workloads.json` beside the files
+//! of the graph, as for the other sides; none is written here.
 //!
-//! Usage: `peers_side prepared|text LIMIT_SECONDS`. `prepared` parses and plans every query once; `text` hands over the
-//! text with every operation, where it is found in the cache of plans. Parameters are turned into values before
-//! the clock starts, as the other sides' are objects of their language by then.
+//! Usage: `peers_side prepared|text LIMIT_SECONDS`. `prepared` parses and plans every query once. `text` passes the
+//! text with every operation, and the plan cache finds its plan. Parameters become values before the clock starts,
+//! because the other sides' parameters are objects of their language by then, too.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "the benchmarks are where time is taken")]
@@ -44,7 +44,7 @@ fn side(arguments: &[String]) -> Result<Side> {
     Ok(Side::new(way.parse()?, limit_seconds))
 }
 
-/// Answers requests until told to end or until nobody sends any more.
+/// Answers requests until a request ends the program or the input ends.
 fn serve(mut side: Side) -> Result<()> {
     let mut answers = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -81,13 +81,13 @@ enum Request {
         case: String,
         passes: usize,
     },
-    /// It has no other words for any query.
+    /// This side has no second wording of any query.
     Rephrase,
     Memory,
     End,
 }
 
-/// What is read of `workloads.json`.
+/// The part of `workloads.json` that this side reads.
 #[derive(Deserialize)]
 struct Workloads {
     queries: HashMap<String, Texts>,
@@ -99,7 +99,7 @@ struct Texts {
     gremlin: String,
 }
 
-/// How a query is handed over.
+/// The form in which a query is passed to the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Prepared,
@@ -123,7 +123,7 @@ struct Query {
     prepared: Prepared,
 }
 
-/// One operation, ready to be run.
+/// An operation with its parameters as values.
 struct Operation {
     query: usize,
     parameters: Parameters,
@@ -258,7 +258,7 @@ fn parameters(given: &Json) -> Result<Parameters> {
     given.iter().map(parameter).collect()
 }
 
-/// A result as a flat list; the entries of maps as key, value, key, value, ….
+/// A result as a flat list; a map becomes key, value, key, value, ….
 fn flatten(results: Vec<(Value, u64)>) -> Result<Vec<Json>> {
     let mut flat = Vec::new();
     for (value, bulk) in results {

@@ -1,27 +1,27 @@
-"""From nanoseconds to what is reported: medians, tables, and JSON in the format of all benches here."""
+"""Computes the report from nanoseconds: medians, tables, and JSON in the format of all benches here."""
 
 import math
 
 
 def median(samples):
-    """The middle sample; of an even number the upper one, as the other benches take it."""
+    """The middle sample; of two middle ones the upper one, as in the other benches."""
     return sorted(samples)[len(samples) // 2]
 
 
 def percentile(samples, share):
-    """The smallest sample that this share of all samples does not exceed (nearest rank)."""
+    """The quantile of the samples by nearest rank."""
     ordered = sorted(samples)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 class Timing:
-    """What repetitions took, in nanoseconds an operation.
+    """The times of repetitions, in nanoseconds an operation.
 
     `mark` stands behind the time in tables: a footnote's.
     """
 
     def __init__(self, repetitions, mark=""):
-        """`repetitions`: for each the nanoseconds of its operations."""
+        """`repetitions`: a list for each, with the nanoseconds of its operations."""
         self.mark = mark
         means = [sum(nanos) / len(nanos) for nanos in repetitions]
         single = [sample for nanos in repetitions for sample in nanos]
@@ -30,7 +30,7 @@ class Timing:
         self.repetitions, self.operations = len(repetitions), len(single)
 
     def figures(self, case, variant):
-        """The metrics of a time as the other benches name them, and those of single operations."""
+        """The metrics of a time by the names of the other benches, and percentiles of single operations."""
         metrics = {
             "time": self.median,
             "time_min": self.min,
@@ -47,7 +47,7 @@ class Timing:
 
 
 class Missing:
-    """Why there is no time: timed out, failed, wrong."""
+    """The reason why there is no time: timed out, failed, or wrong."""
 
     def __init__(self, word, reason):
         self.word, self.reason = word, reason
@@ -61,9 +61,9 @@ def figure(case, variant, metric, value, unit, suite="peers"):
 
 
 def duration(nanos):
-    """Three digits and a unit."""
+    """A time with three digits and a unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        # What would be rounded up to 1000 of a unit is one of the next.
+        # A value that would be rounded up to 1000 of a unit is written in the next one.
         if abs(nanos) >= 0.9995 * size:
             return f"{three_digits(nanos / size)} {unit}"
     return f"{three_digits(nanos)} ns"
@@ -72,20 +72,20 @@ def duration(nanos):
 def three_digits(number):
     if number == 0:
         return "0"
-    # The exponent of what is shown: 0.9999 is shown as 1.00.
+    # The exponent after rounding: 0.9999 is written 1.00.
     exponent = int(f"{number:.2e}".split("e")[1])
     return f"{number:.{max(0, 2 - exponent)}f}"
 
 
 def times(ours, theirs):
-    """How many times as long theirs takes as ours; empty where one of them has no time."""
+    """The ratio of their time to ours; empty if one of them has no time."""
     if not (isinstance(ours, Timing) and isinstance(theirs, Timing)):
         return ""
     return f"{three_digits(theirs.median / ours.median)}×"
 
 
 def net(timing, floor):
-    """A time without the client's floor; what is left of it may be noise below zero, which is shown as it is."""
+    """A time without the client's floor. The remainder may be noise, and is shown even if it is negative."""
     return timing.median - floor
 
 
@@ -98,7 +98,7 @@ def table(header, rows):
 
 
 def main_table(cases, sides, results):
-    """All sides, times as they are. `results` is by (side, case)."""
+    """The table of all sides with their full times. `results` is by (side, case)."""
     compare = "mangrove-prepared" in sides and "ladybug" in sides
     header = ["case", *sides] + (["ladybug ÷ prepared"] if compare else [])
     rows = []
@@ -114,13 +114,13 @@ FLOOR_CASE = "a constant"
 
 
 def client_floor(servers, results):
-    """What the client and the transport take at least: the smaller time of `g.inject(1)`; None without a server."""
+    """The floor of client and transport: the smaller time of `g.inject(1)`; None without a server."""
     floors = [results.get((server, FLOOR_CASE)) for server in servers]
     return min((timing.median for timing in floors if isinstance(timing, Timing)), default=None)
 
 
 def net_table(cases, servers, results, floor):
-    """The servers without the client's floor."""
+    """The table of the servers without the client's floor."""
     rows = []
     for case in cases:
         timings = [results.get((server, case)) for server in servers]
@@ -130,7 +130,7 @@ def net_table(cases, servers, results, floor):
         ratio = ""
         if all(isinstance(timing, Timing) for timing in timings) and len(timings) == 2:
             ours, theirs = (net(timing, floor) for timing in timings)
-            # A rest below a twentieth of the floor is noise, and so would be a ratio of it.
+            # A remainder below a twentieth of the floor is noise, and so would be a ratio of it.
             ratio = f"{three_digits(theirs / ours)}×" if min(ours, theirs) > floor / 20 else "–"
         rows.append([case, *cells, ratio])
     return table(["case, without the client's floor", *servers, "second ÷ first"], rows)

@@ -1,17 +1,17 @@
-"""The graph every side loads: people who know one another, as two CSV files made from a seed.
+"""The graph that all sides load: people who know one another, as two CSV files made from a seed.
 
-A person's properties are functions of the seed and of nothing else:
+A person's properties are functions of the seed alone:
 
     id     0 to N-1
-    born   different for everybody, so that the top ten have one order
-    name   `p` and seven hexadecimal digits, different for everybody
-    code   one of CODE_COUNT integers, evenly
+    born   unique, so that the top ten have one order
+    name   `p` and seven hexadecimal digits, unique
+    code   one of CODE_COUNT integers, all equally likely
     city   one of CITY_COUNT names; some are many times as common as others
     age    0 to 99
 
-The ends of an edge are drawn independently, both from one power law (the density at rank x of [0, 1) is proportional to
-x ** (1 / SKEW - 1)), so that who knows many is known by many, as in a social network: a few hubs, most people below
-the mean. Parallel edges and loops are kept, as a property graph keeps them. `since` is a year.
+The ends of an edge are drawn independently, both from one power law: the density at rank x of [0, 1) is proportional
+to x ** (1 / SKEW - 1). So a person with many outgoing edges has many incoming ones, as in a social network: there are a
+few hubs, and most people are below the mean. Parallel edges and loops are kept. `since` is a year.
 """
 
 import json
@@ -23,13 +23,14 @@ AGE_COUNT = 100
 YEARS = range(2000, 2025)
 SKEW = 2.5
 
-# Headers as `mangrove load` and neo4j-admin read them. Ladybug is told to skip them, and TinkerGraph's script does.
+# Headers as `mangrove load` and neo4j-admin read them. Ladybug skips them by an option, and TinkerGraph's script does
+# too.
 VERTEX_HEADER = "id:ID,born:long,name:string,code:long,city:string,age:long,:LABEL"
 EDGE_HEADER = ":START_ID,:END_ID,since:long,:TYPE"
 
 
 class Spec:
-    """Which graph."""
+    """The size and the seed of a graph."""
 
     def __init__(self, vertices, edges, seed):
         if vertices < 10 or edges < 10:
@@ -48,7 +49,7 @@ def people(spec):
     names = list(range(spec.vertices))
     draw.shuffle(names)
     for number in range(spec.vertices):
-        # The square makes the first cities the common ones.
+        # The square makes the first cities more common than the others.
         city = int(CITY_COUNT * draw.random() ** 2)
         yield (
             number,
@@ -74,7 +75,7 @@ def knows(spec):
 
 
 def write(spec, folder):
-    """Writes both files unless the folder has them from this specification already; returns their paths."""
+    """Writes both files, unless the folder has them for this specification. Returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     vertices, edges, stamp = folder / "people.csv", folder / "knows.csv", folder / "graph.json"
     wanted = json.dumps(spec.as_json())
@@ -87,6 +88,6 @@ def write(spec, folder):
     with open(edges, "w", encoding="ascii") as out:
         out.write(EDGE_HEADER + "\n")
         out.writelines(f"{source},{target},{since},knows\n" for source, target, since in knows(spec))
-    # Last: a run that was interrupted leaves no stamp behind.
+    # The stamp comes last, so that a run that is interrupted leaves none.
     stamp.write_text(wanted)
     return vertices, edges

@@ -1,6 +1,6 @@
-"""The answers, computed with plain lists from the CSV files: what every side is compared with before it is timed.
+"""Computes the expected answers with plain lists from the CSV files. A side is compared with them before it is timed.
 
-Slow and obvious on purpose.
+The code is slow and obvious on purpose.
 """
 
 import csv
@@ -33,7 +33,7 @@ class Oracle:
         self.edge_count = sum(map(len, self.out))
 
     def walks(self, start, hops):
-        """How many walks of this many edges end where."""
+        """The ends of all walks of this many edges, with the number of walks."""
         ends = Counter({start: 1})
         for _ in range(hops):
             following = Counter()
@@ -44,7 +44,7 @@ class Oracle:
         return ends
 
     def within(self, start, hops):
-        """The vertices that 1 to `hops` edges lead to, without the start."""
+        """The vertices at the end of 1 to `hops` edges, without the start."""
         seen, frontier = {start}, [start]
         for _ in range(hops):
             found = {target for vertex in frontier for target, _ in self.out[vertex]} - seen
@@ -89,7 +89,7 @@ class Oracle:
         return [len(ends) if what.endswith("distinct") else ends.total()]
 
     def after(self, passes):
-        """How many edges there are, and the age of everybody who was given one, after so many passes of writing cases.
+        """The number of edges, and the ages that were set, after the passes of the writing cases.
 
         `passes` lists (case, passes) in the order of their last pass. What a case sets it sets again in every pass, so
         the last pass decides.
@@ -105,7 +105,7 @@ class Oracle:
 
 
 def canonical(shape, flat):
-    """A flat answer so that equal answers are equal lists: a map's entries and a bag's items have no order."""
+    """The normal form of a flat answer, sorted if it is a map or a bag: equal answers are equal lists."""
     if shape == "values":
         return list(flat)
     if shape == "none":

@@ -1,9 +1,10 @@
-"""Mangrove beside its peers: one graph, the same operations, answers compared before anything is timed.
+"""Measures Mangrove beside other databases: one graph, the same operations, answers compared before any is timed.
 
-`make bench-peers` sets everything up and runs this; README.md says what is compared and what that means.
+`make bench-peers` sets everything up and runs this. README.md describes the method.
 
-Each side is a program of its own that speaks lines of JSON (sides/lines.py) and runs alone: it loads, answers every case
-once, is compared with the oracle, is timed, ends. All arithmetic is in figures.py.
+Each side is a program of its own, with the protocol of sides/lines.py. One side runs at a time: it loads the graph and
+answers every case once; its answers are compared with the oracle's; its cases are timed; it ends. All arithmetic is in
+figures.py.
 """
 
 import argparse
@@ -29,18 +30,18 @@ REPETITION_COUNT = 5
 SECOND_WORDING_MARK = "*"
 # A pass that takes longer than this is not repeated.
 PASS_SECONDS_MAX = 5
-# A writing case does at most so many passes a repetition: the graph should stay the one the others have.
+# The largest number of passes of a writing case in a repetition, so that the graph stays similar for all sides.
 WRITING_PASSES_MAX = 10
-# How long a side may stay silent beyond what it was told to do, before it is given up.
+# The time that a side may be silent beyond the time of its request, before it is given up.
 SILENCE_SECONDS_MAX = 300
 
 
 class GivenUp(Exception):
-    """The side ended, or did not answer in time, and is gone."""
+    """The side ended, or did not answer in time. It is not used again."""
 
 
 class Refused(Exception):
-    """The side answered with an error; it goes on."""
+    """The side answered with an error. It can be used again."""
 
     def __init__(self, answer):
         super().__init__(answer["error"])
@@ -66,7 +67,7 @@ class SideProcess:
         except BrokenPipeError:
             line = b""
         if not line:
-            raise GivenUp(f"it ended while it was to {request['do']} (`{request.get('case', '')}`); see {self.log}")
+            raise GivenUp(f"it ended during {request['do']} (`{request.get('case', '')}`); see {self.log}")
         answer = json.loads(line)
         if "error" in answer:
             raise Refused(answer)
@@ -85,7 +86,7 @@ class SideProcess:
         return b"".join(parts)
 
     def end(self):
-        """Lets it stop what it started; insists after a while."""
+        """Asks the side to end, and kills it if it does not."""
         self.process.stdin.close()
         try:
             self.process.wait(30)
@@ -96,7 +97,7 @@ class SideProcess:
 
 
 class Run:
-    """Everything that was found out. `results` is by (side, case)."""
+    """The results of a run. `results` is by (side, case)."""
 
     def __init__(self, options, cases, oracle):
         self.options, self.cases, self.oracle = options, cases, oracle
@@ -153,7 +154,7 @@ class Run:
             self.keep(side, case.name, Missing(limit if error.timeout else "failed", str(error)))
 
     def reading(self, side, process, case):
-        """Compares a case's answers and, if they are right, times it."""
+        """Compares the answers of a case and, if they are right, times it."""
         difference, mark = self.compare(process, case), ""
         if difference:
             queries = sorted({query for query, _ in case.operations})
@@ -168,7 +169,7 @@ class Run:
         return timing
 
     def compare(self, process, case):
-        """What is wrong with a case's answers; None if nothing is."""
+        """The first wrong answer of a case, or None."""
         answers = process.ask({"do": "answer", "operations": case.operations})["answers"]
         return self.difference(case, answers)
 
@@ -180,7 +181,7 @@ class Run:
         return None
 
     def time(self, process, case):
-        """Warms up, times, and says how many passes were made."""
+        """Warms up, times, and returns the times with the number of passes."""
         options = self.options
         ask = lambda passes: process.ask({"do": "time", "case": case.name, "passes": passes})["nanos"]
         passes, made = 1, 0
@@ -194,14 +195,14 @@ class Run:
             passes *= 2
         if warm_seconds / passes > PASS_SECONDS_MAX:
             return Timing([nanos[-len(case.operations) :]]), made
-        # As many passes as fill their part of the time; three repetitions where one pass fills it all.
+        # As many passes as fill the time of a repetition; three repetitions if one pass fills the whole time.
         passes = max(1, min(most, round(options.seconds / REPETITION_COUNT / warm_seconds * passes)))
         repetitions = 3 if warm_seconds / passes > options.seconds else REPETITION_COUNT
         timing = Timing([ask(passes) for _ in range(repetitions)])
         return timing, made + repetitions * passes
 
     def writing(self, side, process):
-        """Times the cases that write, having compared what one pass did, and compares once more afterwards."""
+        """Times the cases that write. Compares the graph after a first pass, and again at the end."""
         cases = [case for case in self.cases if case.writes]
         passes = {case.name: 0 for case in cases}
         try:
@@ -231,7 +232,7 @@ class Run:
 
 
 class Wrong(Exception):
-    """What was written is not what is found."""
+    """The graph after writes differs from the expected one."""
 
 
 def short(answer):
@@ -240,7 +241,7 @@ def short(answer):
 
 
 def machine():
-    """Where this was run, as the other benches say it."""
+    """The machine and the build, in the form of the other benches."""
     model = platform.machine()
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -261,14 +262,14 @@ def machine():
 
 
 def memory_table(sides, found):
-    """Sizes in MiB, by side."""
+    """The memory of each side, in MiB."""
     names = list(dict.fromkeys(f["case"] for f in found if f["metric"] == "size"))
     size = {(f["variant"], f["case"]): f"{f['value'] / 2**20:,.0f} MiB" for f in found if f["metric"] == "size"}
     return figures.table(["resident", *sides], [[name, *(size.get((side, name), "") for side in sides)] for name in names])
 
 
 def report(run, sides):
-    """What is printed: tables, and what each side is."""
+    """The printed report: tables, and a description of each side."""
     names = ["load", *(case.name for case in run.cases)]
     parts = [figures.main_table(names, sides, run.results)]
     if any(isinstance(result, Timing) and result.mark for result in run.results.values()):
@@ -292,7 +293,7 @@ def report(run, sides):
 
 
 def commands(options):
-    """How each side is started; a side whose program is not there has none."""
+    """The command of each side, if its program is there."""
     python, limit = [sys.executable], f"{options.limit:g}"
     found = {"ladybug": [*python, HERE / "sides/ladybug_side.py", "memory", limit]}
     found["ladybug-disk"] = [*python, HERE / "sides/ladybug_side.py", "disk", limit]
@@ -310,14 +311,14 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     path = lambda text: pathlib.Path(text).resolve()
     parser.add_argument("--vertices", type=int, default=200_000)
-    parser.add_argument("--edges", type=int, help="ten times the vertices unless said otherwise")
+    parser.add_argument("--edges", type=int, help="the number of edges (default: ten times the vertices)")
     parser.add_argument("--seed", type=int, default=42)
-    parser.add_argument("--seconds", type=float, default=0.6, help="how long a case is timed on a side")
-    parser.add_argument("--limit", type=float, default=10.0, help="how long one query may run, in seconds")
-    parser.add_argument("--sides", default=",".join(SIDES), help="a list with commas: " + ", ".join(SIDES))
-    parser.add_argument("--only", help="only the cases whose name contains this")
-    parser.add_argument("--json", type=path, help="write the figures to this file, too")
-    parser.add_argument("--folder", type=path, required=True, help="where the graph's files and the logs go")
+    parser.add_argument("--seconds", type=float, default=0.6, help="the time of a case on a side, in seconds")
+    parser.add_argument("--limit", type=float, default=10.0, help="the time limit of one query, in seconds")
+    parser.add_argument("--sides", default=",".join(SIDES), help="sides, with commas: " + ", ".join(SIDES))
+    parser.add_argument("--only", help="measure only cases whose name contains this text")
+    parser.add_argument("--json", type=path, help="also write the figures to this file")
+    parser.add_argument("--folder", type=path, required=True, help="the folder for the graph's files and the logs")
     parser.add_argument("--embedded", type=path, help="the example `peers_side` of mangrove-bench")
     parser.add_argument("--mangrove", type=path, help="the program `mangrove`")
     parser.add_argument("--jars", type=path, help="the folder with the jars of Gremlin Server")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches and builds what the sides need, then measures. A side that cannot be set up is named and left out.
+# Fetches and builds the sides, then measures. If a side cannot be set up, this names it and leaves it out.
 # Usage: run.sh [ARGUMENTS OF peers.py]    (make bench-peers PEERS_ARGS="…")
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,8 +20,8 @@ if ! cmp -s "$here/requirements.txt" "$own/venv/requirements.txt"; then
         "$own/venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt" >&2; then
         cp "$here/requirements.txt" "$own/venv/requirements.txt"
     else
-        echo "Ladybug and the Gremlin client could not be installed (is PyPI within reach?): only the embedded" \
-            "Mangrove is measured" >&2
+        echo "Ladybug and the Gremlin client could not be installed (check the access to PyPI): only the" \
+            "embedded Mangrove is measured" >&2
         python=python3
         sides+=(--sides mangrove-prepared,mangrove-text)
     fi
@@ -39,7 +39,7 @@ if ! cmp -s "$here/tinkergraph/pom.xml" "$jars/pom.xml"; then
             -DoutputDirectory="$jars" -DincludeScope=runtime >&2; then
             cp "$here/tinkergraph/pom.xml" "$jars/pom.xml"
         else
-            echo "TinkerGraph is left out: Maven could not fetch Gremlin Server (is repo1.maven.org within reach?)" >&2
+            echo "TinkerGraph is left out: Maven could not fetch Gremlin Server (check the access to repo1.maven.org)" >&2
         fi
     fi
 fi

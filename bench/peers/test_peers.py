@@ -1,4 +1,4 @@
-"""What is computed here, on graphs and times small enough to do by hand: `python3 -m unittest discover -s bench/peers`.
+"""Tests the arithmetic on small graphs and times, computed by hand: `python3 -m unittest discover -s bench/peers`.
 
 Needs no peer, no client and no database.
 """
@@ -86,7 +86,7 @@ class Tables(unittest.TestCase):
 
 
 class Answers(unittest.TestCase):
-    """A graph drawn by hand: 0→1 twice, 0→2, 1→3, 2→3, 3→0, 3→3."""
+    """A graph made by hand: 0→1 twice, 0→2, 1→3, 2→3, 3→0, 3→3."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

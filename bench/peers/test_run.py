@@ -1,6 +1,6 @@
-"""The run itself, against a side that answers from the oracle: honestly, wrongly, slowly, or not at all.
+"""Tests a run with a side that answers from the oracle: correctly, wrongly, slowly, or not at all.
 
-This file is that side, too: `test_run.py MANNER`.
+This file is also that side: `test_run.py MANNER`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from sides.lines import Side, TimedOut, serve
 
 
 class Pretender(Side):
-    """Answers as the oracle does, except in its own manner."""
+    """Answers like the oracle, with the deviation that its manner names."""
 
     def __init__(self, manner):
         self.manner, self.other_words = manner, False

@@ -1,12 +1,12 @@
-"""What is asked: every query in the three notations, and the cases with the parameters of each operation.
+"""The queries in three notations, and the cases with the parameters of each operation.
 
-The parameters are drawn once, from the seed of the graph, and written to `workloads.json`; every side reads that file and
-does the same operations in the same order. Queries say the same thing in each language, as its manual would have
-one say it, and nothing cleverer:
+The parameters are drawn once, from the seed of the graph, and written to `workloads.json`. Every side reads that file
+and runs the same operations in the same order. A query means the same in each language, and is written as the manual
+of that language writes it:
 
     gremlin   text for the embedded database; parameters are bindings
-    python    the same as a traversal of gremlinpython, which the servers are sent as bytecode
-    cypher    for Ladybug, prepared; its patterns may pass an edge twice (walks), as Gremlin's do
+    python    the same as a traversal of gremlinpython, which is sent to the servers as bytecode
+    cypher    for Ladybug, prepared; its patterns may use an edge twice (walks), like Gremlin's
 """
 
 import json
@@ -24,7 +24,7 @@ from graph import AGE_COUNT, CITY_COUNT, CODE_COUNT, YEARS
 
 
 class Query:
-    """One query.
+    """One query, in each notation.
 
     `shape` says how its answer is compared: `values` in order, `bag` in any order, `map`, or `none` of a write.
     `cypher_again` is a second wording, for a side that answers the first one wrongly.
@@ -109,7 +109,7 @@ QUERIES = {
         f"{START}-[:knows]->(:person)-[:knows]->(:person)-[:knows]->(d:person) RETURN count(DISTINCT d)",
         f"{START}-[:knows*3..3]->(d:person) RETURN count(DISTINCT d)",
     ),
-    # The barrier makes the loop go breadth first everywhere, so that dedup() keeps the shortest way to a vertex.
+    # With the barrier, the loop goes breadth first on every side, so dedup() keeps the shortest path to a vertex.
     "reach": Query(
         "values",
         "g.V(who).repeat(__.out('knows').dedup().barrier()).emit().times(4).not(__.hasId(who)).count()",
@@ -163,7 +163,7 @@ QUERIES = {
         lambda g, p: g.V(p["who"]).values("age"),
         f"{START} RETURN a.age",
     ),
-    # Writes answer nothing, and clients are told so (`iterate()`); what they did is asked for afterwards.
+    # Writes return no results, and clients know that (`iterate()`). Later queries read their effects.
     "insert": Query(
         "none",
         "g.V(who).addE('knows').to(__.V(other)).property('since', year).iterate()",
@@ -180,7 +180,7 @@ QUERIES = {
 
 
 class Case:
-    """One row of the table: a list of operations, each a query's name and its parameters."""
+    """One row of the table: a list of operations. An operation is the name of a query and its parameters."""
 
     def __init__(self, name, operations):
         self.name, self.operations = name, operations
@@ -191,7 +191,7 @@ class Case:
 
 
 def cases(spec, names):
-    """The cases in the order in which they are measured: those that write come last. `names` is by id."""
+    """The cases, in the order in which they are measured. Cases that write come last. `names` is by id."""
     draw = random.Random(f"{spec.seed}/workloads")
     person = lambda: draw.randrange(spec.vertices)
     year = lambda: draw.choice(YEARS)
@@ -202,7 +202,7 @@ def cases(spec, names):
     start = lambda: {"who": person()}
     insert = lambda: {"who": person(), "other": person(), "year": year()}
     update = lambda: {"who": person(), "age": draw.randrange(AGE_COUNT)}
-    # One list of starts for all hops of a length, so that the rows can be compared with one another.
+    # All hops of one length have the same start vertices, so that their rows can be compared.
     starts, far_starts = [start() for _ in range(200)], [start() for _ in range(10)]
     hops = lambda query, chosen: [(query, parameters) for parameters in chosen]
 
@@ -241,7 +241,7 @@ def cases(spec, names):
 
 
 def as_json(spec, all_cases):
-    """What the sides read."""
+    """The content of `workloads.json`."""
     return {
         "graph": spec.as_json(),
         "queries": {

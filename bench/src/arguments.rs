@@ -1,4 +1,4 @@
-//! The command line of the benchmarks, for whatever program runs them.
+//! The command line of the benchmarks, used by `mangrove-bench` and by `mangrove bench`.
 
 use std::path::PathBuf;
 
@@ -8,65 +8,65 @@ use mangrove::{Error, Result};
 use crate::oltp::{Api, Choices, Level, Operations, Skew};
 use crate::options::{Options, Scale, Suite};
 
-/// What can be said beside the suites.
+/// The options beside the suites.
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// How large the graphs are: tiny, small (2^14 vertices), medium (2^18), full (2^20), or the logarithm, as in 16
+    /// The size of the graphs: tiny, small (2^14 vertices), medium (2^18), full (2^20), or the logarithm, as in 16
     #[arg(long, default_value = "medium")]
     scale: Scale,
 
-    /// How long each case is timed
+    /// The time of each case in seconds, all repetitions together
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     seconds: f64,
 
-    /// How many threads do the same thing at once
+    /// The number of threads that run a case at the same time
     #[arg(long, default_value_t = 1)]
     threads: usize,
 
-    /// Measure only what has this text in its `case/variant`, as in `one hop/prepared`: for profiling
+    /// Measure only cases with this text in their `case/variant`, such as `one hop/prepared`: for profiling
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 
-    /// Transactions: whose operations (default: those the suite is named after)
+    /// Transactions: the operations (default: those that the suite is named after)
     #[arg(long, value_enum)]
     ops: Option<Operations>,
 
-    /// Transactions: through which interfaces
+    /// Transactions: the interfaces
     #[arg(long, value_enum, value_delimiter = ',', default_value = "typed,gremlin")]
     api: Vec<Api>,
 
-    /// Transactions: at which isolation levels
+    /// Transactions: the isolation levels
     #[arg(long, value_enum, value_delimiter = ',', default_value = "serializable,snapshot")]
     isolation: Vec<Level>,
 
-    /// Transactions: how vertices are picked: uniform, zipf, or zipf:EXPONENT
+    /// Transactions: the distribution of vertices: uniform, zipf, or zipf:EXPONENT
     #[arg(long, value_delimiter = ',', default_value = "uniform")]
     skew: Vec<Skew>,
 
-    /// `locality`: how long the graph is updated; `collection`: how long each of the two runs is
+    /// `locality`: seconds of updates before the measurement; `collection`: seconds of each of the two runs
     #[arg(long, value_name = "SECONDS")]
     churn: Option<f64>,
 
-    /// `collection`: draw throughput and memory over time, as SVG
+    /// `collection`: plot throughput and memory over time to this file, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
-    /// `durability`: where to write, in a directory that goes with the run (default: where temporary files are)
+    /// `durability`: the directory for a temporary directory of the run (default: the system's temporary directory)
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Write the figures to this file, too
+    /// Also write the figures to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write the tables to the page of today in this directory, too: DIR/YYYY-MM-DD.md
+    /// Also write the tables to the page of today in this directory: DIR/YYYY-MM-DD.md
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// Runs these suites (all, if none is named) and prints rows to standard error while they are measured; the table of
-    /// all of them.
+    /// Runs these suites (all, if none is named) and prints each row to standard error as soon as it is measured.
+    /// Returns the table of all rows.
     pub fn run(self, suites: Vec<Suite>) -> Result<String> {
         let options = Options {
             suites: if suites.is_empty() { Suite::ALL.to_vec() } else { suites },

@@ -8,10 +8,10 @@ use mangrove_gremlin::graphbinary::{Request, decode_response, encode_request};
 use tungstenite::{Message, WebSocket};
 use uuid::Uuid;
 
-/// More of the results follows.
+/// The response is partial; more follow.
 const PARTIAL: u16 = 206;
 
-/// Another transaction was in the way, and the server has tried often enough.
+/// Another transaction was in conflict with this one in each of the server's attempts.
 const TEMPORARY_ERROR: u16 = 596;
 
 /// A connection.
@@ -22,7 +22,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects; the `g` of its scripts is this traversal source of the server's.
+    /// Connects. `g` in scripts means this traversal source of the server.
     pub fn connect(address: SocketAddr, source: &'static str) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -30,7 +30,7 @@ impl Client {
         Ok(Client { socket, source, request_count: 0 })
     }
 
-    /// Sends a script with parameters and hands on the results, each with how many times it occurs.
+    /// Sends a script with parameters, and passes on each result with its bulk.
     pub fn evaluate(&mut self, script: &str, parameters: &Parameters, each: &mut dyn FnMut(&Value, u64)) -> Result<()> {
         self.request_count += 1;
         let id = Uuid::from_u128(self.request_count);
@@ -55,7 +55,7 @@ impl Client {
         Ok(())
     }
 
-    /// Reads one response; its status.
+    /// Reads one response and returns its status.
     fn response(&mut self, id: Uuid, each: &mut dyn FnMut(&Value, u64)) -> Result<u16> {
         loop {
             let Message::Binary(frame) = self.socket.read().map_err(broken)? else { continue };

@@ -1,7 +1,7 @@
-//! A static graph: the limit that adjacency is held against, and the reference its answers are compared with.
+//! A static graph: the lower limit for the time of adjacency reads, and the reference for their answers.
 
-/// Compressed sparse rows with 64-bit targets. Invariant: `offsets` ascends from 0 to `targets.len()` and has one
-/// entry more than there are vertices.
+/// Compressed sparse rows with 64-bit targets. Invariant: `offsets` ascends from 0 to `targets.len()`, and its length
+/// is the number of vertices plus one.
 #[derive(Clone)]
 pub struct Csr {
     offsets: Vec<u64>,
@@ -9,7 +9,7 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// The out-neighbors of each vertex, in the order of the edges.
+    /// Builds the lists of out-neighbors; each list keeps the order of the edges.
     pub fn new(vertex_count: usize, edges: &[(u32, u32)]) -> Self {
         let mut offsets = vec![0u64; vertex_count + 1];
         for &(source, _) in edges {
@@ -28,23 +28,23 @@ impl Csr {
         Csr { offsets, targets }
     }
 
-    /// How many vertices.
+    /// The number of vertices.
     pub fn vertex_count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// How many edges.
+    /// The number of edges.
     pub fn edge_count(&self) -> usize {
         self.targets.len()
     }
 
-    /// How many edges leave a vertex.
+    /// The number of edges that leave a vertex.
     #[inline]
     pub fn degree(&self, vertex: usize) -> u64 {
         self.offsets[vertex + 1] - self.offsets[vertex]
     }
 
-    /// Where the edges of a vertex lead.
+    /// The targets of a vertex's edges.
     #[inline]
     pub fn neighbors(&self, vertex: usize) -> &[u64] {
         &self.targets[self.offsets[vertex] as usize..self.offsets[vertex + 1] as usize]

@@ -1,4 +1,4 @@
-//! Where and on what a run was made.
+//! The machine and the build of a run.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ fn figure(case: &str, variant: String, metric: &str, value: f64, unit: &'static 
     Figure { suite: "run", case: case.to_owned(), variant, metric: metric.to_owned(), value, unit }
 }
 
-/// What the first line that begins with `name` says after its colon.
+/// The text after the colon of the first line that begins with `name`.
 fn line_of(path: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
@@ -37,7 +37,7 @@ fn memory_bytes() -> f64 {
     kibibytes.unwrap_or(0.0) * 1024.0
 }
 
-/// The commit of the working directory, and how many tracked files differ from it.
+/// The commit of the working directory, and the number of tracked files that differ from it.
 fn commit() -> (String, usize) {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
@@ -48,19 +48,19 @@ fn commit() -> (String, usize) {
     (commit, changed)
 }
 
-/// How much memory the process has resident.
+/// The resident memory of the process, in bytes.
 pub fn resident_bytes() -> f64 {
     let kibibytes = line_of("/proc/self/status", "VmRSS").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     kibibytes.unwrap_or(0.0) * 1024.0
 }
 
-/// Processor time that the process has used, all its threads together; 0 where the machine does not say. In hundredths.
+/// Processor time of all threads of the process, in hundredths of a second; 0 if the system does not report it.
 pub fn processor_seconds() -> f64 {
-    // The kernel reports in units of USER_HZ, which is 100 everywhere.
+    // The unit, USER_HZ, is 100 on all Linux systems.
     const TICKS_A_SECOND: f64 = 100.0;
     let ticks = || {
         let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-        // The name before may have blanks in it. State is field 3; user and system time are 14 and 15.
+        // The name before these fields may contain blanks. State is field 3; user and system time are 14 and 15.
         let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(14 - 3);
         Some(fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?)
     };

@@ -1,13 +1,13 @@
-//! How time is taken.
+//! Takes times.
 //!
-//! An [`Operation`] is given a number and returns one. The harness runs it in a *chain*: every input is drawn from
-//! the answer before it, so one operation cannot begin before the last has ended, as it is for a program that
-//! waits for its answers. (Back-to-back independent operations would overlap in the processor and look three to
-//! eight times faster.) The step number is mixed in, because a chain over a fixed function soon falls into a
-//! short cycle and runs in the cache.
+//! An [`Operation`] takes a number and returns one. The harness runs operations in a *chain*: it draws every input from
+//! the answer before it. So an operation cannot begin before the last one has ended, as in a program that waits for its
+//! answers. (Independent operations would overlap in the processor and look three to eight times faster.) The step
+//! number is mixed into the input, because a chain over a fixed function soon enters a short cycle, which runs in the
+//! cache.
 //!
-//! First the chain is run with doubling lengths until the clock's resolution and cold caches no longer matter;
-//! then in repetitions of a fixed length, of which the median counts.
+//! The harness first runs the chain with doubling lengths, until the clock's resolution and cold caches make no
+//! difference. Then it runs repetitions of a fixed length and takes their median.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,9 +17,9 @@ use mangrove::{Error, ErrorKind, Result};
 use crate::options::Options;
 use mangrove_generate::random::{below, mix};
 
-/// Something that can be done again and again.
+/// An operation that can be repeated any number of times.
 pub trait Operation: Send {
-    /// Does it for this input; returns a digest of the answer.
+    /// Runs the operation on this input and returns a digest of the answer.
     fn perform(&mut self, input: u64) -> Result<u64>;
 }
 
@@ -29,43 +29,43 @@ impl<F: FnMut(u64) -> Result<u64> + Send> Operation for F {
     }
 }
 
-/// How often what a chain does is repeated.
+/// The number of repetitions of a chain.
 pub const REPETITION_COUNT: usize = 5;
 
-/// How long chains are measured.
+/// The duration of measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
-    /// Of one repetition.
+    /// The duration of one repetition.
     pub slice_seconds: f64,
-    /// How many operators take part, each in a chain of its own.
+    /// The number of threads, each with a chain of its own.
     pub threads: usize,
 }
 
 impl Schedule {
-    /// What the options ask for.
+    /// The schedule that the options ask for.
     pub fn of(options: &Options) -> Self {
         Schedule { slice_seconds: options.seconds / REPETITION_COUNT as f64, threads: options.threads }
     }
 
-    /// The same on one thread.
+    /// The same schedule with one thread.
     pub fn alone(self) -> Self {
         Schedule { threads: 1, ..self }
     }
 }
 
-/// What repetitions of one length took, in nanoseconds an operation and thread.
+/// The times of repetitions of one length, in nanoseconds an operation and thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
     /// The median.
     pub median: f64,
     /// The fastest repetition.
     pub min: f64,
-    /// The slowest.
+    /// The slowest repetition.
     pub max: f64,
 }
 
 impl Timing {
-    /// The median and its spread. At least one sample.
+    /// The median and the spread. There must be at least one sample.
     pub fn of(mut samples: Vec<f64>) -> Self {
         samples.sort_unstable_by(f64::total_cmp);
         Timing { median: samples[samples.len() / 2], min: samples[0], max: samples[samples.len() - 1] }
@@ -98,7 +98,7 @@ pub fn measure(schedule: Schedule, input_count: u64, operations: &mut [Box<dyn O
     Ok(Timing::of(samples))
 }
 
-/// Runs one chain a thread; the seconds until the last has ended.
+/// Runs one chain a thread. Returns the seconds until the last one has ended.
 fn run_chains(operations: &mut [Box<dyn Operation>], input_count: u64, step: u64, count: u64) -> Result<f64> {
     let start = Instant::now();
     if let [alone] = operations {
@@ -126,7 +126,7 @@ fn chain(operation: &mut dyn Operation, input_count: u64, seed: u64, first: u64,
     Ok(())
 }
 
-/// Times something that has to be prepared anew each time; the preparation does not count.
+/// Times an operation that needs a preparation for each run. The preparation is not timed.
 pub fn measure_prepared<T>(
     repetitions: usize,
     mut prepare: impl FnMut() -> Result<T>,
@@ -142,7 +142,7 @@ pub fn measure_prepared<T>(
     Ok(Timing::of(samples))
 }
 
-/// How many inputs of a case are compared before it is timed.
+/// The number of inputs of a case that are compared before it is timed.
 pub const VERIFIED_COUNT: u64 = 200;
 
 /// Compares an operation's answers with those of a simpler method.
@@ -156,13 +156,13 @@ pub fn verify(
         let input = below(mix(trial), input_count);
         let (expected, found) = (expected(input)?, operation.perform(input)?);
         if expected != found {
-            return Err(wrong(format!("{what}: input {input} is answered with {found}, not with {expected}")));
+            return Err(wrong(format!("{what}: for input {input}, expected {expected}, found {found}")));
         }
     }
     Ok(())
 }
 
-/// An answer that is not what it should be.
+/// The error for a wrong answer.
 pub(crate) fn wrong(message: String) -> Error {
     Error::new(ErrorKind::Bug, message)
 }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_refused_with_what_was_expected() {
         let error = verify("twice", &mut |n| Ok(n * 3), 100, &mut |n| Ok(n * 2)).unwrap_err();
-        assert!(error.message().starts_with("twice: input"), "{error}");
+        assert!(error.message().starts_with("twice: for input"), "{error}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The edges of Kronecker graphs, as the generator (`mangrove generate kronecker`) draws them.
+//! The edges of Kronecker graphs, from the generator of `mangrove generate kronecker`.
 
 use mangrove::Result;
 use mangrove_generate::kronecker::{KroneckerSpec, Schema};
 use mangrove_generate::{GeneratedEdges, GeneratedVertices, GraphSink};
 
-/// Keeps the ends of edges.
+/// Collects the ends of edges.
 struct Ends(Vec<(u32, u32)>);
 
 impl GraphSink for Ends {
@@ -18,7 +18,7 @@ impl GraphSink for Ends {
     }
 }
 
-/// The edges of a graph of `2^scale` vertices, by number.
+/// The edges of a graph of `2^scale` vertices, by vertex numbers.
 pub fn edges(scale: u32, edge_factor: usize, seed: u64) -> Vec<(u32, u32)> {
     assert!((1..=32).contains(&scale), "vertices are numbered by 32 bits");
     let spec = KroneckerSpec {

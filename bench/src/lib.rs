@@ -1,30 +1,31 @@
-//! How fast the database is, beside the limits of the machine it runs on.
+//! Measures the database beside the limits of the machine.
 //!
-//! A figure alone says little: it depends on the machine, the hour and the data. So every run measures both
-//! sides. Each *case* (a point read, one hop, an insert, …) is asked in several *variants*:
+//! A figure alone says little: it depends on the machine, the hour and the data. So every run measures the database and
+//! its limit. Each *case* (a point read, one hop, an insert, …) runs in several *variants*:
 //!
-//! | variant | what it is |
+//! | variant | meaning |
 //! |---|---|
-//! | `bare` | a hand-written loop over plain arrays and a hash map: no versions, no transactions, no ids to look up twice. The limit |
+//! | `bare` | a hand-written loop over plain arrays and a hash map: no versions, no transactions, no look-up of ids. The limit |
 //! | `typed` | the embedded typed interface, one transaction an operation |
 //! | `prepared` | Gremlin, prepared once, run with parameters |
 //! | `text` | Gremlin as text with parameters, found in the plan cache |
 //! | `server` | the same text over a WebSocket on the loopback interface |
 //!
-//! and reported beside the bare one and the target of the design (`DESIGN.md`, section 12).
+//! A row shows a variant beside the bare one and beside the target of the design.
 //!
 //! Invariants:
 //!
-//! 1. No variant is timed before its answers have been compared with those of the bare variant or of the
-//!    generator; what was written while timing is counted afterwards.
-//! 2. All inputs come from fixed seeds, and every input depends on the answer before it, so that operations
-//!    cannot overlap unless a case says *batch* (see [`harness`]).
+//! 1. No variant is timed before its answers have been compared with those of the bare variant or of the generator.
+//!    The writes of a variant while it was timed are counted afterwards.
+//! 2. All inputs come from fixed seeds, and every input depends on the answer before it. So operations cannot overlap
+//!    unless a case says *batch* (see [`harness`]).
 //! 3. A reported time is the median of repetitions, with the fastest and the slowest beside it.
 //!
-//! Not here: rivals (`bench/peers` measures most of them, each through its own client), analytics, which the database does not
-//! have yet, and any assertion about time: tests only check that a run works and what it writes.
+//! Not here: other databases (`bench/peers` measures them, each through its own client), analytics, which the database
+//! does not have, and assertions about time: tests check only that a run works and what it writes.
 //!
-//! Three files to read: [`harness`] (how time is taken), `ways` (how a question is asked), `suites/point.rs` (a suite).
+//! Three files to read first: [`harness`] (how time is taken), `ways` (how a query is run), `suites/point.rs` (a
+//! suite).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -53,7 +54,7 @@ pub use report::{Figure, Metric, Report, Row};
 
 use mangrove::Result;
 
-/// Runs the suites that the options name. `each` is told of every row when it is measured.
+/// Runs the suites that the options name. Calls `each` with every row when it is measured.
 pub fn run(options: &Options, each: &mut dyn FnMut(&Row)) -> Result<Report> {
     let mut report = Report::growing(environment::describe(), each);
     suites::run(options, &mut report)?;

@@ -1,4 +1,4 @@
-//! What is run, on how large a graph, for how long.
+//! The options of a run: suites, sizes, times.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::oltp::Choices;
 pub enum Suite {
     /// The machine's own limits: memory and loopback
     Machine,
-    /// Bytes a vertex and an edge
+    /// Bytes of a vertex and of an edge
     Memory,
     /// Bulk load, from memory and from CSV
     Load,
@@ -24,7 +24,7 @@ pub enum Suite {
     Hop,
     /// Whole scans: adjacency, counts, a property
     Scan,
-    /// Properties by columns: maps of many neighbors, the first by a property, groups, a filter
+    /// Properties by columns: maps of many neighbors, the first vertices by a property, groups, a filter
     Columns,
     /// Transactions that insert one vertex or one edge
     Insert,
@@ -45,13 +45,13 @@ pub enum Suite {
     Collection,
     /// Reads of a graph after many updates, and after compaction
     Locality,
-    /// A vertex of very many edges: concurrent inserts, and its deletion
+    /// A vertex with very many edges: concurrent inserts, and its deletion
     Supernode,
     /// Transactions with very large read and write sets
     Large,
     /// Commits, checkpoints and recovery, on a disk (`--dir`)
     Durability,
-    /// Requests over the wire: connections, encodings, sizes of results
+    /// Requests over the wire: connections, encodings, numbers of results
     Wire,
 }
 
@@ -109,10 +109,10 @@ impl Suite {
     }
 }
 
-/// How large the data is: a name, or the logarithm of the number of vertices.
+/// The size of the data: a name, or the logarithm of the number of vertices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
-    /// 2^10 vertices: only to see that everything works
+    /// 2^10 vertices: for tests
     Tiny,
     /// 2^14 vertices, edge factor 16
     Small,
@@ -124,7 +124,7 @@ pub enum Scale {
     Log(u32),
 }
 
-/// Graphs between these are neither empty nor larger than memory.
+/// A graph within these bounds is neither empty nor larger than memory.
 const LOG_VERTICES: std::ops::RangeInclusive<u32> = 6..=24;
 
 impl FromStr for Scale {
@@ -161,7 +161,7 @@ impl Scale {
         }
     }
 
-    /// How many people the point reads choose from.
+    /// The number of people among whom point reads choose.
     pub fn people(self) -> usize {
         match self {
             Scale::Tiny => 1_000,
@@ -172,7 +172,7 @@ impl Scale {
         }
     }
 
-    /// How much memory the machine's random reads go over.
+    /// The size of the memory that the suite `machine` reads at random, in bytes.
     pub fn memory_bytes(self) -> usize {
         match self {
             Scale::Tiny => 1 << 20,
@@ -182,39 +182,39 @@ impl Scale {
     }
 }
 
-/// Edges a vertex of the graph.
+/// Edges of the graph for each vertex.
 pub(crate) const EDGE_FACTOR: usize = 16;
 
-/// What a run does.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which suites, in this order.
+    /// The suites, in this order.
     pub suites: Vec<Suite>,
-    /// How large.
+    /// The size of the data.
     pub scale: Scale,
-    /// How long each case is timed, all repetitions together.
+    /// The time of each case, all repetitions together.
     pub seconds: f64,
-    /// How many threads do the same thing at once.
+    /// The number of threads that run a case at the same time.
     pub threads: usize,
-    /// Of the cases with several variants, only those whose `case/variant` contains this: for profiling.
+    /// If set, only cases whose `case/variant` contains this text: for profiling.
     pub only: Option<String>,
-    /// What the suites of transactions choose among.
+    /// The choices of suites that run transactions.
     pub choices: Choices,
 }
 
-/// Threads beyond this are a slip of the finger.
+/// A larger number of threads is taken for a typing error.
 const THREADS_MAX: usize = 1_024;
 
-/// So are longer times.
+/// So is a longer time.
 const SECONDS_MAX: f64 = 86_400.0;
 
 impl Options {
-    /// Whether a variant of a case is to be measured.
+    /// Returns true if a variant of a case is to be measured.
     pub(crate) fn wants(&self, case: &str, variant: &str) -> bool {
         self.only.as_ref().is_none_or(|only| format!("{case}/{variant}").contains(only))
     }
 
-    /// Refuses what cannot be run.
+    /// Returns an error for options that cannot be run.
     pub fn check(&self) -> Result<()> {
         if !(1..=THREADS_MAX).contains(&self.threads) {
             return Err(Error::invalid(format!("{} threads were asked for; use 1 to {THREADS_MAX}", self.threads)));

@@ -1,4 +1,4 @@
-//! People: vertices with an id of their own and three properties, all functions of their number.
+//! People: vertices with a user id and three properties, all functions of their number.
 
 use std::fmt::Write;
 
@@ -10,11 +10,11 @@ use mangrove_generate::random::{below, mix};
 
 /// The label of people.
 pub const PERSON: &str = "person";
-/// A property: some integer, different for nearly everybody.
+/// A property: an integer that is different for nearly every person.
 pub const BORN: &str = "born";
-/// A property: a string that is short enough to stand in a column.
+/// A property: a string that is short enough to be stored in a column.
 pub const NAME: &str = "name";
-/// A property: one of a hundred integers.
+/// A property: an integer below 100.
 pub const AGE: &str = "age";
 
 /// The id of a person.
@@ -22,25 +22,25 @@ pub fn id(number: u64) -> UserId {
     UserId::int(number as i64)
 }
 
-/// When the person was born.
+/// The value of [`BORN`].
 #[inline]
 pub fn born(number: u64) -> i64 {
     (mix(number) >> 24) as i64
 }
 
-/// What the person is called: eight letters.
+/// The value of [`NAME`]: eight letters.
 pub fn name(number: u64) -> SmolStr {
     let mut name = SmolStrBuilder::new();
     write!(name, "p{:07x}", mix(!number) >> 36).expect("writing to a string does not fail");
     name.finish()
 }
 
-/// How old the person is.
+/// The value of [`AGE`].
 pub fn age(number: u64) -> i64 {
     below(mix(number ^ 0xa9e), 100) as i64
 }
 
-/// A number for a value, the same for all ways to read it; numbers of several values are added up.
+/// A number for a value, the same for all variants. The numbers of several values are added up.
 #[inline]
 pub fn digest(value: &Value) -> u64 {
     match value {
@@ -59,9 +59,9 @@ pub fn digest_text(text: &str) -> u64 {
 
 /// People as plain arrays.
 pub struct Columns {
-    /// By number.
+    /// [`BORN`], by number.
     pub born: Vec<i64>,
-    /// By number.
+    /// [`NAME`], by number.
     pub names: Vec<SmolStr>,
 }
 
@@ -73,9 +73,9 @@ impl Columns {
     }
 }
 
-/// What the catalog calls the names above.
+/// The catalog's numbers for the names above.
 #[derive(Clone, Copy)]
-pub struct Names {
+pub struct PeopleNames {
     /// [`PERSON`]
     pub person: LabelSetId,
     /// [`BORN`]
@@ -84,11 +84,11 @@ pub struct Names {
     pub name: KeyId,
 }
 
-impl Names {
-    /// In this database.
+impl PeopleNames {
+    /// Looks the names up in this database.
     pub fn of(database: &Database) -> Self {
         let catalog = database.catalog();
-        Names {
+        PeopleNames {
             person: catalog.intern_label_text(PERSON),
             born: catalog.intern_key(BORN),
             name: catalog.intern_key(NAME),
@@ -96,10 +96,10 @@ impl Names {
     }
 }
 
-/// What people are loaded with.
+/// The ids and properties with which people are loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
-    /// Nothing.
+pub enum PeopleContent {
+    /// No id and no property.
     Bare,
     /// Their id.
     Ids,
@@ -109,39 +109,43 @@ pub enum Shape {
     AllProperties,
 }
 
-/// Vertices of one call of the loader.
+/// Vertices in one call of the loader.
 const BATCH: usize = 64 << 10;
 
 /// One call of the loader.
-pub struct Batch {
+pub struct PeopleBatch {
     count: usize,
     ids: Option<Vec<UserId>>,
     columns: Vec<BulkColumn>,
 }
 
-/// The first `count` people as batches for the loader.
-pub fn batches(database: &Database, count: usize, shape: Shape) -> Vec<Batch> {
+/// The first `count` people, as batches for the loader.
+pub fn batches(database: &Database, count: usize, shape: PeopleContent) -> Vec<PeopleBatch> {
     (0..count as u64).step_by(BATCH).map(|first| batch(database, first, count as u64, shape)).collect()
 }
 
-fn batch(database: &Database, first: u64, count: u64, shape: Shape) -> Batch {
+fn batch(database: &Database, first: u64, count: u64, shape: PeopleContent) -> PeopleBatch {
     let numbers = first..count.min(first + BATCH as u64);
     let catalog = database.catalog();
     let column = |key, values| BulkColumn { key: catalog.intern_key(key), values };
     let mut columns = Vec::new();
-    if matches!(shape, Shape::TwoProperties | Shape::AllProperties) {
+    if matches!(shape, PeopleContent::TwoProperties | PeopleContent::AllProperties) {
         columns.push(column(BORN, ColumnData::I64(numbers.clone().map(born).collect())));
         columns.push(column(NAME, ColumnData::String(numbers.clone().map(name).collect())));
     }
-    if shape == Shape::AllProperties {
+    if shape == PeopleContent::AllProperties {
         columns.push(column(AGE, ColumnData::I64(numbers.clone().map(age).collect())));
     }
-    let ids = (shape != Shape::Bare).then(|| numbers.clone().map(id).collect());
-    Batch { count: (numbers.end - numbers.start) as usize, ids, columns }
+    let ids = (shape != PeopleContent::Bare).then(|| numbers.clone().map(id).collect());
+    PeopleBatch { count: (numbers.end - numbers.start) as usize, ids, columns }
 }
 
-/// Loads batches of people; their vertices in order.
-pub fn load(loader: &mut mangrove_store::BulkLoader, person: LabelSetId, batches: &[Batch]) -> Result<Vec<VertexId>> {
+/// Loads batches of people and returns their vertices in order.
+pub fn load(
+    loader: &mut mangrove_store::BulkLoader,
+    person: LabelSetId,
+    batches: &[PeopleBatch],
+) -> Result<Vec<VertexId>> {
     let mut vertices = Vec::new();
     for batch in batches {
         vertices.extend(loader.vertices(person, batch.count, batch.ids.as_deref(), &batch.columns)?);
@@ -150,11 +154,11 @@ pub fn load(loader: &mut mangrove_store::BulkLoader, person: LabelSetId, batches
 }
 
 /// A database with people and nothing else.
-pub fn database(count: usize, shape: Shape) -> Result<Database> {
+pub fn database(count: usize, shape: PeopleContent) -> Result<Database> {
     let database = Database::in_memory();
     let mut loader = database.bulk_load()?;
     let batches = batches(&database, count, shape);
-    load(&mut loader, Names::of(&database).person, &batches)?;
+    load(&mut loader, PeopleNames::of(&database).person, &batches)?;
     loader.finish()?;
     Ok(database)
 }

@@ -1,9 +1,9 @@
-//! What was measured: rows for people, figures for programs.
+//! Measurements: rows for people, figures for programs.
 //!
-//! The figures are an array of `{suite, case, variant, metric, value, unit}`, one number each. A row becomes several:
-//! the metric itself, `…_min` and `…_max` where there were repetitions, `limit` (what the machine or a hand-written
-//! loop takes for the same) and `target` (the design's). The first figures, of the suite `run`, say where and on
-//! what the others were measured.
+//! The figures are an array of `{suite, case, variant, metric, value, unit}`, one number each. A row has several
+//! figures: the metric itself, `…_min` and `…_max` if there were repetitions, `limit` (the time of the machine or of a
+//! hand-written loop for the same case) and `target` (from the design). The first figures, of the suite `run`, describe
+//! the machine and the build.
 
 use std::fmt;
 
@@ -18,32 +18,32 @@ use crate::harness::Timing;
 pub struct Figure {
     /// The suite.
     pub suite: &'static str,
-    /// What is done.
+    /// The case.
     pub case: String,
-    /// In which way.
+    /// The variant.
     pub variant: String,
-    /// What is measured.
+    /// The metric.
     pub metric: String,
-    /// The number.
+    /// The value.
     pub value: f64,
-    /// Of what.
+    /// The unit.
     pub unit: &'static str,
 }
 
-/// What a row measures.
+/// The metric of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// Less is better.
+    /// A time; less is better.
     Time,
-    /// More is better.
+    /// A rate; more is better.
     Rate,
-    /// Less is better.
+    /// A size; less is better.
     Size,
-    /// How many times another row's value; less is better.
+    /// A multiple of another row's value; less is better.
     Ratio,
-    /// How many percent of the whole; less is better.
+    /// A percentage; less is better.
     Share,
-    /// How many; less is better.
+    /// A number of things; less is better.
     Count,
 }
 
@@ -60,28 +60,28 @@ impl Metric {
     }
 }
 
-/// One measurement with what it is to be compared with.
+/// One measurement, with the values beside which it is shown.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The suite.
     pub suite: &'static str,
-    /// What is done.
+    /// The case.
     pub case: String,
-    /// In which way.
+    /// The variant.
     pub variant: String,
-    /// What is measured.
+    /// The metric.
     pub metric: Metric,
     /// The median.
     pub value: f64,
     /// The smallest and the largest value of the repetitions.
     pub spread: Option<(f64, f64)>,
-    /// Of what.
+    /// The unit.
     pub unit: &'static str,
-    /// What a hand-written loop or the machine takes for the same.
+    /// The value of a hand-written loop or of the machine for the same case.
     pub limit: Option<f64>,
-    /// What the design asks for.
+    /// The target of the design.
     pub target: Option<f64>,
-    /// More numbers, for programs only: metric, value, unit.
+    /// Further figures, for programs only: metric, value, unit.
     pub details: Vec<(String, f64, &'static str)>,
 }
 
@@ -92,7 +92,7 @@ impl Row {
         Row { spread, ..Row::single(suite, case, variant, Metric::Time, timing.median, "ns") }
     }
 
-    /// A rate, from the nanoseconds that `count` things took.
+    /// A rate, from the nanoseconds of `count` operations.
     pub fn rate(
         suite: &'static str,
         case: &str,
@@ -106,7 +106,7 @@ impl Row {
         Row { spread, ..Row::single(suite, case, variant, Metric::Rate, rate(timing.median), unit) }
     }
 
-    /// A number that was not repeated.
+    /// A value without repetitions.
     pub fn single(
         suite: &'static str,
         case: &str,
@@ -119,41 +119,41 @@ impl Row {
         Row { suite, case, variant, metric, value, spread: None, unit, limit: None, target: None, details: Vec::new() }
     }
 
-    /// With a limit to stand beside.
+    /// Adds a limit.
     #[must_use]
     pub fn beside(mut self, limit: impl Into<Option<f64>>) -> Self {
         self.limit = limit.into();
         self
     }
 
-    /// With a target.
+    /// Adds a target.
     #[must_use]
     pub fn aiming_at(mut self, target: impl Into<Option<f64>>) -> Self {
         self.target = target.into();
         self
     }
 
-    /// With the ends of an interval around the value.
+    /// Adds the ends of an interval around the value.
     #[must_use]
     pub fn between(mut self, low: f64, high: f64) -> Self {
         self.spread = Some((low, high));
         self
     }
 
-    /// With one more number for programs.
+    /// Adds a figure for programs.
     #[must_use]
     pub fn with(mut self, metric: impl Into<String>, value: f64, unit: &'static str) -> Self {
         self.details.push((metric.into(), value, unit));
         self
     }
 
-    /// How many times worse than the limit.
+    /// The ratio of the value to the limit; above 1 is worse.
     pub fn distance(&self) -> Option<f64> {
         let limit = self.limit?;
         Some(if self.metric == Metric::Rate { limit / self.value } else { self.value / limit })
     }
 
-    /// Whether the target is met, where there is one.
+    /// Whether the value meets the target, if there is one.
     pub fn is_on_target(&self) -> Option<bool> {
         let target = self.target?;
         Some(if self.metric == Metric::Rate { self.value >= target } else { self.value <= target })
@@ -184,7 +184,7 @@ impl Row {
 
     fn cells(&self) -> [String; 7] {
         let spread = match self.spread {
-            // Times are not told from counts without their unit; others have it in the column before.
+            // A time needs its unit here to be told from a count; other units are in the column before.
             Some((min, max)) if self.unit == "ns" => format!("{}–{}", quantity(min, "ns"), quantity(max, "ns")),
             Some((min, max)) => format!("{}–{}", quantity(min, ""), quantity(max, "")),
             None => String::new(),
@@ -221,7 +221,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// A number as people read it: three or four digits, with a prefix of its unit.
+/// A number for people: three or four digits, with a unit prefix.
 fn quantity(value: f64, unit: &str) -> String {
     let (value, prefix) = match value.abs() {
         v if v >= 1e9 => (value / 1e9, "G"),
@@ -246,41 +246,41 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// Everything a run measured.
+/// All measurements of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// Where and on what.
+    /// The machine and the build.
     pub environment: Vec<Figure>,
-    /// The measurements in order.
+    /// The rows, in the order of measurement.
     pub rows: Vec<Row>,
 }
 
-/// A report while it grows.
+/// A report to which rows are added.
 pub(crate) struct Growing<'a> {
     report: Report,
     each: &'a mut dyn FnMut(&Row),
 }
 
 impl Growing<'_> {
-    /// Adds a row and tells of it.
+    /// Adds a row, and passes it to the observer.
     pub fn push(&mut self, row: Row) {
         (self.each)(&row);
         self.report.rows.push(row);
     }
 
-    /// The whole.
+    /// The complete report.
     pub fn finish(self) -> Report {
         self.report
     }
 }
 
 impl Report {
-    /// An empty one that grows.
+    /// An empty report.
     pub(crate) fn growing(environment: Vec<Figure>, each: &mut dyn FnMut(&Row)) -> Growing<'_> {
         Growing { report: Report { environment, rows: Vec::new() }, each }
     }
 
-    /// All numbers, those of the environment first.
+    /// All figures, those of the environment first.
     pub fn figures(&self) -> Vec<Figure> {
         self.environment.iter().cloned().chain(self.rows.iter().flat_map(Row::figures)).collect()
     }
@@ -291,7 +291,7 @@ impl Report {
         text.map_err(|e| Error::bug(format!("figures that JSON cannot hold: {e}")))
     }
 
-    /// The rows as a table, one part a suite.
+    /// The rows as text, one table a suite.
     pub fn table(&self) -> String {
         let mut text = String::new();
         for figure in &self.environment {
@@ -303,7 +303,7 @@ impl Report {
         text
     }
 
-    /// The rows of each suite as a table.
+    /// The table of each suite.
     pub(crate) fn tables(&self) -> Vec<(&'static str, String)> {
         let table = |rows: &[Row]| {
             let mut table = Table::new();

@@ -1,4 +1,4 @@
-//! A database behind a server of its own, on the loopback interface.
+//! A database with a server on the loopback interface.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// What a query may hold; generous, for nothing here is meant to be refused.
+/// The memory limit of a query, large enough that no query of a benchmark is refused.
 const QUERY_MEMORY_BYTES: u64 = 4 << 30;
 
-/// The traversal source whose transactions have this isolation, by the names `mangrove serve` gives them, too.
+/// The traversal source with this isolation level; `mangrove serve` uses the same names.
 pub fn source(isolation: Isolation) -> &'static str {
     if isolation == Isolation::Snapshot { "gsi" } else { "g" }
 }
@@ -26,7 +26,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Serves the database on a free port, as [`source`] says.
+    /// Serves the database on a free port, with the traversal sources of [`source`].
     pub fn start(database: &Database) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let engine = [Isolation::Serializable, Isolation::Snapshot]
@@ -43,7 +43,7 @@ impl Served {
         Ok(Served { address, stop: Some(stop), serving: Some(serving), runtime })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -53,7 +53,7 @@ impl Drop for Served {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(serving) = self.serving.take() {
-            // What could go wrong at the end of a server has no bearing on what was measured before.
+            // An error at the shutdown of the server does not affect what was measured before.
             drop(self.runtime.block_on(serving));
         }
     }

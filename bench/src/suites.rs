@@ -56,22 +56,22 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
     })
 }
 
-/// What suites share.
+/// The objects that all suites use.
 struct Context<'a> {
     options: &'a Options,
     schedule: Schedule,
 }
 
-/// One thing that is read in several ways.
+/// A case that several variants read.
 struct ReadCase<'a> {
     suite: Suite,
     name: &'a str,
     /// Inputs are below this.
     input_count: u64,
-    /// How many things one operation reads; times are divided by it.
+    /// The number of things that one operation reads; times are divided by it.
     unit_count: f64,
     context: &'a Context<'a>,
-    /// The median of the bare variant, once it was measured.
+    /// The median of the bare variant, after it was measured.
     bare: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> ReadCase<'a> {
         ReadCase { suite, name, input_count, unit_count: 1.0, context, bare: None }
     }
 
-    /// Times the bare variant, which every other one is compared with.
+    /// Times the bare variant, with which the others are compared.
     fn measure_bare(&mut self, report: &mut Growing<'_>, make: impl Fn() -> Box<dyn Operation>) -> Result<()> {
         if !self.context.options.wants(self.name, "bare") {
             return Ok(());
@@ -93,7 +93,7 @@ impl<'a> ReadCase<'a> {
         Ok(())
     }
 
-    /// Verifies a variant against the bare one and times it.
+    /// Compares a variant with the bare one, and times it.
     fn measure(
         &self,
         report: &mut Growing<'_>,
@@ -114,7 +114,7 @@ impl<'a> ReadCase<'a> {
         Ok(())
     }
 
-    /// Asks a question in every way.
+    /// Runs a question in every way.
     fn measure_ways(
         &self,
         report: &mut Growing<'_>,
@@ -130,8 +130,8 @@ impl<'a> ReadCase<'a> {
     }
 }
 
-/// The target of a Gremlin query: so many times faster than the best embedded rival, in milliseconds at the median:
-/// 50 times when prepared, 10 times as text.
+/// The target of a Gremlin query: 50 times faster than the best embedded rival if prepared, 10 times as text. The
+/// rival's time is its median, in milliseconds.
 fn against_rival(rival_ms: f64) -> impl Fn(Way) -> Option<f64> {
     move |way| match way {
         Way::Prepared => Some(rival_ms * 1e6 / 50.0),

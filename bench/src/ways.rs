@@ -1,4 +1,7 @@
-//! The ways to ask one question in Gremlin.
+//! The ways to run one question in Gremlin: prepared, as text, or through a server.
+//!
+//! A *question* is a script with parameters. Every way reduces its results to the same number, so that answers can be
+//! compared before times are taken. Scripts are prepared and the server is connected outside of the time.
 
 use std::sync::Arc;
 
@@ -9,12 +12,12 @@ use crate::harness::Operation;
 use crate::people::digest;
 use crate::served::{Served, source};
 
-/// A way.
+/// A way to run a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// Prepared once, run with parameters.
     Prepared,
-    /// As text with parameters: parsed and planned once, found in the plan cache ever after.
+    /// As text with parameters: parsed and planned once, later found in the plan cache.
     Text,
     /// As text with parameters, through the server.
     Server,
@@ -34,10 +37,10 @@ impl Way {
     }
 }
 
-/// Puts an input into parameters.
+/// Puts an input into the parameters of a question.
 pub type Bind = Arc<dyn Fn(u64, &mut Parameters) + Send + Sync>;
 
-/// A script with parameters, made from inputs. The answer to an input is the sum of the digests of the results.
+/// A script with parameters that are made from inputs. Its answer is the sum of the digests of the results.
 #[derive(Clone)]
 pub struct Question {
     script: &'static str,
@@ -45,45 +48,49 @@ pub struct Question {
 }
 
 impl Question {
-    /// See [`Question`].
+    /// A question with this script.
     pub fn new(script: &'static str, bind: impl Fn(u64, &mut Parameters) + Send + Sync + 'static) -> Self {
         Question { script, bind: Arc::new(bind) }
     }
 
-    /// The question as an operation.
+    /// The question as an operation that runs it in this way. Prepares the script or connects to the server, if the way
+    /// needs it.
     pub fn ask(&self, way: Way, database: &Database, served: &Served) -> Result<Box<dyn Operation>> {
-        let road = match way {
-            Way::Prepared => Road::Prepared(database.clone(), database.prepare(self.script)?),
-            Way::Text => Road::Text(database.clone(), self.script),
-            Way::Server => {
-                Road::Server(Box::new(Client::connect(served.address(), source(Isolation::Serializable))?), self.script)
-            }
+        let state = match way {
+            Way::Prepared => WayState::Prepared(database.clone(), database.prepare(self.script)?),
+            Way::Text => WayState::Text(database.clone(), self.script),
+            Way::Server => WayState::Server(
+                Box::new(Client::connect(served.address(), source(Isolation::Serializable))?),
+                self.script,
+            ),
         };
-        Ok(Box::new(Asking { road, bind: self.bind.clone(), parameters: Parameters::new() }))
+        Ok(Box::new(QuestionOperation { state, bind: self.bind.clone(), parameters: Parameters::new() }))
     }
 }
 
-enum Road {
+/// A way with the objects that it needs for every run.
+enum WayState {
     Prepared(Database, Prepared),
     Text(Database, &'static str),
     Server(Box<Client>, &'static str),
 }
 
-struct Asking {
-    road: Road,
+/// A question in one way.
+struct QuestionOperation {
+    state: WayState,
     bind: Bind,
     parameters: Parameters,
 }
 
-impl Operation for Asking {
+impl Operation for QuestionOperation {
     fn perform(&mut self, input: u64) -> Result<u64> {
         (self.bind)(input, &mut self.parameters);
         let mut answer = 0u64;
         let mut add = |value: &Value, bulk: u64| answer = answer.wrapping_add(digest(value).wrapping_mul(bulk));
-        match &mut self.road {
-            Road::Prepared(database, prepared) => run(database, prepared, &self.parameters, &mut add)?,
-            Road::Text(database, script) => run(database, &database.prepare(script)?, &self.parameters, &mut add)?,
-            Road::Server(client, script) => client.evaluate(script, &self.parameters, &mut add)?,
+        match &mut self.state {
+            WayState::Prepared(database, prepared) => run(database, prepared, &self.parameters, &mut add)?,
+            WayState::Text(database, script) => run(database, &database.prepare(script)?, &self.parameters, &mut add)?,
+            WayState::Server(client, script) => client.evaluate(script, &self.parameters, &mut add)?,
         }
         Ok(answer)
     }

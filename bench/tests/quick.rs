@@ -1,9 +1,8 @@
-//! Every suite runs on a tiny graph, verifies its answers, and writes figures of the agreed shape. No time is
-//! asserted.
+//! Every suite runs on a tiny graph, checks its answers, and writes figures in the agreed form. No test asserts a time.
 
 use mangrove_bench::{Api, Choices, Figure, Operations, Options, Report, Scale, Skew, Suite};
 
-/// Suites on a tiny graph.
+/// Runs suites on a tiny graph.
 fn options(suites: &[Suite], threads: usize) -> Options {
     let choices = Choices::default();
     Options { suites: suites.to_vec(), scale: Scale::Tiny, seconds: 0.0, threads, only: None, choices }
@@ -47,8 +46,8 @@ fn sum(figures: &[Figure], suite: &str, metric: &str) -> f64 {
     figures.iter().filter(|figure| figure.suite == suite && figure.metric == metric).map(|figure| figure.value).sum()
 }
 
-/// Suites of transactions fail by themselves if edges are lost or their counts and the database's disagree; here, that
-/// what they report adds up.
+/// Suites of transactions fail if edges are lost or their counts differ from the database's. This test checks that
+/// their reports add up.
 #[test]
 fn transactions_add_up_through_every_interface() {
     let choices = Choices {

@@ -1,8 +1,9 @@
-"""Forty hostile queries at once, with little memory: the server lives, answers others, and every query ends in time.
+"""Forty hostile queries at once, with little memory: the server survives and answers others, and every query ends in
+time.
 
-The process may have 4 GiB of addresses (`RLIMIT_AS`, what `prlimit --as` sets) and a budget of 2 GiB of memory. Each query is
-one that alone would take minutes or all the memory there is. A query that ends by memory ends early; the others end by their
-limits of time, some of them at the same moment.
+The process has an address space of 4 GiB (`RLIMIT_AS`, set as by `prlimit --as`) and a memory budget of 2 GiB. Each
+query alone would take minutes, or all memory. A query that exceeds its memory ends early. The others end at their time
+limits, some of them at the same moment.
 """
 
 import json
@@ -21,14 +22,15 @@ BUDGET_MIB = 2048
 
 SETTINGS = {"worker_count_max": 64, "memory_budget": f"{BUDGET_MIB}MiB", "query_memory_limit": "1GiB"}
 
-# How late an answer may be: that of a query after its limit of time, and that of /health to somebody else. On a machine with
-# other work, which the short form may meet, a query that waits for its turn is still far from as late as one without an end.
+# The largest delay of an answer: that of a query after its time limit, and that of /health to another client. The short
+# form may run on a machine with other load; even then, a query that waits for its turn is far from as late as one that
+# never ends.
 LATE_SECONDS = {"short": 1.0, "whole": 0.1}
 
-# A machine with other work delays answers now and then; what cannot be stopped is late each time.
+# A machine with other load delays some answers; a query that cannot be stopped is late each time.
 ATTEMPTS = 3
 
-# Limits of time, in milliseconds, which the queries have in turn: eight end at each of these moments.
+# Time limits in milliseconds, which the queries have in rotation: eight queries end at each of these moments.
 LIMITS = (1000, 1250, 1500, 1500, 2000)
 
 MORE = {
@@ -49,7 +51,7 @@ def crowd():
 
 
 def post(address, script, millis):
-    """Sends a query; the connection that its answer comes on."""
+    """Sends a query. Returns the connection for its answer."""
     body = json.dumps({"gremlin": script, "evaluationTimeout": millis, "bindings": {"x": greedy.X}}).encode()
     stream = socket.create_connection(address, timeout=60)
     head = f"POST /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -59,21 +61,23 @@ def post(address, script, millis):
 
 
 def is_whole(text):
-    """Whether an answer has come to its end; one that has begun ends without it where its query ends in an error."""
+    """Returns True if an answer is complete. If its query fails after the answer began, it ends incomplete."""
     return text.endswith("\r\n0\r\n\r\n") or "Content-Length: " in text or "content-length: " in text
 
 
 class Answers:
-    """What comes on many connections, and when each of them ends; of an answer, its last part is kept."""
+    """Reads many connections, and records when each one ends; keeps the end of each answer."""
 
     def __init__(self):
         self.selector, self.ends = selectors.DefaultSelector(), {}
 
     def expect(self, name, stream, limit):
+        """Begins to read the answer of a query with this name and time limit, in seconds."""
         self.selector.register(stream, selectors.EVENT_READ, [name, limit, time.monotonic(), b""])
 
     def wait(self, seconds):
-        """Waits for all of them; by name, how long after its limit each ended (negative: before), and its last words."""
+        """Waits for all answers. Returns for each name the time of its end after its limit (negative: before), and
+        the end of its text."""
         until = time.monotonic() + seconds
         while self.selector.get_map() and time.monotonic() < until:
             for key, _ in self.selector.select(0.5):
@@ -99,7 +103,7 @@ class Answers:
 
 
 def once(server, late_max):
-    """Asks the forty at once; what is wrong, whether that is only time, and the figures."""
+    """Runs the forty queries at once. Returns what is wrong, and True if that is only a delay."""
     stop = threading.Event()
     watcher, slowest = greedy.slowest_health(server, stop)
     server.reset_peak()
@@ -122,6 +126,7 @@ def once(server, late_max):
         return "; ".join(unnamed), False
     if server.peak() > BUDGET_MIB:
         return f"the server took {server.peak():.0f} MiB", False
+    # Equal delays of all queries mean that none ended: those without an end have an infinite delay.
     if not late or late[-1][0] == late[0][0]:
         return "no query ended at a moment of its own", False
     over = [f"{name} {seconds * 1000:.0f} ms" for seconds, name in late if seconds > late_max]

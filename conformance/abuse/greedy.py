@@ -1,7 +1,7 @@
-"""Short queries that would take memory or time without end inside one call of an operator.
+"""Short queries that would take unbounded memory or time within one call of an operator.
 
-The server's limits are small. Each query ends by name, within its time and about within its memory: what a query is charged
-for is what it holds, and a batch of a megabyte on its way is beside it."""
+The server's limits are small. Each query must end with an error that names a limit, within its time and roughly
+within its memory: a query is charged for values that it holds, and not for a batch of a megabyte on its way."""
 
 import contextlib
 import threading
@@ -19,20 +19,20 @@ SETTINGS = {
     "result_count_max": 1_000_000,
 }
 
-# So much later than its limit a query may end: it looks at the clock in time, but shares the machine with what asks.
+# The largest delay of a query's end after its time limit, in seconds. The server shares the machine with this client.
 LATE_SECONDS = 0.5
 
-# Memory beside that of the query: its answer on the way, a text that grows beside the one it becomes, and the allocator.
+# Memory beyond the query's limit: its answer on the way, a growing text beside its copy, and the allocator.
 BESIDE_MIB = 256
 
-# How often a query is asked that ends too late, or lets others wait: a machine with other work delays an answer now and then,
-# and what cannot be stopped is late each time.
+# Attempts at a query that ends too late or delays others: a machine with other load delays some answers, but a query
+# that cannot be stopped is late each time.
 ATTEMPTS = 3
 
-# How long an answer is waited for.
+# The client's timeout, in seconds.
 PATIENCE = 20
 
-# How late an answer to another client may be while such a query runs.
+# The largest time of an answer to another client while such a query runs, in seconds.
 HEALTH_SECONDS = 0.5
 
 X = "x" * 1000
@@ -65,7 +65,7 @@ QUERIES = {
 
 
 def slowest_health(server, stop):
-    """The longest that an answer of /health took."""
+    """Measures the longest time of an answer of /health."""
     slowest = [0.0]
 
     def ask():
@@ -82,7 +82,7 @@ def slowest_health(server, stop):
 
 
 def asked(server, script):
-    """What is wrong with how a query ends, and whether it is only that something took too long."""
+    """Runs a query. Returns what is wrong, and True if that is only a delay."""
     server.reset_peak()
     before, stop = server.rss(), threading.Event()
     watcher, slowest = slowest_health(server, stop)
@@ -109,7 +109,8 @@ def asked(server, script):
 
 
 def greedy(name, script):
-    """A scenario: the query ends by name within its limits, and others are answered meanwhile."""
+    """Makes a scenario: the query ends with a limit's error within its limits, and other clients get answers
+    meanwhile."""
 
     def act(server):
         for _ in range(ATTEMPTS):

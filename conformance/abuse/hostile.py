@@ -1,8 +1,9 @@
-"""What a client may do to a server, and what the server must do about it.
+"""Hostile clients, and how the server must react.
 
-Each scenario is a function of the server, of random numbers and of a scale (1 in CI); it returns what is wrong, or None.
-`run.py` looks afterwards whether a good client is answered and memory and files are back. The settings are short: what takes
-seconds here takes minutes in the defaults.
+Each scenario is a function of the server, random numbers and a scale (1 in CI). It returns what is wrong, or None.
+`run.py` checks afterwards that a well-behaved client gets answers, and that the server holds as much memory and as
+many files as before. The settings are
+short: seconds here are minutes by default.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from wire import (
 SETTINGS = {
     "connection_count_max": 300,
     "worker_count_max": 32,
-    # What a client makes the server hold follows from these (READER_MIB, SENDER_MIB).
+    # These settings determine the memory that a client can make the server hold (READER_MIB, SENDER_MIB).
     "outgoing_count_max": 4,
     "in_flight_count_max": 8,
     "batch_bytes_max": "256KiB",
@@ -32,26 +33,27 @@ SETTINGS = {
     "silence_max": "3s",
 }
 
-# What one who takes no answer may have the server hold: the messages that wait (outgoing_count_max), the one that is
-# written and the one that is made, each batch_bytes_max as values and as bytes.
+# The memory for a client that reads no answer: the queued messages (outgoing_count_max), the message being written and
+# the message being made, each with batch_bytes_max as values and as bytes.
 READER_MIB = (4 + 2) * 2 * 0.25
 
-# And one who sends on and on: what was read of a message that is not whole (four times message_bytes_max at most), and
-# the requests in flight with what they became and their answers, each of a few times the 27 KiB that are sent here.
+# The memory for a client that sends without end: the part of an incomplete message (four times message_bytes_max at
+# most), and the requests in flight with their results and answers, each a few times the 27 KiB that are sent here.
 SENDER_MIB = 4 + (8 + 4 + 2) * 4 * 0.027
 
-# How long the server may take to end what these settings end.
+# The time within which the server must end a connection by these settings, in seconds.
 PATIENCE = 15
 
 
 def status(answer):
-    """The status of an HTTP answer; 0 where there is none."""
+    """The status code of an HTTP answer; 0 if there is none."""
     words = answer.split(b"\r\n")[0].split(b" ")
     return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
 
 def ends(stream, drip=None):
-    """What the server says until it ends a connection that is given a byte now and then; None if it does not."""
+    """Sends a byte now and then until the server ends the connection. Returns the answer, or None if the server does
+    not end it."""
     stream.settimeout(0.1)
     answer, end = b"", time.monotonic() + PATIENCE
     while time.monotonic() < end:
@@ -70,7 +72,7 @@ def ends(stream, drip=None):
 
 
 def all_end(server, count, begin, drip):
-    """Connections that begin with these bytes and go on a byte at a time are ended, all of them."""
+    """Opens connections that begin with these bytes and continue a byte at a time. The server must end all of them."""
     streams = [connect(server.address) for _ in range(count)]
     for stream in streams:
         stream.sendall(begin)
@@ -139,7 +141,7 @@ def oversized_bodies(server, random, scale):
         with contextlib.suppress(OSError):
             stream.sendall(body)
         answer = ends(stream) or b""
-    # A client that goes on writing may lose the answer to the reset that follows it.
+    # A client that continues to write may lose the answer to the connection reset that follows it.
     if answer and (status(answer) != 413 or b"body_bytes_max" not in answer):
         return f"a body that is too large is answered {answer[:300]!r}"
     with connect(server.address) as stream:
@@ -148,12 +150,12 @@ def oversized_bodies(server, random, scale):
             for _ in range(3 * scale):
                 stream.sendall(b"100000\r\n" + b" " * (1 << 20) + b"\r\n")
         if ends(stream) is None:
-            return "chunks without an end are read on and on"
+            return "the server reads chunks without end"
     return None
 
 
 def smuggled_requests(server, random, scale):
-    """Two lengths for one body: whoever stands in front of the server may believe the other one."""
+    """Two lengths for one body: a proxy before the server may believe the other one."""
     inner = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     body = b"0\r\n\r\n" + inner
     for headers in [
@@ -224,7 +226,7 @@ def pipelined_http(server, random, scale):
 
 
 def slow_http_readers(server, random, scale):
-    """Each asks for a gigabyte and takes none of it."""
+    """Each client requests a gigabyte and reads none of it."""
     body = b'{"gremlin":"g.inject(1).repeat(union(identity(),identity())).times(17).constant(x)","bindings":{"x":"%s"}}'
     body %= b"x" * 8192
     streams, before = [], watched(server)
@@ -247,16 +249,18 @@ def slow_socket_readers(server, random, scale):
 
 
 def watched(server):
-    """What it uses now; from here on the most is noted."""
+    """Begins to record the server's peak memory. Returns its current memory."""
     server.reset_peak()
     return server.rss()
 
 
 def dropped(server, streams, before, each):
-    """Clients that take nothing lose their connections, and hold no more than `each` MiB until then."""
+    """The server must end the connections of clients that read nothing, and hold at most `each` MiB for each until
+    then."""
     end = time.monotonic() + PATIENCE
     base = 1
     while time.monotonic() < end:
+        # The request for the metric has a connection of its own.
         base = server.metric("mangrove_connections")
         if base is not None and base <= 1:
             break
@@ -264,14 +268,14 @@ def dropped(server, streams, before, each):
     for stream in streams:
         stream.close()
     if base > 1:
-        return f"{base - 1} of {len(streams)} clients that take nothing are still there"
+        return f"{base - 1} of {len(streams)} clients that read nothing are still connected"
     much, bound = server.peak() - before, each * len(streams) + server.busy
     print(f"       {len(streams)} clients hold {much:.0f} MiB of {bound:.0f}", flush=True)
-    return f"{len(streams)} clients that take nothing hold {much:.0f} MiB, not {bound:.0f} at most" if much > bound else None
+    return f"{len(streams)} clients that read nothing hold {much:.0f} MiB, more than {bound:.0f}" if much > bound else None
 
 
 def unread_requests(server, random, scale):
-    """Requests without end by clients that read no answer."""
+    """Clients send requests without end and read no answer."""
     streams, before = [], watched(server)
     for _ in range(5):
         client = Socket(server.address, receive_buffer=4096)
@@ -316,7 +320,7 @@ def handshakes_in_a_flood(server, random, scale):
 
 
 def broken_frames(server, random, scale):
-    """What the protocol forbids ends the connection, with a word or without."""
+    """A violation of the protocol ends the connection, with a close frame or without."""
     script = request("g.inject(1)")[0]
     close = struct.pack(">H", 1000)
     for what, sent in [
@@ -349,7 +353,7 @@ def broken_frames(server, random, scale):
 
 
 def refused_messages(server, random, scale):
-    """What is no request is answered, and the connection goes on."""
+    """An invalid request gets an answer, and the connection continues."""
     with Socket(server.address) as client:
         for opcode, payload in [
             (TEXT, b""),
@@ -375,7 +379,7 @@ def tiny_fragments(server, random, scale):
     script = request("g.inject(1)")[0]
     with Socket(server.address) as client:
         parts = [frame(CONTINUATION, script[at:at + 1], fin=False) for at in range(1, len(script))]
-        # Empty ones in between are allowed, and as many as one likes.
+        # Empty fragments are allowed, in any number.
         empty = frame(CONTINUATION, b"", fin=False) * 100
         client.stream.sendall(frame(TEXT, script[:1], fin=False) + empty.join(parts) + frame(CONTINUATION))
         opcode, payload = client.receive()
@@ -383,7 +387,7 @@ def tiny_fragments(server, random, scale):
 
 
 def random_frames(server, random, scale):
-    """Frames of every kind in any order, and what is in them cut, doubled and changed."""
+    """Sends frames of all kinds in any order, with contents that are cut, doubled and changed."""
     good = request("g.V().has('a',1).out().values('b')")[0]
     end = time.monotonic() + 3 * scale
     while time.monotonic() < end:
@@ -431,7 +435,7 @@ def random_heads(server, random, scale):
 
 
 def heavy_results(server, random, scale):
-    """A short request whose answer would be enormous: it is refused, or streamed in bounded memory to one who leaves."""
+    """A short request with an enormous answer: it is refused, or streamed in bounded memory to a client that leaves."""
     before = server.rss()
     script = "g.inject(1).repeat(union(identity(),identity())).times(%d).constant(x).%s"
     for times, rest in [(30, "fold()"), (40, "aggregate('a').cap('a')"), (40, "fold().order(local)"), (40, "group().by(identity())")]:
@@ -445,7 +449,7 @@ def heavy_results(server, random, scale):
 
 
 def nested_multisets(server, random, scale):
-    """Traversers in traversers, each a million times: written out, more than there are bytes in the world."""
+    """Nested multisets, a million times each: written out, the answer would be larger than any memory."""
     value = b"\x03\x00" + struct.pack(">i", 1) + b"a"
     for _ in range(5):
         value = b"\x21\x00" + struct.pack(">q", 1_000_000) + value
@@ -464,7 +468,7 @@ def nested_multisets(server, random, scale):
 
 
 def tls_garbage(server, random, scale):
-    """What is no TLS, or stops in the middle of it, to a server that speaks nothing else."""
+    """Sends bytes that are not TLS, or a TLS handshake that stops midway, to a server with TLS."""
     hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
     for sent in [
         b"",
@@ -479,7 +483,7 @@ def tls_garbage(server, random, scale):
         wrong = all_end(server, 20 * scale, sent, None)
         if wrong:
             return f"{sent[:20]!r}: {wrong}"
-    # After the handshake nothing is said either.
+    # Connections that are silent after the handshake.
     streams = [trusting().wrap_socket(connect(server.address)) for _ in range(20)]
     silent = [stream for stream in streams if ends(stream) is None]
     for stream in streams:
@@ -488,7 +492,7 @@ def tls_garbage(server, random, scale):
 
 
 def trusting():
-    """Whoever made a certificate, it is taken."""
+    """Accepts any certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

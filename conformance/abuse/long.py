@@ -1,6 +1,7 @@
-"""Long runs: many clients, idle ones, enormous results, clients that are killed.
+"""Long runs: many clients, idle clients, enormous results, killed clients.
 
-Each is a function of the server; it prints its figures and returns what is wrong, or None. The short form is seconds.
+Each run is a function of the server. It prints its figures, and returns what is wrong, or None. The short form takes
+seconds.
 """
 
 import contextlib
@@ -20,18 +21,18 @@ SETTINGS = {"worker_count_max": 32, "connection_count_max": 4096, "connection_co
 
 MIB = 1 << 20
 
-# An idle connection: its buffer for reading (READ_BUFFER_BYTES in http.rs), as much for writing, and what is known of it.
+# An idle connection: a read buffer (READ_BUFFER_BYTES in http.rs), a write buffer of the same size, and its state.
 IDLE_MIB = 0.04
 
-# In so long threads without work end (serve.rs, WORKER_IDLE_MAX), and what they held is given back.
+# After this time, idle threads have ended (serve.rs, WORKER_IDLE_MAX) and their memory is given back.
 REST_SECONDS = 15
 
-# A request that is not answered for so long is stuck.
+# A request without an answer for this time is stuck.
 STUCK_SECONDS = 20
 
 
 class Pipelined:
-    """A client that always has so many requests on their way; bytes come when there are some."""
+    """A client that always has several requests in flight. It reads when bytes arrive."""
 
     WINDOW = 8
     SCRIPTS = [
@@ -49,10 +50,11 @@ class Pipelined:
         self.waiting, self.unsent, self.latencies = {}, b"", []
 
     def fill(self, is_over):
+        """Sends requests until the window is full. If the run is over, only sends the rest of what it began to send."""
         now = time.monotonic()
         while not is_over and len(self.waiting) < self.WINDOW:
             script = self.SCRIPTS[(self.number + self.sent) % len(self.SCRIPTS)]
-            # Every client writes an item of its own, so that only chance makes conflicts.
+            # Every client writes an item of its own, so conflicts occur only by chance.
             message, name = request(script, bindings={"x": self.number % 100, "y": self.sent})
             self.waiting[name] = now
             self.unsent += frame(TEXT, message)
@@ -62,7 +64,7 @@ class Pipelined:
                 self.unsent = self.unsent[self.socket.stream.send(self.unsent):]
 
     def read(self):
-        """Takes what has come; what is wrong with it."""
+        """Reads arrived bytes. Returns what is wrong with them, or None."""
         with contextlib.suppress(BlockingIOError):
             self.socket._more()
         while frame_is_whole(self.socket.pending):
@@ -87,6 +89,7 @@ class Pipelined:
 
 
 def frame_is_whole(pending):
+    """Returns True if the bytes begin with a complete frame."""
     if len(pending) < 2:
         return False
     length, head = pending[1] & 0x7F, 2
@@ -98,7 +101,8 @@ def frame_is_whole(pending):
 
 
 def pipelined_clients(server, whole):
-    """A hundred clients, each with eight requests on their way, for ten minutes; in the whole form again for one."""
+    """In the whole form: a hundred clients with eight requests in flight each, for ten minutes, and after a rest again
+    for one minute. In the short form: thirty such clients for six seconds."""
     with Socket(server.address) as client:
         for script in [
             "g.inject(1).repeat(union(identity(),identity())).times(7).limit(100).index().count()",
@@ -113,8 +117,8 @@ def pipelined_clients(server, whole):
     wrong = burst(server, 100, 600, 0)
     if wrong:
         return wrong
-    # Of what was in use at the most an allocator keeps some, and none of it grows: after the same work again the server
-    # holds what it held before.
+    # The allocator keeps part of the peak. That must not grow: after the same work again, the server holds as much as
+    # before.
     time.sleep(REST_SECONDS)
     print(f"       at rest afterwards: {server.rss():.0f} MiB", flush=True)
     server.started()
@@ -122,7 +126,7 @@ def pipelined_clients(server, whole):
 
 
 def burst(server, count, seconds, growth_mib):
-    """So many clients for so long; memory may grow by a tenth and so much."""
+    """Runs this many clients for this time. Memory may grow by a tenth and `growth_mib`."""
     clients = [Pipelined(server.address, number) for number in range(count)]
     selector = selectors.DefaultSelector()
     for client in clients:
@@ -153,7 +157,7 @@ def burst(server, count, seconds, growth_mib):
     latencies = sorted(latency for client in clients for latency in client.latencies)
     if wrong or not latencies:
         return wrong or "nothing was answered"
-    # After the first fifth every thread has its part of the allocator; in seconds not all of them have.
+    # After the first fifth, most threads have their part of the allocator; in a run of seconds, not all of them have.
     early, late = memory[len(memory) // 5:len(memory) // 2], memory[-max(1, len(memory) // 4):]
     early, late = sum(early) / max(1, len(early)), sum(late) / len(late)
     print(f"       {count} clients, {Pipelined.WINDOW} requests each, {elapsed:.0f} s: {answered} requests, "
@@ -167,7 +171,7 @@ def burst(server, count, seconds, growth_mib):
 
 
 def idle_connections(server, whole):
-    """A thousand connections that do nothing: what each costs, and that the others do not notice."""
+    """A thousand idle connections (200 in the short form): their cost in memory, and their effect on others."""
     count = 1000 if whole else 200
     before, fds = server.rss(), server.fds()
     clients = [Socket(server.address) for _ in range(count)]
@@ -194,14 +198,14 @@ def idle_connections(server, whole):
 
 
 def enormous(server, whole):
-    """A script with so many bytes of results, and its parameter."""
+    """A script with a large result, its parameter, and the least number of bytes of the answer."""
     doublings = 17 if whole else 12
     script = f"g.inject(1).repeat(union(identity(),identity())).times({doublings}).constant(x)"
     return script, {"x": "x" * (16 << 10)}, (16 << 10) << doublings
 
 
 def slowly(stream, count, whole):
-    """Reads so many bytes at least, with pauses; how many came in how many seconds."""
+    """Reads at least this many bytes, with pauses. Returns the bytes read and the seconds."""
     begin, taken = time.monotonic(), 0
     pause_every = count // 20
     while taken < count:
@@ -215,7 +219,8 @@ def slowly(stream, count, whole):
 
 
 def streamed(server, what, before, taken, seconds, expected):
-    # By the defaults of outgoing_count_max and batch_bytes_max what waits, is written and is made, as values and as bytes.
+    # By the defaults of outgoing_count_max (16) and batch_bytes_max (1 MiB): messages that are queued, being written
+    # and being made, each as values and as bytes.
     peak, bound = server.peak(), (16 + 2) * 2 * 1 + BUSY_THREAD_MIB * OTHER_THREADS
     print(f"       {taken / MIB:.0f} MiB over {what} in {seconds:.1f} s, read with pauses: at most {peak - before:.0f} MiB more "
           f"memory than before", flush=True)
@@ -246,7 +251,7 @@ def large_result_over_websocket(server, whole):
 
 
 def killed_clients(server, whole):
-    """Clients that are killed with a transaction open and a query running."""
+    """Clients are killed with an open transaction and a running query."""
     rounds, count = (10, 20) if whole else (2, 8)
     with Socket(server.address) as client:
         for number in range(count):
@@ -259,7 +264,7 @@ def killed_clients(server, whole):
         ]
         for process in killed:
             if process.stdout.readline() != b"ready\n":
-                return "a client did not come so far as to be killed"
+                return "a client ended before it could be killed"
         if server.metric("mangrove_sessions") != count:
             return f"{server.metric('mangrove_sessions')} sessions are open, not {count}"
         for process in killed:
@@ -275,27 +280,27 @@ def killed_clients(server, whole):
         released.append(time.monotonic() - begin)
         with Socket(server.address) as client:
             for number in range(count):
-                # What a killed client had claimed is free at once, and what it wrote is not there.
+                # The claims of a killed client are released at once, and its writes are rolled back.
                 code, _, message = client.ask(f"g.V({number}).property('n',{turn})", evaluationTimeout=5000)
                 if code not in (200, 204):
-                    return f"what a killed client wrote to is not free: {code} {message}"
+                    return f"a killed client's claim is not released: {code} {message}"
             _, results, _ = client.ask("g.V().hasLabel('half').count()")
             if results != [{"@type": "g:Int64", "@value": 0}]:
-                return f"half of what killed clients did is there: {results}"
-    print(f"       {rounds * count} clients killed in their transactions: sessions and claims free within "
-          f"{max(released) * 1e3:.0f} ms, nothing of theirs is there", flush=True)
+                return f"killed clients left writes: {results}"
+    print(f"       {rounds * count} clients killed in their transactions: sessions and claims released within "
+          f"{max(released) * 1e3:.0f} ms, all their writes rolled back", flush=True)
     return None
 
 
 def victim(host, port, number, turn):
-    """A client that opens a session, writes, has a long query run, and waits to be killed."""
+    """A client that opens a session, writes, runs a long query, and waits to be killed."""
     with Socket((host, int(port)), timeout=600) as client:
         session = f"victim-{turn}-{number}"
         for script in [f"g.V({number}).property('n',-1)", "g.addV('half')"]:
             code, _, message = client.ask(script, session=session)
             if code not in (200, 204):
                 sys.exit(f"{code} {message}")
-        # Of the session, and beside it.
+        # The session has an open transaction now. The long query runs outside it, on the same connection.
         endless = "g.inject(1).repeat(union(identity(),identity())).times(60).order().limit(1).count()"
         client.send(TEXT, request(endless, evaluationTimeout=0)[0])
         print("ready", flush=True)

@@ -1,7 +1,8 @@
-"""Queries that want more than a server has: of depth, of planning, of time.
+"""Queries that need more than the server has: depth, planning time, run time.
 
-What is too deep or too long is refused by name, at once. What only takes long ends soon after it is to end, whichever way:
-its own limit of time, a kill, a client that goes away. Each scenario returns what is wrong, or None.
+Queries that are too deep or too long are refused at once, with an error that names the limit. Queries that only run
+long end soon after they are to end: by their time limit, by a kill, or because their client left. Each scenario returns
+what is wrong, or None.
 """
 
 import http.client
@@ -10,25 +11,26 @@ import time
 
 SETTINGS = {"worker_count_max": 32, "query_memory_limit": "1GiB", "message_bytes_max": "8MiB", "body_bytes_max": "8MiB"}
 
-# How much a query may still work after it was to end: seconds of the server's processors, which are those of the clock on
-# a machine without other work. Linux counts in hundredths, and reading what it counts takes time, too.
+# The processor time that the server may still spend on a query after its end is due, in seconds. Linux counts in
+# hundredths, and reading the count takes time, too.
 END_SECONDS = 0.15
 
-# How much more for each GiB that the server holds when the query is to end: what a query holds is freed value by value.
+# Further seconds for each GiB that the server holds at that moment: a query's values are freed one by one.
 FREEING_SECONDS = 0.5
 
-# After how many seconds a query is ended; one that ends too late is asked again and ended at another moment. A table that
-# doubles just then delays an end, and so does a machine with other work; what cannot be stopped is late each time.
+# The moments at which a query is ended, in seconds. A query that ends too late is run again and ended at the next
+# moment: a table that doubles its size just then, or other load, delays an end once, but a query that cannot be stopped
+# is late each time.
 MOMENTS = (1, 1.4, 1.8)
 
-# How much the server may work on a request before it refuses it, parsing included: seconds of its processors.
+# The processor time that the server may spend on a request before it refuses it, parsing included, in seconds.
 REFUSAL_SECONDS = 1
 
 VERTICES = 20_000
 
 
 class Asked:
-    """A request over HTTP on a connection of its own, so that it can be given up."""
+    """A request over HTTP on a connection of its own, so that the client can give it up."""
 
     def __init__(self, server, script, millis=60_000):
         self.connection = http.client.HTTPConnection(*server.address, timeout=120)
@@ -36,12 +38,12 @@ class Asked:
         self.connection.request("POST", "/gremlin", body, {"Content-Type": "application/json"})
 
     def answer(self):
-        """The status that the request ends with, and the end of what is said."""
+        """The status code of the answer, and the end of its body."""
         response = self.connection.getresponse()
         try:
             body = response.read()
         except http.client.IncompleteRead as broken:
-            # An answer that has begun ends so where its query ends in an error.
+            # If a query fails after its answer began, the answer ends incomplete.
             body = broken.partial
         return response.status, body.decode(errors="replace")[-400:]
 
@@ -50,7 +52,7 @@ class Asked:
 
 
 def refused(server, script, words):
-    """Asks what the server must refuse with these words; what is wrong, if it does not."""
+    """Sends a script that the server must refuse with these words. Returns what is wrong, or None."""
     before = server.cpu()
     status, text = Asked(server, script).answer()
     seconds = server.cpu() - before
@@ -60,11 +62,12 @@ def refused(server, script, words):
 
 
 def first(outcomes):
+    """The first of these outcomes that is wrong, or None."""
     return next((outcome for outcome in outcomes if outcome), None)
 
 
 def deep_values(server, _chance, _scale):
-    """Values in values, thousands deep, however they come to be."""
+    """Values nested thousands deep, made in different ways."""
     deep = "collections of collections more than 256 deep"
     return first([
         refused(server, "g.inject(1)" + ".fold()" * 4000, deep),
@@ -100,7 +103,7 @@ def long_traversals(server, _chance, _scale):
 
 
 def longest_traversals(server, _chance, _scale):
-    """The longest traversals that are planned, each of them with little work."""
+    """The longest traversals that are allowed are planned with little work."""
     wrong = []
     for name, script in longest().items():
         before = server.cpu()
@@ -113,7 +116,7 @@ def longest_traversals(server, _chance, _scale):
 
 
 def longest(size=16_000):
-    """Traversals of about so many steps, each of a kind that some part of the planner has to look at more than once."""
+    """Traversals of about this many steps; in each, some part of the planner has to visit steps more than once."""
     def chain(step, of=1):
         return "g.V()" + step * (size // of)
 
@@ -144,7 +147,7 @@ def longest(size=16_000):
     }
 
 
-# Each of them works for a minute and more, most of it in one kind of step.
+# Each of these runs for a minute or more, mostly in one kind of step.
 HOSTILE = {
     "order of numbers": "g.V().V().limit(4000000).order().by('i',desc).by('t').count()",
     "order of texts": "g.V().V().limit(6000000).order().by('t').by('i').fold().count(local)",
@@ -167,7 +170,7 @@ HOSTILE = {
 
 
 def prepare(server):
-    """A graph on which these queries take long."""
+    """Loads a graph on which these queries run long."""
     for script in [
         f"g.inject(1..{VERTICES}).unfold().as('n').addV('n').property('i',select('n')).property('t',select('n').asString()"
         ".concat(' is the number of this vertex'))",
@@ -180,8 +183,8 @@ def prepare(server):
 
 
 def running(server):
+    """The running queries, as the server lists them."""
     connection = http.client.HTTPConnection(*server.address, timeout=30)
-    # A GET sees what a reader sees.
     connection.request("POST", "/gremlin/status", "", {"Content-Type": "application/x-www-form-urlencoded"})
     queries = json.loads(connection.getresponse().read())["queries"]
     connection.close()
@@ -189,7 +192,7 @@ def running(server):
 
 
 def by_limit(server, script, after):
-    """How long a query works on after its limit of time."""
+    """The processor time of the server from a query's time limit until the answer. None if the query ended otherwise."""
     asked = Asked(server, script, round(1000 * after))
     time.sleep(after)
     before = server.cpu()
@@ -198,7 +201,7 @@ def by_limit(server, script, after):
 
 
 def by_kill(server, script, after):
-    """How long a query works on after it was killed."""
+    """The processor time of the server from a kill until the answer. None if the query had ended before."""
     asked = Asked(server, script)
     time.sleep(after)
     found = running(server)
@@ -214,7 +217,8 @@ def by_kill(server, script, after):
 
 
 def by_leaving(server, script, after):
-    """How long a query works on after its client has gone."""
+    """The processor time of the server from the moment at which the client leaves until the query is gone. None if the
+    query had ended before."""
     asked = Asked(server, script)
     time.sleep(after)
     if not running(server):
@@ -227,9 +231,11 @@ def by_leaving(server, script, after):
 
 
 def ended(server, way, script, idle):
-    """How long a query worked on after it was to end, and whether that is too long each time it is asked.
+    """Ends a query in one of three ways, at different moments. Returns the processor time that the end took, and True
+    if that is too long each time.
 
-    None: it was over, or out of memory, before it was to be ended, so that nothing is known of how it ends."""
+    The time is None if the query ended before that moment, or ran out of memory, so that its end says nothing. `idle`
+    is the memory of the server before, in MiB."""
     for after in MOMENTS:
         server.reset_peak()
         seconds = way(server, script, after)
@@ -240,7 +246,7 @@ def ended(server, way, script, idle):
 
 
 def ends_in_time(server, _chance, _scale):
-    """Every hostile query ends soon after it is to end, in each of three ways."""
+    """Every hostile query ends soon after its end is due, in each of three ways."""
     wrong = prepare(server)
     if wrong:
         return wrong

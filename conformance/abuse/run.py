@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tries a server from outside: hostile clients (hostile.py), hostile queries (queries.py), greedy queries (greedy.py),
-forty of both at once (crowd.py) and long runs (long.py). Needs Python and Linux, nothing else.
+"""Attacks a server from outside: hostile clients (hostile.py), hostile queries (queries.py), greedy queries
+(greedy.py), forty of both at once (crowd.py) and long runs (long.py). Needs only Python and Linux.
 
     run.py MANGROVE [hostile] [queries] [greedy] [crowd] [long] [--whole] [--only NAME] [--seed N]
 
-Short forms take about four minutes and are what CI runs; `--whole` takes about twenty, and prints the figures of the long
-runs. The last line is `N passed, N failed`.
+The short form takes about four minutes; CI runs it. `--whole` takes about twenty, and prints figures of the long runs.
+The last line is `N passed, N failed`.
 """
 
 import argparse
@@ -25,12 +25,13 @@ import queries
 from server import Server
 from wire import good
 
-# How long a good client may wait.
+# The time within which a well-behaved client must get its answers, in seconds.
 GOOD_SECONDS = 10
 
 
 def check(name, server, act, secured=None):
-    """Runs a scenario; what is wrong with it, or with the server afterwards, which then holds what it held before."""
+    """Runs a scenario. Then the server must answer a well-behaved client, and hold as much memory and as many files
+    as before."""
     fds, rss = server.fds(), server.rss()
     begin = time.monotonic()
     wrong = act()
@@ -86,7 +87,7 @@ def hostile_to_tls(options, only):
     if not only(hostile.tls_garbage.__name__):
         return []
     if not shutil.which("openssl"):
-        print("left out: tls_garbage, because there is no openssl to make a certificate")
+        print("left out: tls_garbage, because openssl is missing, which makes its certificate")
         return []
     with tempfile.TemporaryDirectory() as folder:
         key, certificate = f"{folder}/key.pem", f"{folder}/certificate.pem"
@@ -131,12 +132,12 @@ def ended(server):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mangrove")
-    parser.add_argument("parts", nargs="*", help="hostile, queries, greedy, crowd, long; all by default")
-    parser.add_argument("--whole", action="store_true")
-    parser.add_argument("--only", help="scenarios whose name has this in it")
+    parser.add_argument("parts", nargs="*", help="hostile, queries, greedy, crowd, long (default: all)")
+    parser.add_argument("--whole", action="store_true", help="the long form")
+    parser.add_argument("--only", help="run only scenarios whose name contains this text")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    # For thousands of connections, here and in the server, which inherits it.
+    # For thousands of connections, of this process and of the server, which inherits the limit.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY else 65536, hard))
     only = lambda name: options.only is None or options.only in name

@@ -1,8 +1,8 @@
-"""A server to be tried: started with settings of the scenario's, watched from outside by what Linux says of its process.
+"""A server under test, with the settings of a scenario, observed by what Linux reports of its process.
 
-What Linux counts is what the server holds and what its allocator keeps for later. The second is no business of these
-scenarios, so the allocator is told to give pages back at once. Then it keeps pages that are in part in use, and what
-other threads have freed of a thread's, until that thread allocates again or ends."""
+Linux counts both the memory in use and the memory that the allocator keeps for later. These scenarios are about the
+first, so the allocator is configured to return pages at once. It still keeps pages that are partly in use. It also
+keeps blocks of one thread that other threads have freed, until that thread allocates again or ends."""
 
 import os
 import re
@@ -13,19 +13,19 @@ import time
 import wire
 
 
-# What a thread that has work to do has of the allocator beside what is in use: its pages for large blocks are of 4 MiB.
+# Memory that the allocator holds for a busy thread beyond the memory in use: its pages for large blocks have 4 MiB.
 BUSY_THREAD_MIB = 4
 
-# What is left of that when the work is done and threads without work have ended (serve.rs, WORKER_IDLE_MAX), for every
-# thread there may be: all that the scenarios of a server leave behind together.
+# The part of it that remains after the work is done and idle threads have ended (serve.rs, WORKER_IDLE_MAX), for every
+# possible thread: a bound for all scenarios of a server together.
 IDLE_THREAD_MIB = 2
 
-# The server's threads beside its workers: those of the network, of the executors, of garbage collection.
+# Threads of the server beside its workers: for the network, the executors, and garbage collection.
 OTHER_THREADS = 8
 
 
 def limited(address_space):
-    """What limits a process to so many bytes of addresses, as `prlimit --as` does."""
+    """Returns a function that limits the address space of a process to this many bytes, like `prlimit --as`."""
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
 
 
@@ -43,10 +43,10 @@ class Server:
         found = re.search(r"(wss?)://([^/:]+):(\d+)", line)
         if not found:
             raise RuntimeError(f"the server did not start: {line} {self.process.stderr.read().decode()}")
-        # What its allocator may have beside what is in use.
         threads = settings["worker_count_max"] + OTHER_THREADS
-        # The network, the executors and the decoding of long messages have as many threads each as there are cores.
+        # The network, the executors and the decoding of long messages each have as many threads as there are cores.
         self.threads_max = threads + 3 * os.cpu_count()
+        # Memory in MiB that the allocator may hold beside the memory in use, while threads work and afterwards.
         self.busy, self.idle = BUSY_THREAD_MIB * threads, IDLE_THREAD_MIB * threads
         self.is_tls = found.group(1) == "wss"
         self.address = (found.group(2), int(found.group(3)))
@@ -59,66 +59,69 @@ class Server:
         raise RuntimeError(f"/proc has no {field}")
 
     def rss(self):
-        """Its memory, in MiB."""
+        """The resident memory, in MiB."""
         return self._status("VmRSS:")
 
     def peak(self):
-        """The most memory since `reset_peak`, in MiB."""
+        """The peak of resident memory since `reset_peak`, in MiB."""
         return self._status("VmHWM:")
 
     def cpu(self):
-        """The seconds that its threads have worked, in steps of a hundredth."""
+        """The processor time of all threads, in seconds, in steps of a hundredth."""
         with open(f"/proc/{self.process.pid}/stat") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def reset_peak(self):
+        """Begins a new record of the peak of resident memory."""
         with open(f"/proc/{self.process.pid}/clear_refs", "w") as refs:
             refs.write("5")
 
     def threads(self):
+        """The number of threads."""
         return len(os.listdir(f"/proc/{self.process.pid}/task"))
 
     def fds(self):
+        """The number of open files and connections."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def is_alive(self):
         return self.process.poll() is None
 
     def metric(self, name):
-        """The value of a counter without labels."""
+        """The value of a metric without labels, or None if /metrics does not show it."""
         text = wire.http(self.address, "GET /metrics HTTP/1.1").decode(errors="replace")
         found = re.search(rf"^{name} (\d+)$", text, re.MULTILINE)
         return int(found.group(1)) if found else None
 
     def graph(self):
-        """The memory of its graph, in MiB, as it counts that itself: a scenario may write."""
+        """The memory of the graph by the server's own count, in MiB. A scenario may write to the graph."""
         if self.is_tls:
             return 0
         text = wire.http(self.address, "GET /metrics HTTP/1.1").decode(errors="replace")
         kinds = re.findall(r"^mangrove_memory_bytes\{.*\} (\d+)$", text, re.MULTILINE)
         if not kinds:
-            raise RuntimeError("/metrics says nothing of the graph's memory")
+            raise RuntimeError("/metrics has no mangrove_memory_bytes")
         return sum(map(int, kinds)) / (1 << 20)
 
     def started(self):
-        """It has served somebody: what it holds now is what it holds at rest."""
+        """Records the memory at rest. The server must have answered a request."""
         self.at_rest = self.rss() - self.graph()
         return self
 
     def settles(self, fds, seconds=15):
-        """Waits until no more files are open and it holds what it holds at rest; what is too much, if that never comes."""
+        """Waits until files and memory are back at rest. Returns the excess if they are not back in time, or None."""
         end = time.monotonic() + seconds
         while True:
             many, much = self.fds() - fds, self.rss() - self.graph() - self.at_rest - self.idle
             if many <= 0 and much <= 0:
                 return None
             if time.monotonic() > end:
-                return f"{many} more files are open, and memory is {much:.0f} MiB above what it may be"
+                return f"{many} more files are open, and memory is {much:.0f} MiB above its bound"
             time.sleep(0.1)
 
     def stop(self):
-        """SIGTERM; what is wrong with how it ends, if anything is."""
+        """Sends SIGTERM. Returns what is wrong with the end of the process, or None."""
         self.process.terminate()
         try:
             _, errors = self.process.communicate(timeout=30)

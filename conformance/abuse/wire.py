@@ -1,4 +1,4 @@
-"""HTTP and WebSockets by hand, so that they can be done wrong."""
+"""HTTP and WebSockets by hand, so that they can be used wrongly."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ def connect(address, timeout=20):
 
 
 def read_to_end(stream):
-    """What comes until the server ends the connection."""
+    """Reads until the server ends the connection."""
     answer = b""
     try:
         while chunk := stream.recv(1 << 16):
@@ -38,7 +38,7 @@ def read_to_end(stream):
 
 
 def http(address, line, body=b"", headers=()):
-    """One request, well formed; its answer, head and body."""
+    """Sends one well-formed request. Returns its answer, head and body."""
     lines = [line, "Host: localhost", "Connection: close", *headers]
     if body:
         lines.append(f"Content-Length: {len(body)}")
@@ -48,7 +48,7 @@ def http(address, line, body=b"", headers=()):
 
 
 def frame(opcode, payload=b"", fin=True, mask=True, rsv=0, length=None):
-    """A frame. The masking key is zero, which leaves the payload as it is."""
+    """A frame. The masking key is zero, so the payload is unchanged."""
     head = bytes([(0x80 if fin else 0) | rsv << 4 | opcode])
     length = len(payload) if length is None else length
     bit = 0x80 if mask else 0
@@ -62,7 +62,7 @@ def frame(opcode, payload=b"", fin=True, mask=True, rsv=0, length=None):
 
 
 def request(script, **arguments):
-    """A request of GraphSON, and its id."""
+    """A request in GraphSON, and its id."""
     session = arguments.get("session")
     bindings = arguments.pop("bindings", {})
     name = str(uuid.uuid4())
@@ -76,7 +76,7 @@ def request(script, **arguments):
 
 
 class Socket:
-    """A WebSocket."""
+    """A WebSocket connection."""
 
     def __init__(self, address, timeout=20, stream=None, receive_buffer=None):
         self.stream = stream or connect(address, timeout)
@@ -119,7 +119,7 @@ class Socket:
         self.stream.sendall(frame(*arguments, **named))
 
     def next_frame(self):
-        """The next frame: opcode and payload."""
+        """Reads the next frame. Returns opcode and payload."""
         first, second = self._take(2)
         length = second & 0x7F
         if length == 126:
@@ -129,7 +129,7 @@ class Socket:
         return first & 0x0F, self._take(length)
 
     def receive(self):
-        """The next frame that is no ping, which it answers: opcode and payload."""
+        """Reads the next frame other than a ping, and answers pings. Returns opcode and payload."""
         while True:
             opcode, payload = self.next_frame()
             if opcode == PING:
@@ -138,7 +138,7 @@ class Socket:
                 return opcode, payload
 
     def ask(self, script, **arguments):
-        """Sends a script; the status and the results as JSON."""
+        """Sends a script. Returns the status code, the results as JSON, and the message."""
         message, name = request(script, **arguments)
         self.send(TEXT, message)
         results = []
@@ -155,7 +155,7 @@ class Socket:
                 return answer["status"]["code"], results, answer["status"]["message"]
 
     def end(self):
-        """What the server says until it ends the connection: the reason of its close, if it gives one."""
+        """Reads until the server ends the connection. Returns the reason of its close frame, if there is one."""
         reason = None
         try:
             while True:
@@ -167,8 +167,8 @@ class Socket:
 
 
 def good(address, seconds, secured=None):
-    """Whether a client that does nothing wrong is answered in time, both ways; else what is wrong. `secured` makes a stream
-    one of TLS, where that is spoken."""
+    """Checks that a well-behaved client gets answers in time, over both protocols. Returns what is wrong, or None.
+    `secured` wraps a stream in TLS, if the server has TLS."""
     begin = time.monotonic()
     try:
         if secured:

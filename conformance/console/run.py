@@ -22,7 +22,7 @@ KNOWS = ":START_ID,:END_ID,:TYPE,since:int\n1,2,knows,1999\n1,3,knows,2005\n"
 
 
 class Terminal:
-    """A console in a terminal of its own."""
+    """A console in a pseudo-terminal."""
 
     def __init__(self, program, state, *args):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MANGROVE_")}
@@ -37,7 +37,7 @@ class Terminal:
         os.write(self.keys, keys.encode())
 
     def expect(self, part):
-        """Waits until this is on the screen and was not before; returns what came with it."""
+        """Waits until this text appears on the screen again. Returns the output up to then."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while part not in self.seen:
             readable, _, _ = select.select([self.keys], [], [], max(0, deadline - time.monotonic()))
@@ -47,7 +47,7 @@ class Terminal:
                 text = os.read(self.keys, 65536).decode(errors="replace")
             except OSError:
                 raise AssertionError(f"the console ended before {part!r}; this was: {self.seen!r}") from None
-            # What moves the cursor is no text.
+            # Escape sequences that move the cursor are no text.
             self.seen += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
         before, self.seen = self.seen.split(part, 1)
         return before + part
@@ -56,11 +56,11 @@ class Terminal:
         """Types a line at the prompt and waits for the answer."""
         self.expect("> ")
         self.press(line + "\r")
-        # The line as it is typed is on the screen, too.
+        # The typed line is echoed on the screen, too.
         return self.expect(answer)
 
     def leave(self):
-        """Presses Ctrl-D at the prompt, and sees the end."""
+        """Presses Ctrl-D at the prompt, and waits for the end."""
         self.expect("> ")
         self.press(CTRL_D)
         try:
@@ -91,13 +91,14 @@ class Server:
 
 
 def expect(condition, message):
-    """An assertion that -O cannot remove."""
+    """Asserts, also under `python -O`."""
     if not condition:
         raise AssertionError(message)
 
 
 def edits_and_completes(program, state):
-    """Steps, labels and keys are completed, open brackets go on, lines can be mended, errors are told."""
+    """Steps, labels and keys are completed; an open bracket continues on the next line; a line can be edited; errors
+    are shown."""
     for name, text in [("people.csv", PEOPLE), ("knows.csv", KNOWS)]:
         with open(os.path.join(state, name), "w", encoding="utf-8") as file:
             file.write(text)
@@ -120,7 +121,7 @@ def edits_and_completes(program, state):
 
 
 def keeps_history(program, state):
-    """What was typed is there the next time, unless it is not to be kept."""
+    """History survives to the next session, except for lines that must not be kept."""
     terminal = Terminal(program, state)
     terminal.say("g.inject('first')", "1 result in ")
     terminal.say(":format csv", "format: csv")
@@ -141,7 +142,7 @@ def keeps_history(program, state):
 
 
 def warns_of_an_open_transaction(program, state):
-    """The prompt shows an open transaction, and the end is asked for twice."""
+    """The prompt shows an open transaction, and the console asks before it ends with one."""
     terminal = Terminal(program, state)
     terminal.say(":begin", "(transaction)")
     terminal.expect("> ")
@@ -151,7 +152,7 @@ def warns_of_an_open_transaction(program, state):
 
 
 def stops_queries(program, state):
-    """Ctrl-C stops the query, here or on a server; console and transaction go on."""
+    """Ctrl-C cancels the query, in a directory or on a server; console and transaction go on."""
     server = Server(program)
     for args, words in [((), "cancelled"), (("--url", server.url), "was killed")]:
         terminal = Terminal(program, state, *args)
@@ -168,7 +169,7 @@ def stops_queries(program, state):
 
 
 def finds_a_lost_server_again(program, state):
-    """When the server is gone the console says so, and what became of the transaction; then it goes on."""
+    """If the server is gone, the console says so, and what happened to the transaction. It then goes on."""
     server = Server(program)
     terminal = Terminal(program, state, "--url", server.url)
     terminal.say(":begin", "is open")
@@ -195,7 +196,7 @@ def main():
             try:
                 check(program, state)
                 print(f"ok      console  {name}")
-            except Exception:  # one that fails does not stop the others
+            except Exception:  # a failed check does not stop the others
                 failed += 1
                 print(f"FAILED  console  {name}")
                 traceback.print_exc()

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 """Runs the code blocks of *.md and docs/**/*.md, as a reader would, and follows the links.
 
-Usage: run.py MANGROVE [PAGE…]   (the program; pages by path, all of them without)
+Usage: run.py MANGROVE [PAGE…]   (the program, and paths of pages; without them, all pages)
 
-Each page has a scratch directory, in which its blocks run from top to bottom, and one port, which takes the place of
-8182. A server that a block starts runs until the page starts the next one. What happens to a block:
+Each page has a scratch directory, in which its blocks run from top to bottom, and a port in place of 8182. A server that
+a block starts runs until the page starts the next one. By its language, a block is
 
-  sh                 run by bash; the tools in TOOLS stand in for those that would change the machine
+  sh                 run by bash; the tools in TOOLS replace those that would change the machine
   python, javascript, java, go
-                     the blocks of one language of a page are one program, which runs at the last of them against the
-                     page's server; `print(x)   # TEXT` promises that TEXT is printed
+                     run as a part of one program: the blocks of one language on a page run together, at the last of
+                     them, against the page's server; `print(x)   # TEXT` promises that TEXT is printed
   rust               run by rustdoc (crates/db/src/lib.rs includes the page)
-  gremlin, groovy    run by `mangrove query`, on the page's graph if it has one in graph/, else in memory
-  toml               taken by `mangrove serve --print-config`
+  gremlin, groovy    run by `mangrove query`, on the page's graph in graph/ if there is one, else in memory
+  toml               checked by `mangrove serve --print-config`
   yaml               parsed; programs, ports, probes and variables of Kubernetes objects are compared with the program
-  json               parsed, a value a line or as a whole
-  sh with docker     compared with the image; run only by `make test-full`, where Docker runs
-  others             illustrations, not run
+  json               parsed, as a whole or one value a line
+  sh with docker     compared with the image; run only by `make test-full`, if Docker runs
+  others             an illustration, not run
 
 Comments before a block, invisible on the page, change that:
 
@@ -25,9 +25,9 @@ Comments before a block, invisible on the page, change that:
   <!-- each line -->         the block's commands are alternatives: each has a scratch directory of its own, with the setup,
                              which finds the command in $DOCS_COMMAND
   <!-- check: COMMAND -->    run in place of the block, which is in the file $FILE
-  <!-- file: NAME -->        the block is put into the file NAME of the scratch directory, and nothing else
+  <!-- file: NAME -->        the block is only written to the file NAME of the scratch directory
 
-A block fails if its command does, or if it has no way to run and no reason not to. The last line is `N passed, N failed`.
+A block fails if its command fails, or if it can neither be run nor has a reason for that. The last line is `N passed, N failed`.
 """
 
 import collections
@@ -48,12 +48,12 @@ TARGET = ROOT / "target"
 SECONDS_MAX = 60
 ILLUSTRATIONS = {"", "text", "sql", "promql", "xml"}
 COMMENT = re.compile(r"<!--\s*(not run|setup|each line|check|file)\s*(?::\s*(.*?))?\s*-->", re.DOTALL)
-# A comment, a fence, or what comes between; other text ends the reach of comments.
+# A comment, a code fence, or the text between; other text ends the reach of comments.
 TOKEN = re.compile(r"<!--.*?-->|^( *)```([\w+-]*)[^\n]*\n(.*?)^ *```[^\S\n]*$", re.DOTALL | re.MULTILINE)
 
-# Programs that stand in for those that would change the machine, or take minutes. What can be checked of a call, they check.
+# Replacements for programs that would change the machine, or take minutes. They check their calls as far as possible.
 TOOLS = {
-    # A server is started beside the block. `exec` keeps its process the one that is ended.
+    # Starts a server beside the block. With `exec`, the process that is ended is the server.
     "mangrove": r"""
 for word in "$@"; do
     case $word in --print-config | --help | --check) exec "$MANGROVE_PROGRAM" "$@" ;; esac
@@ -78,9 +78,9 @@ kill "$pid" 2>/dev/null
 for _ in $(seq 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
 rm -f "$DOCS_STATE/server.pid"
 """,
-    # The target is there.
+    # The target is installed.
     "make": r'exec /usr/bin/env -i PATH="$DOCS_PATH" make --dry-run --directory "$DOCS_ROOT" "$@" >/dev/null',
-    # The packages and features are there.
+    # The packages and features exist.
     "cargo": r"""
 while [ $# -gt 0 ]; do
     case $1 in
@@ -101,7 +101,7 @@ done
 
 
 class Failure(Exception):
-    """A block that does not do what the page says, with what it printed."""
+    """A block that does not do what the page says. The message has its output."""
 
 
 class Skip(Exception):
@@ -136,12 +136,12 @@ def free_port():
 
 
 def commands_of(code):
-    """The commands of a shell block; lines that end with a backslash go on."""
+    """The commands of a shell block. A line that ends with a backslash continues on the next."""
     return [line for line in re.sub(r"\\\n\s*", "", code).splitlines() if line.strip() and not line.startswith("#")]
 
 
 class Scratch:
-    """A directory with what a checkout has beside the program, and a server that may run in it."""
+    """A directory with the files that a checkout has beside the program, and with a server if a block starts one."""
 
     def __init__(self, program):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mangrove-docs-"))
@@ -164,13 +164,13 @@ class Scratch:
                             "XDG_STATE_HOME": str(self.state), "HOME": str(self.state), "TMPDIR": str(self.state)}
 
     def here(self, code):
-        """The code with this scratch directory's port, and this machine in place of the host of examples."""
+        """The code with this page's port, and with this machine in place of example hosts."""
         code = re.sub(r"\b(wss?|https?)://([\w.-]*@)?graph\.example(:8182)?", rf"\1://\2localhost:{self.port}", code)
         code = re.sub(r"(\W)graph\.example(:8182)\b", rf"\1localhost:{self.port}", code)
         return re.sub(r"\b8182\b", str(self.port), code)
 
     def shell(self, code, **variables):
-        """Runs a script of bash; returns what it printed."""
+        """Runs a bash script and returns its output."""
         script = "set -euo pipefail\n" + self.here(code)
         return self.run(["bash", "-c", script], **variables)
 
@@ -200,7 +200,7 @@ class Scratch:
 
 
 def promised(code, marker):
-    """What the comments after prints say that they print."""
+    """The texts that comments after print statements promise."""
     return [found.strip() for found in re.findall(rf"^.*(?:print|Println|println|console\.log)\(.*\)[;]?\s+{marker} (.*)$", code, re.MULTILINE)]
 
 
@@ -208,7 +208,7 @@ def expect_printed(printed, code, marker):
     lines, wanted = printed.splitlines(), promised(code, marker)
     for text in wanted:
         if text not in lines:
-            raise Failure(f"the page promises {text!r}; printed was\n{printed}")
+            raise Failure(f"the page promises {text!r}; the output is\n{printed}")
 
 
 def python_program(scratch, code):
@@ -242,8 +242,8 @@ def java_program(scratch, code):
 
 def go_program(scratch, code):
     if not shutil.which("go"):
-        raise Skip("there is no go")
-    # Below the module that names the client, so that its go.sum counts.
+        raise Skip("go is missing")
+    # Below the module that names the client, so that its go.sum applies.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="page", dir=ROOT / "conformance/drivers/go"))
     try:
         (folder / "main.go").write_text(scratch.here(code), encoding="utf-8")
@@ -265,7 +265,7 @@ PROGRAMS = {"python": python_program, "javascript": javascript_program, "java": 
 
 
 def rust_page(page):
-    """Rustdoc runs the page if a crate includes it."""
+    """Succeeds if a crate includes the page, so that rustdoc runs it."""
     path = page.relative_to(ROOT).as_posix()
     for source in ROOT.glob("crates/*/src/lib.rs"):
         if re.search(rf'include_str!\("(\.\./)+{re.escape(path)}"\)', source.read_text(encoding="utf-8")):
@@ -274,7 +274,7 @@ def rust_page(page):
 
 
 def settings(program):
-    """Names of the settings as the program prints them."""
+    """Names of the settings, from the program's output."""
     printed = subprocess.run([program, "serve", "--help"], capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"MANGROVE_[A-Z_]+", printed))
 
@@ -285,7 +285,7 @@ def commands(program):
 
 
 def parser_of_yaml():
-    """PyYAML: this Python's, or one in a virtual environment below target/."""
+    """PyYAML of this Python, or of a virtual environment below target/."""
     try:
         import yaml
         return yaml
@@ -349,7 +349,7 @@ def check_yaml(scratch, block, program):
 
 
 def check_docker(code):
-    """File, ports and volumes are the image's."""
+    """Files of the commands must exist, and their ports and volumes must be those of the image."""
     for file in re.findall(r" -f (\S+)", code):
         if not (ROOT / file).exists():
             raise Failure(f"there is no {file}")
@@ -374,14 +374,14 @@ def check_json(block):
 
 
 def anchors(page):
-    """The anchors of a page's headings, as the forges make them."""
+    """The anchors of a page's headings, by the rules of GitHub and the like."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", title).lower()).replace(" ", "-") for title in titles}
 
 
 def dead_links(page):
-    """Links to files and headings that are not there."""
+    """Links to files and headings that do not exist."""
     text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match(r"[a-z]+:", link):
@@ -393,7 +393,7 @@ def dead_links(page):
 
 
 class Runner:
-    """Runs pages, and counts."""
+    """Runs pages and counts the results."""
 
     def __init__(self, program):
         self.program = program
@@ -405,10 +405,10 @@ class Runner:
         comments = dict(block.comments)
         if "not run" in comments:
             if not comments["not run"]:
-                raise Failure("it says that it is not run, and no reason")
+                raise Failure("`not run` needs a reason")
             raise Skip(comments["not run"])
         if re.search(r"target/demo|\bflights/", str(block.comments) + block.code) and not (TARGET / "demo/states.csv").exists():
-            raise Skip("the sample graph of `make demo` cannot be had")
+            raise Skip("the sample graph of `make demo` cannot be fetched")
         setup = "\n".join(text for kind, text in block.comments if kind == "setup")
         if "each line" in comments:
             for command in commands_of(block.code):
@@ -434,7 +434,7 @@ class Runner:
             if re.search(r"^docker ", block.code, re.MULTILINE):
                 check_docker(block.code)
                 if not os.environ.get("MANGROVE_TEST_FULL") or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
-                    raise Skip("its options are those of packaging/Containerfile; the image is built by `make test-full` where Docker runs")
+                    raise Skip("its options are those of packaging/Containerfile; `make test-full` builds the image if Docker runs")
                 scratch.seconds_max = 3600
             scratch.shell(block.code)
         elif block.language in PROGRAMS:
@@ -460,7 +460,7 @@ class Runner:
         elif block.language == "json":
             check_json(block)
         else:
-            raise Failure(f"there is no way to run a block of {block.language}, and no reason not to")
+            raise Failure(f"no way to run a block of {block.language} is known, and `not run` with a reason is missing")
 
     def links(self, page):
         dead = list(dead_links(page))
@@ -471,7 +471,7 @@ class Runner:
             print(f"{page.relative_to(ROOT)} (links) FAILED: {', '.join(dead)}", flush=True)
 
     def drawings(self):
-        """Plots and tables that are made from data are those of the data."""
+        """Plots and tables that are made from data must be up to date."""
         done = subprocess.run([sys.executable, str(ROOT / "docs/img/performance.py"), "--check"], capture_output=True, text=True, check=False)
         if done.returncode == 0:
             self.counts["plot"] += 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How long each official client takes for the least it can do: g.inject(1), one request after the other, on one connection.
-# What a query takes beyond that is the query's. `mangrove bench wire --only echo` is the same with a client that does
-# nothing but send and receive. Usage: floor.sh MANGROVE [SECONDS]
+# Measures the least time of each official client: g.inject(1), one request after the other, on one connection. A query's own
+# cost is its time beyond this floor. `mangrove bench wire --only echo` measures the same with a minimal client.
+# Usage: floor.sh MANGROVE [SECONDS]
 set -euo pipefail
 mangrove=$(realpath "${1:?usage: floor.sh MANGROVE [SECONDS]}")
 seconds=${2:-5}
@@ -15,7 +15,7 @@ rm -f "$configuration"
 
 has() { # COMMAND CLIENT
     command -v "$1" >/dev/null && return 0
-    echo "left out: $2, because there is no $1" >&2
+    echo "left out: $2, because $1 is missing" >&2
     return 1
 }
 

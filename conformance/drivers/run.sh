@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Starts a server, runs the official clients' checks against it, and stops it. The server must end with 0 on SIGTERM.
-# What clients need is downloaded once, below target/. A client whose toolchain is missing, or whose packages cannot be
-# fetched, is left out with a line that says so.
+# Starts a server, runs the checks of the official clients against it, and stops it. The server must end with 0 on SIGTERM.
+# Packages of clients are downloaded once, to target/. If the toolchain of a client is missing, or its packages cannot be
+# fetched, the client is left out with a line.
 # Usage: run.sh MANGROVE [quick]   (the program; `quick` for gremlinpython, gremlin in JavaScript and graph-explorer only)
 set -euo pipefail
 mangrove=$(realpath "${1:?usage: run.sh MANGROVE [quick]}")
@@ -12,34 +12,34 @@ source conformance/serve.sh
 
 data=target/testdata/tinkerpop
 if ! conformance/testdata/tinkerpop.sh; then
-    echo "left out: the official clients, because TinkerPop's sample graphs cannot be had (see above)"
+    echo "left out: the official clients, because TinkerPop's sample graphs cannot be fetched (see above)"
     exit 0
 fi
 
 failed=0
-# A check that goes wrong is counted, and the others go on.
+# Runs a check. If it fails, the others still run.
 check() { # COMMAND...
     "$@" || failed=1
 }
 
-# Whether a client's toolchain is here.
+# Succeeds if the toolchain of a client is installed.
 has() { # CLIENT COMMAND...
     local client=$1 command
     shift
     for command in "$@"; do
         if ! command -v "$command" >/dev/null; then
-            echo "left out: $client, because there is no $command"
+            echo "left out: $client, because $command is missing"
             return 1
         fi
     done
 }
 
-# Fetches what a client needs, by a command whose errors are shown; what it prints is in `fetched`.
+# Fetches the packages of a client by a command, whose errors are shown. Its output is in `fetched`.
 fetch() { # CLIENT COMMAND...
     local client=$1
     shift
     fetched=$("$@") && return 0
-    echo "left out: $client, because its packages could not be fetched (see above); is there a network?"
+    echo "left out: $client, because its packages could not be fetched (see above); check the access to its registry"
     return 1
 }
 
@@ -56,7 +56,7 @@ npm_packages() { # FOLDER
         mv "$1/package.json.new" "$1/package.json"
 }
 
-# The classpath of a pom's dependencies, in FOLDER/classpath.
+# Writes the classpath of a pom's dependencies to FOLDER/classpath.
 java_packages() { # FOLDER POM [MVN-OPTION…]
     mkdir -p "$1"
     [ -s "$1/classpath" ] && return 0
@@ -94,7 +94,7 @@ if [ "$which" != quick ]; then
         check "$fetched" "$here/python/run.py" --url "$url" --only-language \
             --serializer graphbinary --serializer graphson3 --serializer graphson2
     fi
-    # Its packages by name and without what only its web pages need.
+    # The requirements list its packages one by one, without those that only its web pages need.
     if fetch "graph-notebook" python venv-graph-notebook graph-notebook/requirements.txt --no-deps; then
         check "$fetched" "$here/graph-notebook/magics.py" "$url"
     fi

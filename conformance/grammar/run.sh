@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Holds the parser against TinkerPop's own: the traversals of the feature files (if they are here), scripts out of the
-# grammar's automaton, and all of these with faults.
+# Compares the parser with TinkerPop's own on the traversals of the feature files (if they are there), on scripts generated from
+# the grammar, and on mutations of all of these.
 # Usage: run.sh PARSER [SEED [GENERATED [MUTATIONS]]]   (PARSER: the example `grammar` of mangrove-oracle)
 set -euo pipefail
 parser=$(realpath "${1:?usage: run.sh PARSER [SEED [GENERATED [MUTATIONS]]]}")
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 if ! { command -v javac && command -v mvn; } >/dev/null; then
-    echo "left out: the parser against TinkerPop's, because there is no Maven or no Java compiler"
+    echo "left out: the parser against TinkerPop's, because Maven or the Java compiler is missing"
     exit 0
 fi
 

@@ -1,7 +1,8 @@
-"""Parquet between Mangrove, Arrow and DuckDB.
+"""Exchanges Parquet files between Mangrove, Arrow and DuckDB.
 
-Arrow writes tables with every type a property can have, in every way it can write them; Mangrove loads them and exports what it
-holds; Arrow reads that, and every value must be what was written. DuckDB, a third reader, must count and add up the same.
+Arrow writes tables with every type of property in every encoding that it has. Mangrove loads them and exports its
+graph. Arrow reads the export, and every value must equal the one that was written. DuckDB, a third reader, must get the
+same counts and sums.
 
 Usage: check.py MANGROVE
 """
@@ -24,7 +25,7 @@ UTC = datetime.timezone.utc
 
 
 class Checks:
-    """Counts what holds and tells what does not."""
+    """Counts checks, and prints those that fail."""
 
     def __init__(self):
         self.passed, self.failed = 0, 0
@@ -38,7 +39,7 @@ class Checks:
 
 
 def some(row, value):
-    """A value, or none in every seventh row."""
+    """A value, or null in every seventh row."""
     return None if row % 7 == 3 else value
 
 
@@ -85,7 +86,7 @@ def people():
 
 
 def knows():
-    """Edges from everybody to somebody."""
+    """Edges from every vertex."""
     rows = range(ROWS)
     return pa.table({
         "~from": pa.array([row * 3 - 5 for row in rows], type=pa.int64()),
@@ -95,7 +96,7 @@ def knows():
 
 
 def untyped(json_value):
-    """What typed JSON stands for."""
+    """The value of typed JSON."""
     if not isinstance(json_value, dict):
         return json_value
     kind, value = json_value["@type"], json_value["@value"]
@@ -107,7 +108,7 @@ def untyped(json_value):
 
 
 def normal(value):
-    """A value, whatever type of Python it came as."""
+    """A value in normal form, whatever Python type it has."""
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     if isinstance(value, datetime.date):
@@ -124,7 +125,7 @@ def normal(value):
 
 
 def values(table, name):
-    """A column as normal values; of one whose type stands behind its name, what its texts stand for."""
+    """A column as values in normal form. If the column's name ends with a type, its texts are read as that type."""
     column = table.column(name)
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         return [value.value if value.is_valid else None for chunk in column.chunks for value in chunk]
@@ -170,7 +171,7 @@ def check_way(checks, folder, name, **way):
 
 
 def check_duckdb(checks, name, folder, person):
-    """A third reader adds up the same of what was exported."""
+    """DuckDB computes the same sums from the export."""
     query = (
         "select count(*), sum(\"i32\"), min(\"text\"), sum(\"price\"), epoch_us(max(\"micro\")), sum(len(\"ints\")), count(distinct \"word\")"
         f" from '{folder}/out/vertices_person.parquet'"
@@ -190,7 +191,8 @@ def check_duckdb(checks, name, folder, person):
 
 
 def check_plain(checks, folder):
-    """Plain columns of values of several types: Arrow sees one type a key, and DuckDB takes them without a cast."""
+    """With `--plain`, values of several types become one column: Arrow sees one type a key, and DuckDB needs no
+    cast."""
     zone = datetime.timezone(datetime.timedelta(hours=2))
     moment = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
     typed = lambda kind, value: {"@type": kind, "@value": value}
@@ -222,7 +224,7 @@ def check_plain(checks, folder):
 
 
 def check_duckdb_writes(checks, folder):
-    """A file that DuckDB wrote."""
+    """Mangrove loads a file that DuckDB wrote."""
     path = folder / "thing.parquet"
     duckdb.sql(
         "copy (select range as id, 'n' || range as name, range * 0.5 as half, [range, 1] as list, date '2020-01-01' + range::int as day"
@@ -235,7 +237,7 @@ def check_duckdb_writes(checks, folder):
 
 
 def check_refusals(checks, folder):
-    """What is not supported is told by name."""
+    """For a type that is not supported, the error names it."""
     table = pa.table({"id": [1, 2], "name": ["a" * 1000, "b" * 1000]})
     for codec in ("lz4", "brotli"):
         path = folder / f"{codec}.parquet"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Asks TinkerPop's own TinkerGraph, fetched from Maven Central, what the corpus has on record and about random cases.
-# Usage: run.sh REFERENCE                     (what CI runs: the record, and a slice of random cases)
+# Compares the corpus and random cases with TinkerPop's own TinkerGraph, fetched from Maven Central.
+# Usage: run.sh REFERENCE                     (what CI runs: the corpus, and some random cases)
 #        run.sh REFERENCE corpus [--record]
 #        run.sh REFERENCE cases FIRST COUNT [--writes SHARE] [--tell REASON]
 #        run.sh REFERENCE ask GRAPH SCRIPT
@@ -11,7 +11,7 @@ shift
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 if ! { command -v mvn && command -v javac; } >/dev/null; then
-    echo "left out: the engine beside TinkerGraph, because there is no Maven or no Java compiler"
+    echo "left out: the engine beside TinkerGraph, because Maven or the Java compiler is missing"
     exit 0
 fi
 classes=target/reference
@@ -32,6 +32,6 @@ if [ $# -gt 0 ]; then
 fi
 failed=0
 "$program" "$class_path" corpus || failed=1
-# From 0 on as the differential test of crates/db, so that a difference can be asked of both judges.
+# The first seed is 0, as in the differential test of crates/db, so both judges can be compared on a difference.
 "$program" "$class_path" cases 0 "${REFERENCE_CASES:-1000}" || failed=1
 exit "$failed"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Puts TinkerPop's sample graphs into target/testdata/tinkerpop, where tests look for them: from the archive of data sets if
-# that is beside this checkout, or else out of TinkerPop's own test package. Fails, and says why, where neither can be had.
+# Copies TinkerPop's sample graphs to target/testdata/tinkerpop, where tests expect them: from the archive of data sets beside
+# this checkout if there is one, or else from TinkerPop's own test package. If there is neither, fails with the reason.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 data=target/testdata/tinkerpop
 [ -d "$data" ] && exit 0
 mkdir -p target/testdata
-# Into place in one step: a test may be unpacking the archive at the same moment.
+# The folder is moved to its place in one step, because a test may unpack the archive at the same time.
 own=$(mktemp -d target/testdata/.unpacking-XXXXXX)
 trap 'rm -rf "$own"' EXIT
 archive=../shared/data/tinkerpop.tar.gz

@@ -2,9 +2,9 @@
 # Starts a server, runs TinkerPop's feature files against it, and stops it.
 # Usage: run.sh MANGROVE [--line LINE] [--form FORM] [--serializer SERIALIZER] [ARGUMENTS OF run.py…]
 #        run.sh MANGROVE quick | all
-# MANGROVE is the program, LINE 3.8.1 (default) or 3.7.5, FORM text (default), bytecode or go, SERIALIZER graphbinary
-# (default) or graphson3. `all` runs each with each, and go as far as it goes; `quick`, what CI runs, is one whole and a
-# slice of the others.
+# MANGROVE is the program, LINE is 3.8.1 (default) or 3.7.5, FORM is text (default), bytecode or go, SERIALIZER is graphbinary
+# (default) or graphson3. `all` runs all combinations of text and bytecode, and go with its one version and serializer.
+# `quick`, which CI runs, is all scenarios in one combination and some scenarios in the others.
 set -euo pipefail
 mangrove=$(realpath "${1:?usage: run.sh MANGROVE [quick | all | ARGUMENTS…]}")
 shift
@@ -13,19 +13,19 @@ cd "$here/../.."
 source conformance/serve.sh
 source conformance/tinkerpop/suite.sh
 
-# The feature files of a line.
+# Fetches the feature files of a TinkerPop version.
 feature_files() { # LINE
     suite "$1" && return 0
     echo "left out: TinkerPop's feature files of $1, because they cannot be fetched (see above)"
     return 1
 }
 
-# TinkerPop's own runner for a line, compiled.
+# Compiles TinkerPop's own runner for a version.
 runner() { # LINE; sets `classes`
     local line=$1
     classes=target/features-java-$line
     if ! { command -v mvn && command -v javac; } >/dev/null; then
-        echo "left out: the feature files of $line as bytecode, because there is no Maven or no Java compiler"
+        echo "left out: the feature files of $line as bytecode, because Maven or the Java compiler is missing"
         return 1
     fi
     mkdir -p "$classes/META-INF/services"
@@ -36,11 +36,11 @@ runner() { # LINE; sets `classes`
         javac -nowarn -Xlint:none -d "$classes" -cp "$(cat "$classes/classpath")" "$here/java/Features.java" 2>/dev/null
 }
 
-# The Go client's own runner, compiled.
+# Compiles the Go client's own runner.
 go_runner() { # sets `classes`
     classes=target/features-go
     if ! command -v go >/dev/null; then
-        echo "left out: the feature files with the Go client, because there is no go"
+        echo "left out: the feature files with the Go client, because go is missing"
         return 1
     fi
     mkdir -p "$classes"
@@ -48,7 +48,8 @@ go_runner() { # sets `classes`
         go test -c -o "$OLDPWD/$classes/runner" github.com/apache/tinkerpop/gremlin-go/v3/driver/cucumber)
 }
 
-# One run. Only what cannot be fetched or compiled here is left out; then it says so and has not failed.
+# Runs one combination. If its files or its runner cannot be fetched or compiled here, it is left out with a line, and does not
+# fail.
 combination() { # LINE FORM SERIALIZER [ARGUMENTS OF run.py…]
     local line=$1 form=$2 serializer=$3 features=target/tinkerpop-$1/features classes
     shift 3
@@ -69,9 +70,9 @@ combination() { # LINE FORM SERIALIZER [ARGUMENTS OF run.py…]
 }
 
 python=$("$here/../drivers/python/setup.sh")
-# The server's data sets are those of the newest line.
+# The server's data sets are those of the newest version.
 feature_files 3.8.1 || exit 0
-# The files that scenarios read, where they look for them.
+# Files that scenarios read, at the paths that they name.
 mkdir -p target/tinkerpop-io/data
 cp target/tinkerpop-3.8.1/graphml/tinkerpop-modern.xml target/tinkerpop-io/data/
 cp target/tinkerpop-3.8.1/graphson/tinkerpop-modern-v3.json target/tinkerpop-io/data/tinkerpop-modern.json

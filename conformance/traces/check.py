@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A server with a collector of traces beside it: what the collector receives, and what becomes of requests without it.
+"""Runs a server beside a collector of traces. Checks what the collector receives, and that requests do not depend on
+it.
 
     check.py MANGROVE
 
-The program has been built with the feature `otel`. The last line is `N passed, N failed`.
+The program must be built with the feature `otel`. The last line is `N passed, N failed`.
 """
 
 import http.server
@@ -35,7 +36,7 @@ def check(name, found, expected=True):
 
 
 class Collector(http.server.ThreadingHTTPServer):
-    """Takes what is delivered to /v1/traces; slowly, if it is told to."""
+    """A collector that accepts requests to /v1/traces, optionally slowly."""
 
     def __init__(self, seconds=0):
         super().__init__(("127.0.0.1", 0), Delivery)
@@ -44,7 +45,7 @@ class Collector(http.server.ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def spans(self):
-        """Every span that has come, with its resource."""
+        """All received spans, each with its resource."""
         while not self.deliveries.empty():
             for resource in self.deliveries.get().resource_spans:
                 for scope in resource.scope_spans:
@@ -89,14 +90,14 @@ class Server:
         self.address = (found.group(1), int(found.group(2)))
 
     def ask(self, script, *headers):
-        """The status of a query over HTTP."""
+        """Sends a query over HTTP and returns the status code."""
         body = json.dumps({"gremlin": script}).encode()
         headers = ["Content-Type: application/json", *headers]
         answer = wire.http(self.address, "POST /gremlin HTTP/1.1", body, headers)
         return int(answer.split(b" ")[1])
 
     def stop(self):
-        """Its exit code, its log, and how long it took to end."""
+        """Ends the server. Returns its exit code, its log, and the time that it took to end."""
         begin = time.monotonic()
         self.process.terminate()
         _, log = self.process.communicate(timeout=60)
@@ -111,38 +112,38 @@ def requests_are_spans():
     collector = Collector()
     server = Server(collector.url, OTEL_SERVICE_NAME="graphs", OTEL_RESOURCE_ATTRIBUTES="region=north")
     parent = f"traceparent: 00-{TRACE}-{CALLER}-01"
-    check("a write", server.ask("g.addV('a')", parent), 200)
-    check("one that its caller does not trace", server.ask("g.V()", parent.replace("-01", "-00")), 200)
-    check("one whose traceparent makes no sense", server.ask("g.V()", f"traceparent: 00-{'0' * 32}-{CALLER}-01"), 200)
-    check("one that fails", server.ask("g.V().fail()"), 500)
+    check("status of a write", server.ask("g.addV('a')", parent), 200)
+    check("status of a request that its caller does not trace", server.ask("g.V()", parent.replace("-01", "-00")), 200)
+    check("status of a request with an invalid traceparent", server.ask("g.V()", f"traceparent: 00-{'0' * 32}-{CALLER}-01"), 200)
+    check("status of a request that fails", server.ask("g.V().fail()"), 500)
     with wire.Socket(server.address) as client:
-        check("one over a WebSocket", client.ask("g.V().count()")[0], 200)
-        check("a session writes", client.ask("g.addV('b')", session="s", manageTransaction=True)[0], 200)
+        check("status of a request over a WebSocket", client.ask("g.V().count()")[0], 200)
+        check("status of a write in a session", client.ask("g.addV('b')", session="s", manageTransaction=True)[0], 200)
     code, log, _ = server.stop()
     check("the server ends with", code, 0)
-    check("nothing is wrong in the log", "ERROR" in log or "did not reach" in log, False)
+    check("the log has an error", "ERROR" in log or "did not reach" in log, False)
 
     spans = list(collector.spans())
     resource = attributes(spans[0][0]) if spans else {}
-    check("the service", (resource.get("service.name"), resource.get("region")), ("graphs", "north"))
-    check("its version is there", bool(resource.get("service.version")))
+    check("the service and its region", (resource.get("service.name"), resource.get("region")), ("graphs", "north"))
+    check("the service has a version", bool(resource.get("service.version")))
     spans = [span for _, span in spans]
     for span in spans:
         if not 0 < span.start_time_unix_nano <= span.end_time_unix_nano <= time.time_ns():
             check(f"the times of {span.name}", (span.start_time_unix_nano, span.end_time_unix_nano), "in order")
     known = {span.span_id for span in spans}
     orphans = [span.name for span in spans if span.parent_span_id and span.parent_span_id not in known]
-    check("of the spans with a parent, those whose parent is not here", orphans, ["request"])
+    check("spans whose parent was not received", orphans, ["request"])
 
     of_caller = {span.name: span for span in spans if span.trace_id.hex() == TRACE}
-    check("in the caller's trace", sorted(of_caller), ["commit", "execute", "parse", "plan", "request"])
+    check("spans in the caller's trace", sorted(of_caller), ["commit", "execute", "parse", "plan", "request"])
     if len(of_caller) == 5:
         root = of_caller["request"]
-        check("its parent", root.parent_span_id.hex(), CALLER)
-        check("its kind", root.kind, Span.SPAN_KIND_SERVER)
+        check("the parent of the request", root.parent_span_id.hex(), CALLER)
+        check("the kind of the request", root.kind, Span.SPAN_KIND_SERVER)
         about = attributes(root)
-        check("what it was", (about.get("op"), about.get("status"), about.get("user")), ("http", 200, "anybody"))
-        check("it did not fail", root.status.code != Status.STATUS_CODE_ERROR)
+        check("the attributes of the request", (about.get("op"), about.get("status"), about.get("user")), ("http", 200, "anybody"))
+        check("the request did not fail", root.status.code != Status.STATUS_CODE_ERROR)
         for name in ["parse", "plan", "execute"]:
             check(f"the parent of {name}", of_caller[name].parent_span_id, root.span_id)
         check("the parent of commit", of_caller["commit"].parent_span_id, of_caller["execute"].span_id)
@@ -152,9 +153,9 @@ def requests_are_spans():
     check("requests that begin a trace", len(roots), 4)
     if len(roots) != 4:
         print(f"the server's log:\n{log}")
-    check("each its own", len({span.trace_id for span in roots}), 4)
+    check("their traces", len({span.trace_id for span in roots}), 4)
     failed = [attributes(span)["status"] for span in roots if span.status.code == Status.STATUS_CODE_ERROR]
-    check("those that failed", failed, [597])
+    check("the status codes of failed ones", failed, [597])
     check("their operations", sorted(attributes(span)["op"] for span in roots), ["eval", "http", "http", "session"])
 
 
@@ -167,13 +168,13 @@ def a_share_is_sent():
     check("with a share, the server ends with", server.stop()[0], 0)
     spans = list(collector.spans())
     traces = {span.trace_id for _, span in spans}
-    # Five times the deviation of four hundred throws to either side.
+    # Five standard deviations of four hundred draws, in both directions.
     check(f"{len(traces)} of 400 traces are a quarter", 56 <= len(traces) <= 144)
-    check("the service is called", {attributes(resource).get("service.name") for resource, _ in spans}, {"mangrove"})
+    check("the name of the service", {attributes(resource).get("service.name") for resource, _ in spans}, {"mangrove"})
 
 
-def nobody_waits_for_a_collector():
-    """One that takes nothing, and one that is not there."""
+def no_request_waits_for_a_collector():
+    """A collector that accepts nothing, and one that does not exist."""
     slow = Collector(seconds=3)
     for endpoint in [slow.url, "http://127.0.0.1:9"]:
         server = Server(endpoint, OTEL_BSP_SCHEDULE_DELAY="50", OTEL_BSP_MAX_QUEUE_SIZE="64")
@@ -181,14 +182,14 @@ def nobody_waits_for_a_collector():
         with wire.Socket(server.address) as client:
             codes = {client.ask("g.inject(1)")[0] for _ in range(200)}
         check(f"requests beside {endpoint}", codes, {200})
-        check("they do not wait", time.monotonic() - begin < 3)
+        check("the requests do not wait", time.monotonic() - begin < 3)
         code, log, seconds = server.stop()
         check("the server ends with", code, 0)
-        check("and soon", seconds < 12)
+        check("the server ends soon", seconds < 12)
         check("the log says that traces are lost", bool(re.search("(WARN|ERROR).*(opentelemetry|traces)", log)))
 
 
-def what_cannot_be_is_refused():
+def impossible_settings_are_refused():
     for variables, part in [
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "https://localhost:4318"}, "http://"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
@@ -200,7 +201,7 @@ def what_cannot_be_is_refused():
 
 requests_are_spans()
 a_share_is_sent()
-nobody_waits_for_a_collector()
-what_cannot_be_is_refused()
+no_request_waits_for_a_collector()
+impossible_settings_are_refused()
 print(f"{outcomes.count(True)} passed, {outcomes.count(False)} failed")
 sys.exit(0 if all(outcomes) else 1)

@@ -1,8 +1,8 @@
-//! What `make demo` runs: loads a sample graph, asks it traversals of rising difficulty, runs two
-//! transactions, prints tables with timings, and exits with 0 only if everything went as it should.
+//! The program of `make demo`: loads a sample graph, runs traversals of rising difficulty and two transactions, and
+//! prints tables with timings. It exits with 0 only if every query runs and the transactions have the expected results.
 //!
-//! Usage: `mangrove-demo [DIRECTORY]`, the directory that `demo/fetch.py` filled; without one, or where it
-//! is empty, the graph is generated.
+//! Usage: `mangrove-demo [DIRECTORY]`. The directory is the one that `demo/fetch.py` filled. Without it, or if it is
+//! empty, the program generates the graph.
 
 #![forbid(unsafe_code)]
 
@@ -88,7 +88,7 @@ fn numbers_right(table: &mut Table, columns: impl IntoIterator<Item = usize>) {
     }
 }
 
-/// The time now, for a person to read how long something took.
+/// The current time, for durations that are printed.
 #[expect(clippy::disallowed_methods, reason = "a program at the edge: the figure is printed and nothing depends on it")]
 fn now() -> Instant {
     Instant::now()
@@ -102,7 +102,7 @@ fn shown(elapsed: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// The whole demo on the generated graph: it must run where nothing can be fetched.
+    /// Runs the whole demo on the generated graph, which needs no network.
     #[test]
     fn the_demo_runs_on_the_generated_graph() {
         let mut printed = Vec::new();

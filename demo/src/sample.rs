@@ -1,4 +1,4 @@
-//! The files of the sample graph: fetched, or generated in the same shape.
+//! The files of the sample graph: fetched, or generated with the same columns.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 
 const FILES: [&str; 3] = ["states.csv", "airports.csv", "routes.csv"];
 
-/// The airports that the traversals name, with their cities and states.
+/// The airports in the traversals, with their cities and states.
 const KNOWN: [(&str, &str, &str); 8] = [
     ("ATL", "Atlanta", "GA"),
     ("ORD", "Chicago", "IL"),
@@ -33,12 +33,12 @@ const SEED: u64 = 20_260_101;
 pub struct Sample {
     files: Vec<PathBuf>,
     is_real: bool,
-    /// The folder of generated files, which goes with the sample.
+    /// The folder of generated files, which is removed with the sample.
     generated: Option<PathBuf>,
 }
 
 impl Sample {
-    /// The files of a folder, or generated ones where it has none.
+    /// Takes the files of a folder, or generates them if it has none.
     pub fn find(folder: Option<PathBuf>) -> Result<Self> {
         let files: Vec<PathBuf> = folder.map_or_else(Vec::new, |folder| in_folder(&folder));
         if !files.is_empty() && files.iter().all(|file| file.is_file()) {
@@ -57,7 +57,7 @@ impl Sample {
         &self.files
     }
 
-    /// What a reader should know of it.
+    /// A description of the data for the reader.
     pub fn description(&self) -> &'static str {
         if self.is_real {
             "The graph: airports, airline routes and states of the United States, from the PyPI packages vega_datasets \
@@ -72,7 +72,7 @@ impl Sample {
 impl Drop for Sample {
     fn drop(&mut self) {
         if let Some(folder) = &self.generated {
-            // In the folder for such files; what cannot be removed now is removed with it.
+            // If this fails, the folder is removed when the system clears its temporary files.
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -105,13 +105,13 @@ fn airport_codes() -> Vec<String> {
     known.chain((KNOWN.len()..AIRPORTS).map(|at| format!("X{at:03}"))).collect()
 }
 
-/// Every airline joins its hubs to one another and to airports anywhere, both ways.
+/// Every airline connects the known airports, its hubs, to one another and to any airports, in both directions.
 fn routes(rng: &mut StdRng, codes: &[String]) -> String {
     let mut routes =
         "Airline,AirlineID,Source,SourceID,Destination,DestinationID,Codeshare,Stops,Equipment\n".to_owned();
     for airline in AIRLINES {
         let mut pairs = BTreeSet::new();
-        // The known airports are everybody's hubs, so that all of them are reachable.
+        // The known airports are hubs of all airlines, so the traversals reach all of them.
         while pairs.len() < ROUTES_AN_AIRLINE {
             let (hub, other) = (rng.random_range(0..KNOWN.len()), rng.random_range(0..codes.len()));
             if hub != other {

@@ -1,5 +1,5 @@
-//! Two transactions: one that is rolled back, one that commits. Each reads its own writes, and nobody else
-//! sees them before the commit.
+//! Two transactions: one is rolled back, one commits. Each reads its own writes. Reads outside the transaction do not
+//! see them before the commit. An unexpected answer fails the demo.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::{now, shown, table};
 const ROUTES_OF_ATLANTA: &str = "g.V('ATL').bothE('route').count()";
 const ROUTES_OF_THE_NEW_AIRLINE: &str = "g.E().has('route', 'airline', 'MGV').count()";
 
-/// Runs both.
+/// Runs both transactions and prints a table for each.
 pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     let before = number(db.query(ROUTES_OF_ATLANTA)?.collect()?)?;
-    writeln!(out, "Transaction 1: Atlanta closes. Its routes are dropped; then the storm passes: rolled back.")?;
+    writeln!(out, "Transaction 1 drops the routes of Atlanta, and is rolled back.")?;
     let inside = compare(
         db,
         out,
@@ -24,7 +24,7 @@ pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     expect("routes of Atlanta inside", inside.inside, 0)?;
     expect("routes of Atlanta after the rollback", inside.after, before)?;
 
-    writeln!(out, "Transaction 2: a new airline opens two routes: committed.")?;
+    writeln!(out, "Transaction 2 adds two routes of a new airline, and commits.")?;
     let open = "g.V('BOI').as('a').V('BGR').as('b').addE('route').from('a').to('b').property('airline', 'MGV')\
                 .addE('route').from('b').to('a').property('airline', 'MGV')";
     let opened = compare(db, out, ROUTES_OF_THE_NEW_AIRLINE, |tx| tx.query(open)?.collect(), End::Commit)?;
@@ -32,18 +32,21 @@ pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     expect("routes of the new airline after the commit", opened.after, 2)
 }
 
+/// The end of a transaction.
 enum End {
     Commit,
     RollBack,
 }
 
-/// What a question's answer is inside a transaction, outside it meanwhile, and after it.
+/// The answer to a query within a transaction, outside it at the same time, and after its end.
 struct Answers {
     inside: i64,
     outside: i64,
     after: i64,
 }
 
+/// Runs `write` in a transaction and then `question` three times: within it, outside it, and after its end. Prints the
+/// answers.
 fn compare(
     db: &Database,
     out: &mut dyn Write,
@@ -71,10 +74,11 @@ fn compare(
     Ok(Answers { inside, outside, after })
 }
 
+/// The result of a query that counts.
 fn number(results: Vec<Value>) -> Result<i64> {
     match results.as_slice() {
         [Value::I64(n)] => Ok(*n),
-        other => Err(Error::bug(format!("count() gave {other:?}"))),
+        other => Err(Error::bug(format!("count() returned {other:?}"))),
     }
 }
 
@@ -82,5 +86,5 @@ fn expect(what: &str, found: i64, expected: i64) -> Result<()> {
     if found == expected {
         return Ok(());
     }
-    Err(Error::bug(format!("{what}: {found}, and should be {expected}")))
+    Err(Error::bug(format!("{what}: found {found}, expected {expected}")))
 }

@@ -1,4 +1,4 @@
-//! Traversals of rising difficulty.
+//! Traversals of rising difficulty, which only read the graph. Their answers are printed and not checked.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ const fn ask(words: &'static str, gremlin: &'static str) -> Question {
 
 const QUESTIONS: &[Question] = &[
     ask("How many vertices of each kind are there?", "g.V().groupCount().by(label)"),
-    ask("What is known of one airport?", "g.V('SEA').elementMap()"),
+    ask("What are the properties of one airport?", "g.V('SEA').elementMap()"),
     ask("Which airports does Chicago have?", "g.V().has('airport', 'city', 'Chicago').values('name').order()"),
     ask("How many airports does Hawaii have?", "g.V('HI').in('inState').count()"),
     ask(
@@ -35,7 +35,7 @@ const QUESTIONS: &[Question] = &[
          .order().by(select('routes'), desc).limit(5)",
     ),
     ask(
-        "Where does one stop lead from Bangor that no stop does not?",
+        "How many airports can be reached from Bangor with one stop, but not without?",
         "g.V('BGR').out('route').aggregate('direct').out('route').where(without('direct')).not(hasId('BGR')).dedup().count()",
     ),
     ask(
@@ -48,11 +48,11 @@ const QUESTIONS: &[Question] = &[
         "g.V('HNL').repeat(out('route').dedup()).until(hasId('BGR')).path().by(id).limit(1)",
     ),
     ask(
-        "Which ways of up to two flights lead from Honolulu to Bangor, counted by carriers?",
+        "Which connections of up to two flights lead from Honolulu to Bangor, and how many of each?",
         "g.V('HNL').repeat(out('route').simplePath()).emit().times(2).hasId('BGR').groupCount().by(path().by(id))",
     ),
     ask(
-        "Which pairs of states are joined by the most routes?",
+        "Which pairs of states have the most routes between them?",
         "g.E().hasLabel('route').project('from', 'to').by(outV().values('state')).by(inV().values('state')).groupCount()\
          .order(local).by(values, desc).limit(local, 3)",
     ),
@@ -62,15 +62,15 @@ const QUESTIONS: &[Question] = &[
          .outE('route').has('airline', 'WN').inV().where(eq('home')).count()",
     ),
     ask(
-        "How is the way from Honolulu to Bangor looked for?",
+        "What is the plan of the search from Honolulu to Bangor?",
         "g.V('HNL').repeat(out('route').dedup()).until(hasId('BGR')).path().by(id).explain()",
     ),
 ];
 
-/// Rows printed of one answer.
+/// The largest number of rows printed for one answer.
 const ROWS_MAX: usize = 8;
 
-/// Asks them all.
+/// Runs all traversals.
 pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     for (number, question) in QUESTIONS.iter().enumerate() {
         writeln!(out, "{}. {}\n   {}", number + 1, question.words, question.gremlin)?;
@@ -79,7 +79,7 @@ pub fn run(db: &Database, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// The answer as a table, with how long it took to plan and to run.
+/// The answer as a table, with the times of planning and running.
 pub fn answer(db: &Database, gremlin: &str) -> Result<String> {
     let begin = now();
     let prepared = db.prepare(gremlin)?;
@@ -90,7 +90,7 @@ pub fn answer(db: &Database, gremlin: &str) -> Result<String> {
     Ok(format!("{}\n   parsed in {}, planned and run in {}", render(&results), shown(planned), shown(run)))
 }
 
-/// Results as a table: a map's entries as rows, maps with the same keys as columns, anything else as one column.
+/// Results as a table: the entries of one map as rows, maps with the same keys as columns, other values as one column.
 pub fn render(results: &[Value]) -> String {
     match results {
         [Value::String(text)] if text.contains('\n') => text.trim_end().to_string(),
@@ -114,6 +114,7 @@ fn cells(result: &Value) -> Vec<String> {
     }
 }
 
+/// The first [`ROWS_MAX`] rows as a table. Columns of numbers are aligned to the right.
 fn rows_as_table(columns: &[&str], rows: Vec<Vec<String>>) -> String {
     let is_number = |at: usize| rows.iter().all(|row| row.get(at).is_none_or(|cell| cell.parse::<f64>().is_ok()));
     let numeric: Vec<usize> = (0..columns.len()).filter(|at| is_number(*at)).collect();
@@ -126,6 +127,7 @@ fn rows_as_table(columns: &[&str], rows: Vec<Vec<String>>) -> String {
     if left_out == 0 { table.to_string() } else { format!("{table}\n   … and {left_out} more") }
 }
 
+/// A value as the text of a cell. An element is its id.
 fn text(value: &Value) -> String {
     match value {
         Value::String(s) => s.to_string(),

@@ -1,15 +1,16 @@
 //! Queries that compose functions of texts, lists, maps, numbers and sacks over nested values.
 //!
-//! Bytes choose: each picks one of the alternatives at its place, and where no bytes are left the first one is taken, which
-//! ends. So every sequence of bytes is a query, one that reads well, and a changed byte changes one place of it.
+//! The input's bytes choose: each byte picks one of the alternatives at its place in the query. When no bytes are left,
+//! every choice takes the first alternative, so the first alternatives must lead to an end of the query. Thus every
+//! sequence of bytes makes a query that parses, and a changed byte changes one place of the query.
 
-/// A query of so many bytes gets no other step.
+/// A query of this many bytes gets no further step.
 const LENGTH_MAX: usize = 2_000;
 
-/// How deep values and traversals are nested.
+/// The largest nesting depth of values and traversals.
 const DEPTH_MAX: usize = 4;
 
-/// What values are made of, beside collections.
+/// The simple values.
 const LITERALS: &[&str] = &[
     "1",
     "null",
@@ -34,7 +35,7 @@ const LITERALS: &[&str] = &[
     "'9999999999999999999999'",
 ];
 
-/// What else they are made of. `x` and `y` are bound: a text of a thousand letters, a list of as many numbers.
+/// Further values. `x` and `y` are bound: a text of a thousand letters, and a list of a thousand numbers.
 const LEAVES: &[&str] =
     &["x", "y", "'%{a}'", "datetime('2020-01-01T00:00:00Z')", "UUID('41d2e28a-20a4-4ab0-b379-d810dede3786')", "1..100"];
 
@@ -42,7 +43,7 @@ const TEXTS: &[&str] = &["'a'", "''", "' '", "x", "'ab'", "'\u{e9}'", "'%{a}%{a}
 
 const INTEGERS: &[&str] = &["0", "1", "2", "-1", "7", "2147483647", "-2147483648"];
 
-/// How often a step is repeated. One that doubles its input makes a million of it in twenty times.
+/// Numbers of repetitions. A step that doubles its input makes a million of it in twenty.
 const COUNTS: &[&str] = &["1", "2", "3", "5", "8", "13", "20", "1000000"];
 
 const BY: &[&str] = &[".by()", ".by(%t)", ".by(Column.keys)", ".by('a')", ""];
@@ -61,8 +62,9 @@ const SOURCES: &[&str] = &[
 
 const OPERATORS: &[&str] = &["sum", "mult", "minus", "div", "max", "min", "assign", "addAll", "sumLong", "and", "or"];
 
-/// Steps, with what is chosen: %v a value, %x a text, %i an integer, %c a count, %t a traversal, %l a value or a traversal, %b
-/// what of a value is taken, %r an order, %o an operator, %p a condition. First those that grow what they are given.
+/// Steps, with placeholders: %v a value, %x a text, %i an integer, %c a count, %t a traversal, %l a value or a
+/// traversal, %b an optional `by()`, %r the modulator of `order()`, %o an operator, %p a condition. Steps that enlarge
+/// their input come first, because [`Composer::below`] chooses the first ones more often.
 const STEPS: &[&str] = &[
     ".identity()",
     ".repeat(union(identity(),identity())).times(%c)",
@@ -216,7 +218,7 @@ impl Composer<'_> {
         self.bytes.len() > 0 && self.text.len() < LENGTH_MAX
     }
 
-    /// A number below `count`; 0 where no bytes are left.
+    /// A number below `count`; 0 if no bytes are left. If `count` does not divide 256, small numbers come more often.
     fn below(&mut self, count: usize) -> usize {
         usize::from(self.bytes.next().copied().unwrap_or(0)) % count
     }
@@ -226,7 +228,7 @@ impl Composer<'_> {
         self.expand(template);
     }
 
-    /// Writes a template, with what is chosen in the places of its letters.
+    /// Writes a template, with a choice in place of each placeholder.
     fn expand(&mut self, template: &str) {
         let mut rest = template;
         while let Some((before, after)) = rest.split_once('%') {
@@ -234,7 +236,7 @@ impl Composer<'_> {
             self.depth += 1;
             rest = match after.as_bytes().first().is_some_and(|letter| self.choose(*letter)) {
                 true => &after[1..],
-                // It is a sign of `format()`.
+                // The percent sign belongs to the pattern of a `format()`.
                 false => {
                     self.text.push('%');
                     after
@@ -245,7 +247,7 @@ impl Composer<'_> {
         self.text.push_str(rest);
     }
 
-    /// Writes what the bytes choose for a letter; false if the letter stands for nothing.
+    /// Writes a choice for the placeholder with this letter. Returns false if the letter is no placeholder.
     fn choose(&mut self, letter: u8) -> bool {
         match letter {
             b'v' => self.value(),
@@ -282,7 +284,7 @@ impl Composer<'_> {
         let collection = if self.depth < DEPTH_MAX && self.has_room() { self.below(8) } else { 0 };
         match collection {
             1 | 2 => self.several("[", Self::value, "]"),
-            // A set in a script holds literals only.
+            // A set in a script may hold only literals.
             3 => self.several("{", |composer| composer.one_of(LITERALS), "}"),
             4 | 5 => self.several("[", Self::entry, "]"),
             6 => self.one_of(LEAVES),
@@ -298,6 +300,7 @@ impl Composer<'_> {
         self.value();
     }
 
+    /// Writes one to four parts between brackets, with commas between.
     fn several(&mut self, open: &str, one: fn(&mut Self), close: &str) {
         self.text.push_str(open);
         self.depth += 1;

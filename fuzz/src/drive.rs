@@ -1,8 +1,10 @@
-//! Shows inputs to a target, on any toolchain, and says what was found.
+//! Shows inputs to a target, on any toolchain, and reports the findings.
 //!
-//! An input that aborts the process (a stack that overflows, memory that is not there) takes its driver along. The same
-//! seed makes the same inputs: with [`Options::trail`] each is written to a file before it is shown, which then holds the
-//! last one.
+//! The driver reads the corpus and writes only the trail. A target may use temporary files.
+//!
+//! An input that aborts the process (a stack overflow, an allocation that fails) ends the driver, too. The same seed
+//! makes the same inputs. With [`Options::trail`], each input is written to a file before it is shown, so the file then
+//! holds the last one.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,26 +18,27 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::mutate::mutate;
 use crate::{STACK_BYTES, Target};
 
-/// How memory is counted: by the allocator of whoever has one that counts.
+/// The two operations of an allocator that counts the bytes it holds.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
-    /// Begins to count anew.
+pub struct MemoryCounter {
+    /// Begins a new count.
     pub reset: fn(),
-    /// The most bytes since then, less those that were there when it began.
+    /// Returns the most bytes held since the count began, less those held when it began.
     pub peak: fn() -> usize,
 }
 
-/// When the driver stops showing mutations.
+/// When the driver stops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Effort {
     /// After this many times [`Target::quick_inputs`]: the same inputs on every machine.
     Quick(u64),
-    /// After this time: the faster the machine, the more inputs.
+    /// After this time: a faster machine shows more inputs.
     Time(Duration),
 }
 
 impl Effort {
-    /// What the environment asks for: the time in `MANGROVE_FUZZ_SECONDS`, or else `MANGROVE_TIMES` (1) quick runs.
+    /// The effort that the environment asks for: the time in `MANGROVE_FUZZ_SECONDS`, or else `MANGROVE_TIMES` quick
+    /// runs (default 1).
     ///
     /// # Panics
     ///
@@ -52,37 +55,36 @@ impl Effort {
     }
 }
 
-/// How inputs are shown.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many.
+    /// When the run stops.
     pub effort: Effort,
-    /// Where random numbers begin.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// How memory is counted.
-    pub memory: Option<Memory>,
-    /// What [`Target::time_max`] is multiplied by: for programs that are not optimized.
+    /// The counter of memory; without it, a run checks only the time.
+    pub memory: Option<MemoryCounter>,
+    /// A factor for [`Target::time_max`], for programs without optimization.
     pub patience: u32,
-    /// Where each input is written before it is shown.
+    /// The file to which each input is written before it is shown.
     pub trail: Option<PathBuf>,
-    /// The driver calls this with the first finding of each kind of harm. A run may take hours, and may be stopped before it
-    /// reports.
+    /// Called with the first finding of each kind of harm. A run may take hours, and may be stopped before it reports.
     pub on_finding: fn(&Target, &Finding),
 }
 
 /// An input that did harm.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What it did.
+    /// The harm in words: the message of the panic, or the limit that the input exceeded.
     pub harm: String,
     /// The input.
     pub input: Vec<u8>,
 }
 
-/// The input that took most of something.
+/// The input that took the most of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct Extreme<T> {
-    /// How much it took.
+    /// The amount.
     pub amount: T,
     /// The input.
     pub input: Vec<u8>,
@@ -96,20 +98,20 @@ impl<T: PartialOrd> Extreme<T> {
     }
 }
 
-/// What one input did.
+/// The effect of one input.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// Whether the target accepted it, or what it said in its panic.
+    /// True if the target accepted the input; the error is the message of its panic.
     pub outcome: Result<bool, String>,
     /// The processor time of all threads of the process meanwhile.
     pub elapsed: Duration,
-    /// The most bytes that the process held meanwhile, minus those that it held before. 0 if its allocator does not count.
+    /// The most bytes that the process held meanwhile, less those held before. 0 if its allocator does not count.
     pub peak_bytes: usize,
 }
 
 impl Shown {
     /// Shows an input to a target.
-    pub fn by(target: &Target, memory: Option<Memory>, input: &[u8]) -> Self {
+    pub fn by(target: &Target, memory: Option<MemoryCounter>, input: &[u8]) -> Self {
         if let Some(memory) = memory {
             (memory.reset)();
         }
@@ -120,13 +122,13 @@ impl Shown {
         Shown { outcome: outcome.map_err(|panic| words(panic.as_ref()).to_owned()), elapsed, peak_bytes }
     }
 
-    /// The harm that the input did, where it did any.
+    /// The harm that the input did, if any.
     pub fn harm(&self, target: &Target, patience: u32, input: &[u8]) -> Option<String> {
         let time_max = target.time_max * patience;
         match &self.outcome {
             Err(words) => Some(format!("panicked: {words}")),
             Ok(_) if self.elapsed > time_max => Some(format!("took longer than {time_max:?}")),
-            // One of each size is kept: the smallest is not always of the same cause as the others.
+            // One finding of each size is kept: the smallest may have another cause than the others.
             Ok(_) if self.peak_bytes > target.memory_max(input.len()) => {
                 Some(format!("held more memory than it may ({} bytes of input)", input.len().next_power_of_two()))
             }
@@ -135,22 +137,22 @@ impl Shown {
     }
 }
 
-/// What was shown.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// How many inputs.
+    /// The number of inputs.
     pub executions: u64,
-    /// How many of them were accepted.
+    /// The number of accepted inputs.
     pub accepted: u64,
-    /// The input that took most memory.
+    /// The input that took the most memory.
     pub largest: Extreme<usize>,
-    /// The input that took most processor time.
+    /// The input that took the most processor time.
     pub longest: Extreme<Duration>,
-    /// What did harm; of one kind of harm the first.
+    /// The first finding of each kind of harm.
     pub findings: Vec<Finding>,
 }
 
-/// Where inputs are kept that were found, and a few to begin with.
+/// The folder of the inputs that are kept for a target.
 pub fn corpus(target: &Target) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name)
 }
@@ -166,11 +168,11 @@ pub fn inputs(target: &Target) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Shows a target its seeds and corpus, and then mutations of them. On a thread with as much stack as those of the server.
+/// Shows a target its seeds and corpus, and then mutations of them, on a thread with a stack as large as the server's.
 ///
 /// # Panics
 ///
-/// If there is no thread to be had.
+/// If no thread can be started.
 pub fn drive(target: &'static Target, options: &Options) -> Report {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name(target.name.to_owned()).stack_size(STACK_BYTES);
@@ -192,7 +194,7 @@ impl<'a> Driver<'a> {
 
     fn run(mut self) -> Report {
         let mut inputs = inputs(self.target);
-        // What is made once, when the first input comes, is not that input's.
+        // The first input pays for lazy initialization, which should not count.
         let _ = catch_unwind(|| (self.target.run)(inputs.first().map_or(b"", Vec::as_slice)));
         for input in &inputs {
             self.show(input);
@@ -201,7 +203,7 @@ impl<'a> Driver<'a> {
         let mut random = SmallRng::seed_from_u64(self.options.seed);
         while is_wanted() {
             let input = mutate(&mut random, &inputs, self.target.shape);
-            // What is accepted is worth changing further; a bounded number of them.
+            // Accepted inputs are worth further mutations; their number is bounded.
             if self.show(&input) && input.len() < KEPT_BYTES_MAX {
                 if inputs.len() < KEPT_COUNT_MAX {
                     inputs.push(input);
@@ -214,7 +216,8 @@ impl<'a> Driver<'a> {
         self.report
     }
 
-    /// Returns true, call by call, as long as another mutation is to be shown.
+    /// Returns a function that returns true as long as another mutation is to be shown. Each of its calls counts one
+    /// mutation.
     #[allow(clippy::disallowed_methods, reason = "a run for a given time needs the clock")]
     fn more(&self) -> Box<dyn FnMut() -> bool> {
         match self.options.effort {
@@ -233,7 +236,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Shows an input; returns true if it was accepted.
+    /// Shows an input. Returns true if it was accepted.
     fn show(&mut self, input: &[u8]) -> bool {
         if let Some(trail) = &self.options.trail {
             std::fs::write(trail, input).expect("the trail can be written");
@@ -250,9 +253,10 @@ impl<'a> Driver<'a> {
         is_accepted
     }
 
+    /// Keeps an input as a finding. For each kind of harm, only the shortest input is kept.
     fn found(&mut self, harm: String, input: &[u8]) {
         match self.report.findings.iter_mut().find(|finding| finding.harm == harm) {
-            // The shortest is the easiest to understand.
+            // The shortest input is the easiest to understand.
             Some(known) if input.len() < known.input.len() => known.input = input.to_vec(),
             Some(_) => {}
             None => {
@@ -264,19 +268,19 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Inputs that are kept to be changed further.
+/// The largest number of inputs kept for further mutations.
 const KEPT_COUNT_MAX: usize = 4_096;
 
-/// And how long they may be.
+/// An input of this many bytes or more is not kept for further mutations.
 const KEPT_BYTES_MAX: usize = 4_096;
 
-/// The processor time of this process: what an input costs on whichever threads, however busy the machine is.
+/// The processor time of this process: the cost of an input on all threads, however busy the machine is.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("something that is no text")

@@ -1,4 +1,6 @@
-//! The program `mangrove-fuzz`: shows targets mutated inputs for as long as one likes, or single files.
+//! The program `mangrove-fuzz`: shows targets mutated inputs for a given time, or single files.
+//!
+//! It writes its results only to the folder of `--findings`. Its exit code is a failure if an input did harm.
 
 #![forbid(unsafe_code)]
 
@@ -8,39 +10,39 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
-use mangrove_fuzz::drive::{Effort, Memory, Options, Shown, drive};
+use mangrove_fuzz::drive::{Effort, MemoryCounter, Options, Shown, drive};
 use mangrove_fuzz::{TARGETS, Target};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// What was allocated when counting began.
+/// The bytes that were allocated when the current count began.
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
-/// Show everything that reads what a stranger wrote anything
+/// Show mutated inputs to every decoder of untrusted input
 #[derive(Parser, Debug)]
 #[command(name = "mangrove-fuzz", max_term_width = 100)]
 struct Cli {
-    /// The targets; all of them by default
+    /// The targets; all of them if none is named
     #[arg(long, value_delimiter = ',')]
     target: Vec<String>,
-    /// For how long each
+    /// The time of each target, in seconds
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Where random numbers begin
+    /// The seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where inputs that did harm are put
+    /// The folder for inputs that did harm
     #[arg(long, value_name = "DIR", default_value = "target/fuzz")]
     findings: PathBuf,
-    /// Write each input to a file in there first: the last one is what aborted the process
+    /// Write each input to this folder before it is shown: if the process aborts, the last one did it
     #[arg(long)]
     trail: bool,
-    /// Print the targets' names and end
+    /// Print the names of the targets and exit
     #[arg(long)]
     list: bool,
-    /// Show the target these files instead, once each
+    /// Show these files to the target, once each, and no mutations
     files: Vec<PathBuf>,
 }
 
@@ -73,11 +75,11 @@ fn run(cli: &Cli) -> Result<usize, String> {
     let cannot = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     let mut harm_count = 0;
     if !cli.files.is_empty() {
-        // What is made once, when the first input comes, is not that input's.
+        // The first input pays for lazy initialization, which should not count.
         targets.iter().for_each(|target| drop(Shown::by(target, None, b"")));
         for (target, file) in targets.iter().flat_map(|target| cli.files.iter().map(move |file| (target, file))) {
             let input = std::fs::read(file).map_err(|error| cannot(file, error))?;
-            // The input is printed first: its run may never end.
+            // The input is printed first, because its run may not end.
             println!("{} {}: {}", target.name, file.display(), target.text(&input));
             let shown = Shown::by(target, Some(MEMORY), &input);
             let harm = shown.harm(target, PATIENCE, &input);
@@ -89,7 +91,7 @@ fn run(cli: &Cli) -> Result<usize, String> {
         return Ok(harm_count);
     }
     std::fs::create_dir_all(&cli.findings).map_err(|error| cannot(&cli.findings, error))?;
-    // What a panic says is in its finding; by the thousand it would hide everything else.
+    // A finding has the message of its panic. Thousands of messages on the terminal would hide everything else.
     std::panic::set_hook(Box::new(|_| {}));
     for target in targets {
         let options = Options {
@@ -125,15 +127,16 @@ fn run(cli: &Cli) -> Result<usize, String> {
     Ok(harm_count)
 }
 
-/// How much time and memory something took.
+/// Time and memory as text.
 fn taken(elapsed: Duration, peak_bytes: usize) -> String {
     format!("{elapsed:.1?} and {:.1} MiB", peak_bytes as f64 / f64::from(1 << 20))
 }
 
-/// What times of a program that is not optimized are allowed to be.
+/// The factor for time limits if the program is not optimized.
 const PATIENCE: u32 = if cfg!(debug_assertions) { 5 } else { 1 };
 
-const MEMORY: Memory = Memory {
+/// Counts the bytes that [`ALLOCATOR`] holds.
+const MEMORY: MemoryCounter = MemoryCounter {
     reset: || {
         ALLOCATOR.reset_peak_usage();
         BEFORE.store(ALLOCATOR.current_usage(), Ordering::Relaxed);

@@ -1,22 +1,22 @@
-//! Inputs made of other inputs.
+//! Mutations: inputs made of other inputs.
 //!
-//! Flipping bits alone finds little behind a length or a bracket. So numbers are replaced by those at the ends of their
-//! ranges, lengths by ones too large, pieces are doubled, moved, nested and taken from other inputs, and words of the
-//! language are put where a word ends. Everything is a function of the random numbers.
+//! Flipped bits alone find little after a length or a bracket. So mutations replace numbers by the ends of their ranges
+//! and lengths by larger ones. They double, move and nest pieces, take pieces from other inputs, and insert words of
+//! the language at word ends. Everything is a function of the random numbers.
 
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 
-use crate::Shape;
+use crate::InputShape;
 
-/// The longest input that is made.
+/// The longest mutated input, in bytes.
 pub const LENGTH_MAX: usize = 64 << 10;
 
-/// The most times that a piece is repeated: enough for any limit of nesting.
+/// The largest number of repetitions of a piece: enough for any limit of nesting.
 const REPEAT_COUNT_MAX: usize = 3_000;
 
-/// Numbers at the ends of ranges.
+/// The ends of the ranges of number types.
 const EDGES: [u64; 14] = [
     0,
     1,
@@ -34,7 +34,7 @@ const EDGES: [u64; 14] = [
     u64::MAX,
 ];
 
-/// What numbers in texts are replaced by.
+/// Replacements for numbers in texts.
 const NUMBERS: [&str; 12] = [
     "0",
     "-1",
@@ -52,36 +52,37 @@ const NUMBERS: [&str; 12] = [
 
 const BRACKETS: [(u8, u8); 4] = [(b'(', b')'), (b'[', b']'), (b'{', b'}'), (b'"', b'"')];
 
-/// An input made of one of these, with pieces of others.
-pub fn mutate(random: &mut SmallRng, inputs: &[Vec<u8>], shape: Shape) -> Vec<u8> {
+/// A mutation of one of these inputs, with pieces of others.
+pub fn mutate(random: &mut SmallRng, inputs: &[Vec<u8>], shape: InputShape) -> Vec<u8> {
     let mut input = inputs.choose(random).cloned().unwrap_or_default();
-    // Mostly a few changes: what is changed all over is refused at its first byte.
+    // Mostly a few changes: an input with many is refused at its first byte.
     let count = 1 << random.random_range(0..4u32);
     for _ in 0..random.random_range(1..=count) {
         match (shape, random.random_range(0..4)) {
             (_, 0) => bytes(random, &mut input),
             (_, 1) => pieces(random, &mut input, inputs),
-            (Shape::Binary, _) => number(random, &mut input),
-            (Shape::Text(words), _) => text(random, &mut input, words),
+            (InputShape::Binary, _) => number(random, &mut input),
+            (InputShape::Text(words), _) => text(random, &mut input, words),
         }
         input.truncate(LENGTH_MAX);
     }
     input
 }
 
-/// Where something may be put into an input of so many bytes.
+/// A position in an input of this length.
 fn place(random: &mut SmallRng, length: usize) -> usize {
     random.random_range(0..=length)
 }
 
-/// A piece of an input.
+/// The range of a random piece of an input of this length.
 fn piece(random: &mut SmallRng, length: usize) -> std::ops::Range<usize> {
     let (a, b) = (place(random, length), place(random, length));
-    // Short pieces as often as long ones.
+    // Short pieces are as likely as long ones.
     let reach = if random.random() { 16 } else { length };
     a.min(b)..a.max(b).min(a.min(b) + reach)
 }
 
+/// Flips, replaces, inserts or removes one byte.
 fn bytes(random: &mut SmallRng, input: &mut Vec<u8>) {
     let length = input.len();
     if length == 0 {
@@ -96,6 +97,7 @@ fn bytes(random: &mut SmallRng, input: &mut Vec<u8>) {
     }
 }
 
+/// Removes, copies, repeats or cuts off a piece, or replaces it by a piece of another input.
 fn pieces(random: &mut SmallRng, input: &mut Vec<u8>, others: &[Vec<u8>]) {
     let range = piece(random, input.len());
     match random.random_range(0..5) {
@@ -118,7 +120,7 @@ fn pieces(random: &mut SmallRng, input: &mut Vec<u8>, others: &[Vec<u8>]) {
     }
 }
 
-/// Puts a number of one to eight bytes, in either order, or a varint.
+/// Writes a number of one to eight bytes, in either byte order, or a varint.
 fn number(random: &mut SmallRng, input: &mut Vec<u8>) {
     let edge = *EDGES.choose(random).expect("there are some");
     let number = if random.random() { edge } else { edge.wrapping_add_signed(random.random_range(-2..=2)) };
@@ -145,6 +147,7 @@ fn varint(mut number: u64) -> Vec<u8> {
     bytes
 }
 
+/// Replaces a number or a word, nests a bracket, or inserts a word of the language.
 fn text(random: &mut SmallRng, input: &mut Vec<u8>, words: &[&str]) {
     match random.random_range(0..5) {
         0 => {
@@ -159,7 +162,7 @@ fn text(random: &mut SmallRng, input: &mut Vec<u8>, words: &[&str]) {
         }
         2 => nest(random, input),
         _ => {
-            // Where a word ends, so that both stay whole.
+            // Inserts at the end of a word, so that both words stay whole.
             let at = place(random, input.len());
             let at =
                 input[at..].iter().position(|byte| !byte.is_ascii_alphanumeric()).map_or(input.len(), |more| at + more);
@@ -168,7 +171,7 @@ fn text(random: &mut SmallRng, input: &mut Vec<u8>, words: &[&str]) {
     }
 }
 
-/// A run of such bytes, somewhere.
+/// The first run of such bytes after a random position.
 fn run(random: &mut SmallRng, input: &[u8], is_one: impl Fn(u8) -> bool) -> Option<std::ops::Range<usize>> {
     let from = place(random, input.len());
     let start = from + input[from..].iter().position(|byte| is_one(*byte))?;
@@ -176,13 +179,13 @@ fn run(random: &mut SmallRng, input: &[u8], is_one: impl Fn(u8) -> bool) -> Opti
     Some(start..start + length)
 }
 
-/// Repeats what opens a bracket, and what closes it, around what is in it.
+/// Repeats an opening bracket and its closing one around their content.
 fn nest(random: &mut SmallRng, input: &mut Vec<u8>) {
     let (open, close) = *BRACKETS.choose(random).expect("there are some");
     let from = place(random, input.len());
     let Some(start) = input[from..].iter().position(|byte| *byte == open).map(|at| from + at) else { return };
     let Some(end) = matching(&input[start..], open, close).map(|at| start + at) else { return };
-    // With the word in front: `out(out(out(…)))`.
+    // With the word before the bracket: `out(out(out(…)))`.
     let word =
         input[..start].iter().rposition(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').map_or(0, |at| at + 1);
     let (head, tail) = (input[word..=start].to_vec(), input[end..=end].to_vec());
@@ -191,7 +194,7 @@ fn nest(random: &mut SmallRng, input: &mut Vec<u8>) {
     drop(input.splice(start + 1..start + 1, head.repeat(count)));
 }
 
-/// Where the bracket closes with which these bytes begin.
+/// The position of the closing bracket for the opening one at the start of these bytes.
 fn matching(bytes: &[u8], open: u8, close: u8) -> Option<usize> {
     let mut depth = 0;
     for (at, byte) in bytes.iter().enumerate() {
@@ -218,7 +221,7 @@ mod tests {
         let inputs = [b"g.V(1).out('a')".to_vec(), b"[1,2]".to_vec()];
         let make = || {
             let mut random = SmallRng::seed_from_u64(7);
-            let mut once = |_| mutate(&mut random, &inputs, Shape::Text(&["x", "y("]));
+            let mut once = |_| mutate(&mut random, &inputs, InputShape::Text(&["x", "y("]));
             (0..2_000).map(&mut once).collect::<Vec<_>>()
         };
         let made = make();

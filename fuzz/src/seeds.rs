@@ -1,5 +1,5 @@
-//! What the drivers begin with: frames of real clients, scripts of the tests, small files of every kind, and what a
-//! database that was just founded has on its disk.
+//! The seeds: frames of real clients, scripts of the tests, small files of every format, and the disk of a new
+//! database.
 
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use rand::rngs::SmallRng;
 use rand::{Rng, RngCore, SeedableRng};
 use uuid::Uuid;
 
+/// The size of a block of the log, in bytes. Batches begin at its multiples.
 const BLOCK: usize = 4096;
 
-/// Lines `name hex` of a file of fixtures.
+/// Lines `name hex` of a fixture file.
 fn hex_lines(text: &str) -> Vec<Vec<u8>> {
     let bytes = |line: &str| -> Option<Vec<u8>> {
         let hex = line.split(' ').nth(1)?;
@@ -20,7 +21,7 @@ fn hex_lines(text: &str) -> Vec<Vec<u8>> {
     text.lines().filter_map(bytes).collect()
 }
 
-/// Lines `name text` of a file of fixtures.
+/// Lines `name text` of a fixture file.
 fn text_lines(text: &str) -> Vec<Vec<u8>> {
     text.lines().filter_map(|line| Some(line.split_once(' ')?.1.as_bytes().to_vec())).collect()
 }
@@ -29,7 +30,7 @@ fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
-/// Values of gremlinpython.
+/// Values as gremlinpython encodes them.
 pub fn graphbinary_values() -> Vec<Vec<u8>> {
     hex_lines(include_str!("../../crates/gremlin/tests/fixtures/values.txt"))
 }
@@ -39,19 +40,19 @@ pub fn graphbinary_requests() -> Vec<Vec<u8>> {
     hex_lines(include_str!("../../crates/gremlin/tests/fixtures/requests.txt"))
 }
 
-/// Our responses.
+/// The server's responses.
 pub fn graphbinary_responses() -> Vec<Vec<u8>> {
     hex_lines(include_str!("../../crates/gremlin/tests/fixtures/responses.txt"))
 }
 
-/// Values of gremlinpython, in both versions.
+/// Values of gremlinpython, in both versions of GraphSON.
 pub fn graphson_values() -> Vec<Vec<u8>> {
     let mut seeds = text_lines(include_str!("../../crates/gremlin/tests/fixtures/values-graphson3.txt"));
     seeds.extend(text_lines(include_str!("../../crates/gremlin/tests/fixtures/values-graphson2.txt")));
     seeds
 }
 
-/// Requests of gremlinpython, in both versions, and bodies as people send them with curl.
+/// Requests of gremlinpython in both versions of GraphSON, and bodies as written by hand for curl.
 pub fn graphson_requests() -> Vec<Vec<u8>> {
     let mut seeds = text_lines(include_str!("../../crates/gremlin/tests/fixtures/requests-graphson3.txt"));
     seeds.extend(text_lines(include_str!("../../crates/gremlin/tests/fixtures/requests-graphson2.txt")));
@@ -62,7 +63,7 @@ pub fn graphson_requests() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Queries of a `GET`.
+/// Query strings of `GET` requests.
 pub fn http_queries() -> Vec<Vec<u8>> {
     texts(&[
         "gremlin=g.V%28x%29&bindings.x=1&bindings.y=a+b%C3%A9&aliases.g=gsi&batchSize=7&evaluationTimeout=500",
@@ -70,7 +71,7 @@ pub fn http_queries() -> Vec<Vec<u8>> {
     ])
 }
 
-/// Headers `Accept`.
+/// Values of the header `Accept`.
 pub fn http_accepts() -> Vec<Vec<u8>> {
     texts(&[
         "application/vnd.gremlin-v3.0+json;types=false, application/json;q=0.5, */*;q=0.1",
@@ -78,7 +79,7 @@ pub fn http_accepts() -> Vec<Vec<u8>> {
     ])
 }
 
-/// Scripts: of the project's tests those that have a pair of steps, one after the other, that none before has.
+/// Scripts of the project's tests: each has a pair of adjacent steps that no script before it has.
 pub fn scripts() -> Vec<Vec<u8>> {
     include_str!("../seeds/scripts.txt").lines().map(|line| line.as_bytes().to_vec()).collect()
 }
@@ -121,7 +122,8 @@ pub fn graphml_files() -> Vec<Vec<u8>> {
 "#])
 }
 
-/// Parquet, written by Arrow: with dictionaries, lists and maps; with differences and pages of the second version; of several row groups.
+/// Parquet files that Arrow wrote: with dictionaries, lists and maps; with delta encodings and data pages of version 2;
+/// with several row groups.
 pub fn parquet_files() -> Vec<Vec<u8>> {
     let files: [&[u8]; 3] = [
         include_bytes!("../seeds/types.parquet"),
@@ -140,19 +142,19 @@ pub fn mappings() -> Vec<Vec<u8>> {
     ])
 }
 
-/// A list of users.
+/// A users file.
 pub fn user_lists() -> Vec<Vec<u8>> {
     texts(&[
         "[users.ada]\npassword = \"$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA\"\nroles = { \"*\" = \"admin\", books = \"read\" }\n",
     ])
 }
 
-/// The disk of a database that was founded, written to, checkpointed and written to again.
+/// The disk of a database that was created, written, checkpointed and written again.
 fn disk() -> SimDisk {
     let disk = SimDisk::new();
     let mut options = DatabaseOptions::default();
     options.durability.checkpoint_log_bytes = 0;
-    // Its bytes are in every file: a random one would make other inputs in every run.
+    // Every file contains these bytes: with random ones, each run would have other inputs.
     options.durability.new_database = Some(Uuid::from_u128(1));
     (options.durability.log.segment_bytes_min, options.durability.log.segment_bytes_max) = (64 << 10, 64 << 10);
     let database = Database::open_on(Arc::new(disk.clone()), &options).expect("a new disk takes a database");
@@ -170,14 +172,14 @@ fn disk() -> SimDisk {
     disk
 }
 
-/// The files of a folder of that disk.
+/// The files in a folder of that disk.
 fn files(folder: &str) -> Vec<Vec<u8>> {
     let disk = disk();
     let names = disk.files().into_iter().filter(|(path, _)| path.starts_with(folder));
     names.map(|(path, _)| read_file(&disk, &path).expect("the file is in the list")).collect()
 }
 
-/// Segments of the log, as far as they are written.
+/// Log segments, up to their last written byte.
 pub fn log_segments() -> Vec<Vec<u8>> {
     let written = |segment: Vec<u8>| {
         let end = segment.iter().rposition(|byte| *byte != 0).map_or(0, |last| (last / BLOCK + 1) * BLOCK);
@@ -191,12 +193,13 @@ pub fn manifests() -> Vec<Vec<u8>> {
     files("manifest/")
 }
 
-/// Records of the log: what follows the headers of its batches.
+/// The first record of each batch in the log, without the batch's header.
 pub fn log_records() -> Vec<Vec<u8>> {
+    /// The size of a batch's header.
     const HEADER: usize = 64;
     let segments = log_segments();
     let batches = segments.iter().flat_map(|segment| segment.chunks(BLOCK).skip(1));
-    // A length of one byte, then the record.
+    // After the header: the record's length, which takes one byte for these short records, and the record.
     let records = batches.filter_map(|batch| {
         let length = usize::from(*batch.get(HEADER)?);
         batch.get(HEADER + 1..HEADER + 1 + length).map(<[u8]>::to_vec)
@@ -204,8 +207,9 @@ pub fn log_records() -> Vec<Vec<u8>> {
     records.filter(|record| !record.is_empty()).collect()
 }
 
-/// The blocks of a checkpoint's files.
+/// The blocks of a checkpoint's files, without their frames. A frame begins with the block's length.
 pub fn stored_blocks() -> Vec<Vec<u8>> {
+    /// The size of a checkpoint file's header.
     const HEADER: usize = 64;
     let mut blocks = Vec::new();
     for file in files("segment/") {
@@ -220,14 +224,14 @@ pub fn stored_blocks() -> Vec<Vec<u8>> {
     blocks
 }
 
-/// Values as files have them: what follows the tags in records.
+/// Encoded values: each tag with a few bytes, and the records of the log, which contain values.
 pub fn stored_values() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = (0..32u8).map(|tag| vec![tag, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).collect();
     seeds.extend(log_records());
     seeds
 }
 
-/// Bytes that compose queries: any.
+/// Bytes that compose queries; any bytes do.
 pub fn compositions() -> Vec<Vec<u8>> {
     let mut random = SmallRng::seed_from_u64(1);
     let seed = |_| {

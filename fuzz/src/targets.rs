@@ -8,9 +8,9 @@ mod wire;
 
 use std::time::Duration;
 
-use crate::{KIB, MIB, Shape, Target, compose, seeds};
+use crate::{InputShape, KIB, MIB, Target, compose, seeds};
 
-/// The words of each language that mutations try.
+/// For each language, the words that mutations insert.
 mod words {
     pub const GREMLIN: &[&str] = &[
         "g.",
@@ -334,49 +334,49 @@ mod words {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    // GraphSON without types writes a value of a multiset as often as it occurs, within a limit.
+    // Untyped GraphSON repeats a value of a multiset, up to a limit.
     Target {
         memory: (128 * MIB, 512),
         quick_inputs: 6_000,
-        ..Target::new("graphbinary-value", Shape::Binary, wire::graphbinary_value, seeds::graphbinary_values)
+        ..Target::new("graphbinary-value", InputShape::Binary, wire::graphbinary_value, seeds::graphbinary_values)
     },
-    Target::new("graphbinary-request", Shape::Binary, wire::graphbinary_request, seeds::graphbinary_requests),
-    Target::new("graphbinary-response", Shape::Binary, wire::graphbinary_response, seeds::graphbinary_responses),
+    Target::new("graphbinary-request", InputShape::Binary, wire::graphbinary_request, seeds::graphbinary_requests),
+    Target::new("graphbinary-response", InputShape::Binary, wire::graphbinary_response, seeds::graphbinary_responses),
     Target {
         memory: (128 * MIB, 512),
         quick_inputs: 60_000,
-        ..Target::new("graphson-value", Shape::Text(words::GRAPHSON), wire::graphson_value, seeds::graphson_values)
+        ..Target::new("graphson-value", InputShape::Text(words::GRAPHSON), wire::graphson_value, seeds::graphson_values)
     },
     Target {
         quick_inputs: 60_000,
         ..Target::new(
             "graphson-request",
-            Shape::Text(words::GRAPHSON),
+            InputShape::Text(words::GRAPHSON),
             wire::graphson_request,
             seeds::graphson_requests,
         )
     },
     Target {
         quick_inputs: 30_000,
-        ..Target::new("http-query", Shape::Text(words::HTTP), wire::http_query, seeds::http_queries)
+        ..Target::new("http-query", InputShape::Text(words::HTTP), wire::http_query, seeds::http_queries)
     },
-    Target::new("http-accept", Shape::Text(words::HTTP), wire::http_accept, seeds::http_accepts),
-    // Range literals stand for a million numbers together.
+    Target::new("http-accept", InputShape::Text(words::HTTP), wire::http_accept, seeds::http_accepts),
+    // Range literals may make a million numbers together.
     Target {
         memory: (128 * MIB, KIB),
         quick_inputs: 60_000,
-        ..Target::new("script", Shape::Text(words::GREMLIN), scripts::script, seeds::scripts)
+        ..Target::new("script", InputShape::Text(words::GREMLIN), scripts::script, seeds::scripts)
     },
     Target {
         memory: (256 * MIB, 64 * KIB),
         time_max: Duration::from_secs(3),
         quick_inputs: 4_000,
-        ..Target::new("query", Shape::Text(words::GREMLIN), scripts::query, seeds::scripts)
+        ..Target::new("query", InputShape::Text(words::GREMLIN), scripts::query, seeds::scripts)
     },
     Target {
         memory: (256 * MIB, 64 * KIB),
         time_max: Duration::from_secs(3),
-        ..Target::new("request", Shape::Binary, scripts::request, seeds::graphbinary_requests)
+        ..Target::new("request", InputShape::Binary, scripts::request, seeds::graphbinary_requests)
     },
     // The memory of a query, of its encoded answer, and of the client's copy of the answer.
     Target {
@@ -384,45 +384,48 @@ pub const TARGETS: &[Target] = &[
         time_max: Duration::from_millis(500),
         quick_inputs: 1_000,
         says: Some(compose::query),
-        ..Target::new("functions", Shape::Binary, functions::functions, seeds::compositions)
+        ..Target::new("functions", InputShape::Binary, functions::functions, seeds::compositions)
     },
     Target {
         memory: (8 * MIB, KIB),
         quick_inputs: 1_000,
-        ..Target::new("load-table", Shape::Text(words::TABLE), files::table, seeds::tables)
+        ..Target::new("load-table", InputShape::Text(words::TABLE), files::table, seeds::tables)
     },
     Target {
         memory: (8 * MIB, KIB),
         quick_inputs: 600,
-        ..Target::new("load-graphson", Shape::Text(words::GRAPHSON), files::graphson, seeds::graphson_files)
+        ..Target::new("load-graphson", InputShape::Text(words::GRAPHSON), files::graphson, seeds::graphson_files)
     },
     Target {
         memory: (8 * MIB, KIB),
         quick_inputs: 800,
-        ..Target::new("load-graphml", Shape::Text(words::XML), files::graphml, seeds::graphml_files)
+        ..Target::new("load-graphml", InputShape::Text(words::XML), files::graphml, seeds::graphml_files)
     },
     Target {
-        // A list of four million elements may be a few bytes.
+        // A list of four million elements may have an encoding of a few bytes.
         memory: (320 * MIB, KIB),
         quick_inputs: 600,
-        ..Target::new("load-parquet", Shape::Binary, files::parquet, seeds::parquet_files)
+        ..Target::new("load-parquet", InputShape::Binary, files::parquet, seeds::parquet_files)
     },
-    Target::new("mapping", Shape::Text(words::TOML), files::mapping, seeds::mappings),
-    Target::new("users", Shape::Text(words::TOML), files::users, seeds::user_lists),
-    Target::new("log-record", Shape::Binary, stored::record, seeds::log_records),
-    Target { memory: (8 * MIB, KIB), ..Target::new("page-image", Shape::Binary, stored::page, seeds::stored_blocks) },
+    Target::new("mapping", InputShape::Text(words::TOML), files::mapping, seeds::mappings),
+    Target::new("users", InputShape::Text(words::TOML), files::users, seeds::user_lists),
+    Target::new("log-record", InputShape::Binary, stored::record, seeds::log_records),
+    Target {
+        memory: (8 * MIB, KIB),
+        ..Target::new("page-image", InputShape::Binary, stored::page, seeds::stored_blocks)
+    },
     Target {
         memory: (8 * MIB, KIB),
         quick_inputs: 50_000,
-        ..Target::new("graph-names", Shape::Binary, stored::names, seeds::stored_blocks)
+        ..Target::new("graph-names", InputShape::Binary, stored::names, seeds::stored_blocks)
     },
-    Target::new("stored-value", Shape::Binary, stored::values, seeds::stored_values),
+    Target::new("stored-value", InputShape::Binary, stored::values, seeds::stored_values),
     Target {
         memory: (64 * MIB, KIB),
-        ..Target::new("log-segment", Shape::Binary, stored::segment, seeds::log_segments)
+        ..Target::new("log-segment", InputShape::Binary, stored::segment, seeds::log_segments)
     },
     Target {
         memory: (64 * MIB, KIB),
-        ..Target::new("manifest", Shape::Text(words::TOML), stored::manifest, seeds::manifests)
+        ..Target::new("manifest", InputShape::Text(words::TOML), stored::manifest, seeds::manifests)
     },
 ];

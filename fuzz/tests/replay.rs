@@ -1,13 +1,13 @@
-//! Every target is shown its corpus and mutations of it: the same ones on every machine.
+//! Shows every target its corpus and mutations of it: the same ones on every machine.
 //!
-//! `MANGROVE_TIMES` makes them as many times more. `MANGROVE_FUZZ_SECONDS` shows each target mutations for a time instead, and
-//! `MANGROVE_FIRST` says where random numbers begin.
+//! `MANGROVE_TIMES` multiplies their number. `MANGROVE_FUZZ_SECONDS` shows each target mutations for a time instead.
+//! `MANGROVE_FIRST` sets the seed.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mangrove_fuzz::TARGETS;
-use mangrove_fuzz::drive::{Effort, Memory, Options, drive};
+use mangrove_fuzz::drive::{Effort, MemoryCounter, Options, drive};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -15,7 +15,7 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
-const MEMORY: Memory = Memory {
+const MEMORY: MemoryCounter = MemoryCounter {
     reset: || {
         ALLOCATOR.reset_peak_usage();
         BEFORE.store(ALLOCATOR.current_usage(), Ordering::Relaxed);
@@ -23,7 +23,7 @@ const MEMORY: Memory = Memory {
     peak: || ALLOCATOR.peak_usage().saturating_sub(BEFORE.load(Ordering::Relaxed)),
 };
 
-/// An unoptimized program takes longer; the harm that is looked for takes minutes.
+/// A program without optimization takes longer; the harm that this test looks for takes minutes.
 const PATIENCE: u32 = 20;
 
 fn main() -> ExitCode {
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         }
     }
     println!("{inputs} inputs, seed {seed}");
-    // As cargo's own tests say it, for who counts.
+    // The last line has the form of cargo's own tests, so that it can be counted.
     let outcome = if failed == 0 { "ok" } else { "FAILED" };
     println!("test result: {outcome}. {} passed; {failed} failed", TARGETS.len() - failed);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,4 +1,4 @@
-"""A Gremlin server that is started here, asked by the official Python client: bytecode over one WebSocket connection.
+"""Sides that are Gremlin servers: starts one, and sends it bytecode by the official Python client over one WebSocket.
 
 Usage: gremlin_side.py mangrove LIMIT_SECONDS PROGRAM
        gremlin_side.py tinkergraph LIMIT_SECONDS JARS
@@ -27,7 +27,7 @@ HEAP = "4g"
 
 
 class Gremlin(Side):
-    """Common to both servers: starting, asking, stopping."""
+    """The common part of both servers: start, queries, stop."""
 
     def __init__(self, limit_seconds):
         self.limit_seconds = limit_seconds
@@ -40,9 +40,9 @@ class Gremlin(Side):
         deadline = time.monotonic() + START_SECONDS_MAX
         while (url := is_up()) is None:
             if self.server.poll() is not None:
-                raise RuntimeError(f"the server ended with {self.server.returncode}; its last words:\n{tail(log)}")
+                raise RuntimeError(f"the server ended with {self.server.returncode}; the end of its log:\n{tail(log)}")
             if time.monotonic() > deadline:
-                raise RuntimeError(f"the server was not up after {START_SECONDS_MAX} s; its last words:\n{tail(log)}")
+                raise RuntimeError(f"no server after {START_SECONDS_MAX} s; the end of its log:\n{tail(log)}")
             time.sleep(0.02)
         self.connection = DriverRemoteConnection(url, "g", pool_size=1)
         self.g = traversal_source().with_remote(self.connection)
@@ -86,7 +86,7 @@ class Gremlin(Side):
 
 
 class Mangrove(Gremlin):
-    """`mangrove serve`, the graph loaded at its start."""
+    """`mangrove serve`, which loads the graph at its start."""
 
     def __init__(self, limit_seconds, program):
         super().__init__(limit_seconds)
@@ -109,7 +109,7 @@ class Mangrove(Gremlin):
         return seconds, version.split()[-1], settings
 
     def create_index(self):
-        """Creates the index; a server too old for it is measured without, and the report says so."""
+        """Creates the index. A server that cannot is measured without it, and the report says so."""
         try:
             service = self.g.call("mangrove.index.create").with_("label", "person").with_("key", "name")
             service.with_("kind", "hash").to_list()
@@ -119,7 +119,7 @@ class Mangrove(Gremlin):
 
 
 class TinkerGraph(Gremlin):
-    """The reference server on TinkerGraph; its start-up script loads the graph and says how long that took."""
+    """The reference server on TinkerGraph. Its start-up script loads the graph and reports the time."""
 
     def __init__(self, limit_seconds, jars):
         super().__init__(limit_seconds)

@@ -67,7 +67,7 @@ class Ladybug(Side):
             raise
 
     def flatten(self, result):
-        # Its sums are decimals, of which ours are integers.
+        # Ladybug's sums are decimals, while the expected ones are integers.
         return [int(cell) if isinstance(cell, Decimal) else cell for row in result for cell in row]
 
     def rephrase(self, queries):
@@ -81,6 +81,6 @@ class Ladybug(Side):
 
 
 if __name__ == "__main__":
-    # It would rather prepare with every call, which is slower.
+    # Ladybug warns that prepare() is deprecated. Preparing with every call is slower.
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     serve(Ladybug(sys.argv[1], float(sys.argv[2])))

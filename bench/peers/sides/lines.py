@@ -1,17 +1,17 @@
-"""What all sides speak: a request a line on standard input, its answer a line on standard output, both JSON.
+"""The protocol of all sides: one request a line on standard input, one answer a line on standard output, both JSON.
 
     {"do": "load", "folder": F}                    {"seconds": S, "version": V, "settings": {…}}
     {"do": "answer", "operations": [[QUERY, P]…]}  {"answers": [[…]…]}: flat lists, maps as key, value, key, value, …
-    {"do": "time", "case": C, "passes": N}         {"nanos": […]}: of each operation of N passes over the case's operations
-    {"do": "rephrase", "queries": [QUERY…]}        {"rephrased": B}: whether these queries are asked in other words from now on
+    {"do": "time", "case": C, "passes": N}         {"nanos": […]}: of each operation, in N passes over the case
+    {"do": "rephrase", "queries": [QUERY…]}        {"rephrased": B}: true if they have a second wording, used from now on
     {"do": "memory"}                               {"bytes": B}: of the process that holds the graph
     {"do": "end"}                                  {}
 
-Anything that fails answers {"error": MESSAGE}, and {"error": MESSAGE, "timeout": true} if it took too long; the side
-goes on. All arithmetic is the caller's: a side only takes the time, from handing a query over to having its whole
-result as objects of its language.
+If a request fails, the answer is {"error": MESSAGE}; if it passed the time limit, {"error": MESSAGE, "timeout": true}.
+The side continues after both. A side takes times, from passing a query to holding its whole result as objects of its
+language. The caller does all arithmetic.
 
-The Rust side (bench/examples/peers_side.rs) speaks the same.
+The Rust side (bench/examples/peers_side.rs) has the same protocol.
 """
 
 import json
@@ -22,18 +22,18 @@ import traceback
 
 
 class TimedOut(Exception):
-    """A query was ended by the limit of time."""
+    """A query passed the time limit and was ended."""
 
 
 class Side:
-    """A side in Python. Its class says how to load, ask and flatten; the rest is here."""
+    """A side in Python. Its class loads, runs queries and flattens results; `serve` does the rest."""
 
     def load(self, folder):
         """Loads the files of the folder; returns (seconds, version, settings)."""
         raise NotImplementedError
 
     def ask(self, query, parameters):
-        """Runs a query by its name; returns its whole result as the client gives it. May raise TimedOut."""
+        """Runs a query by its name. Returns its whole result in the client's form. May raise TimedOut."""
         raise NotImplementedError
 
     def flatten(self, result):
@@ -41,7 +41,7 @@ class Side:
         raise NotImplementedError
 
     def rephrase(self, queries):
-        """Asks these queries in other words from now on; whether there are any."""
+        """Uses the second wordings of these queries from now on. Returns True if there are any."""
         return False
 
     def process(self):
@@ -49,13 +49,13 @@ class Side:
         raise NotImplementedError
 
     def end(self):
-        """Stops what was started."""
+        """Stops the processes that this side started."""
 
 
 def serve(side):
-    """Answers requests until told to end or until nobody sends any more."""
+    """Answers requests until one says `end` or the input ends."""
     answers = sys.stdout
-    # What libraries print must not look like an answer.
+    # Output of libraries must not be mixed with answers.
     sys.stdout = sys.stderr
     handler = Handler(side)
     try:

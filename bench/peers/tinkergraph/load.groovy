@@ -1,4 +1,4 @@
-// Runs when the server starts: creates the index, loads the two files, and says how long that took.
+// Runs when the server starts: creates the index, loads the two files, and reports the time.
 
 import groovy.transform.CompileStatic
 import org.apache.tinkerpop.gremlin.structure.T
@@ -22,7 +22,7 @@ class PeersLoader {
                 row[3], vertices.get(Integer.parseInt(row[1])), 'since', Long.valueOf(row[2]))
         }
         final seconds = (System.nanoTime() - start) / 1e9d
-        // Under its own name only when it is whole: somebody waits for it.
+        // The file gets its name after it is complete, because gremlin_side.py waits for that name.
         final report = new File(System.getProperty('peers.loaded') + '.new')
         final java = System.getProperty('java.version')
         report.text = """{"seconds": ${seconds}, "version": "${Gremlin.version()}", "java": "${java}"}"""

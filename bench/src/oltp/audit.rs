@@ -1,4 +1,4 @@
-//! What must be true of a graph after any number of transactions.
+//! Checks that hold for a graph after any number of transactions. They read one snapshot and write nothing.
 
 use mangrove::{
     Database, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Result, ScanCursor,
@@ -8,11 +8,11 @@ use mangrove::{
 use crate::harness::wrong;
 use mangrove_generate::random::mix;
 
-/// Counts and a digest of a graph's edges as one way of reading shows them.
+/// Counts and a digest of a graph's edges, as one way of reading finds them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Edges {
     count: u64,
-    /// The sum of a number for each (edge, source, target).
+    /// The sum over all edges of a number computed from (edge, source, target).
     digest: u64,
 }
 
@@ -24,7 +24,7 @@ impl Edges {
     }
 }
 
-/// How large a graph is.
+/// The size of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
     /// Visible vertices.
@@ -33,10 +33,11 @@ pub struct Size {
     pub edges: u64,
 }
 
+/// Vertices or edges in one call of the database.
 const BATCH: usize = 1_024;
 
-/// Checks that the lists of outgoing edges, those of incoming edges, and the edges themselves say the same, and that
-/// counters agree with what is found; the size of the graph.
+/// Checks that the lists of outgoing edges, the lists of incoming edges, and the edges themselves agree, and that the
+/// counters equal the counts found. Returns the size of the graph.
 pub fn check(database: &Database) -> Result<Size> {
     let transaction = database.begin_read()?;
     let view = transaction.view();
@@ -64,6 +65,7 @@ pub fn all_vertices(view: &dyn GraphView) -> Result<Vec<VertexId>> {
     Ok(vertices)
 }
 
+/// The edges that the adjacency lists of one direction show.
 fn lists(view: &dyn GraphView, vertices: &[VertexId], direction: Direction) -> Result<Edges> {
     let request = ExpandRequest { direction, labels: LabelFilter::Any, edges: true, limit: BATCH };
     let (mut edges, mut found) = (Edges::default(), Expansion::default());
@@ -85,6 +87,7 @@ fn lists(view: &dyn GraphView, vertices: &[VertexId], direction: Direction) -> R
     Ok(edges)
 }
 
+/// The edges that a scan of all edges shows.
 fn scan(view: &dyn GraphView) -> Result<Edges> {
     let (mut cursor, mut edges) = (ScanCursor::default(), Edges::default());
     let (mut batch, mut sources, mut targets) = (Vec::new(), Vec::new(), Vec::new());

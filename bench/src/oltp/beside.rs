@@ -1,4 +1,4 @@
-//! Small transactions beside a heavy one: how long they are kept waiting.
+//! Small transactions beside a heavy one, and the time that they wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,26 +14,26 @@ use super::histogram::Histogram;
 use super::session::options;
 use mangrove_generate::random::{RandomStream, mix};
 
-/// Small transactions of one thread that come before the heavy one and after it, at least.
+/// The least number of small transactions of one thread before the heavy one, and after it.
 const TRANSACTIONS_MIN: u64 = 50;
 
-/// What became of the small transactions.
+/// The outcomes of the small transactions.
 #[derive(Clone, Debug, Default)]
-pub struct Others {
-    /// Nanoseconds, of those carried out.
+pub struct SmallTransactions {
+    /// Latency of the committed ones, in nanoseconds.
     pub latency: Histogram,
-    /// Those that met a conflict.
+    /// The number that met a conflict.
     pub failed: u64,
 }
 
-/// Does something heavy on this thread while `threads` others read a vertex's neighbors and write one of its
-/// properties, a transaction each, among `vertices`.
+/// Runs `heavy` on this thread. Meanwhile `threads` other threads run small transactions: each reads the neighbors of
+/// one of `vertices` and writes one of its properties.
 pub fn beside<T>(
     database: &mangrove::Database,
     vertices: &Arc<Vec<VertexId>>,
     threads: usize,
     heavy: impl FnOnce() -> Result<T>,
-) -> Result<(T, Others)> {
+) -> Result<(T, SmallTransactions)> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads)
@@ -44,7 +44,7 @@ pub fn beside<T>(
             .collect();
         let outcome = heavy();
         stop.store(true, Ordering::Relaxed);
-        let mut others = Others::default();
+        let mut others = SmallTransactions::default();
         for thread in running {
             let of_thread = thread.join().map_err(|_| Error::bug("a small transaction panicked"))??;
             others.latency.merge(&of_thread.latency);
@@ -54,10 +54,10 @@ pub fn beside<T>(
     })
 }
 
-/// A heavy transaction meets conflicts with what goes on beside it; after so many something else is wrong.
+/// A heavy transaction may meet conflicts with the small ones. After this many attempts, the cause is something else.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// Does something until it meets no conflict; how often it did.
+/// Repeats the operation until it meets no conflict. Returns the number of attempts.
 pub fn retrying<T>(mut transaction: impl FnMut() -> Result<T>) -> Result<(T, u32)> {
     let mut conflicts = 0;
     loop {
@@ -68,8 +68,13 @@ pub fn retrying<T>(mut transaction: impl FnMut() -> Result<T>) -> Result<(T, u32
     }
 }
 
-fn small(database: &mangrove::Database, vertices: &[VertexId], seed: u64, stop: &AtomicBool) -> Result<Others> {
-    let (mut random, mut others) = (RandomStream::from_seed(mix(seed)), Others::default());
+fn small(
+    database: &mangrove::Database,
+    vertices: &[VertexId],
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<SmallTransactions> {
+    let (mut random, mut others) = (RandomStream::from_seed(mix(seed)), SmallTransactions::default());
     let mut neighbors = Expansion::default();
     let mut count = 0;
     while count < TRANSACTIONS_MIN || !stop.load(Ordering::Relaxed) {

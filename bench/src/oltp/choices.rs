@@ -1,4 +1,4 @@
-//! What the suites of transactions choose among.
+//! The choices of the suites that run transactions: operations, interfaces, isolation levels, skew.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,12 @@ use super::skew::Skew;
 use super::template::Operations;
 use crate::options::Suite;
 
-/// An isolation level, as it is named on the command line.
+/// An isolation level, by its name on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Level {
-    /// Transactions are as if one came after the other
+    /// Transactions run as if one after the other
     Serializable,
-    /// Transactions read one moment and do not overwrite one another
+    /// Transactions read one snapshot and do not overwrite one another
     Snapshot,
 }
 
@@ -28,7 +28,7 @@ impl Level {
         }
     }
 
-    /// The level.
+    /// The database's isolation level.
     pub fn isolation(self) -> Isolation {
         match self {
             Level::Serializable => Isolation::Serializable,
@@ -37,22 +37,22 @@ impl Level {
     }
 }
 
-/// See the module.
+/// The choices of one run.
 #[derive(Clone, Debug)]
 pub struct Choices {
-    /// Whose operations; `None`: those the suite is named after.
+    /// The operations; `None`: those that the suite is named after.
     pub operations: Option<Operations>,
-    /// Through which interfaces.
+    /// The interfaces.
     pub apis: Vec<Api>,
-    /// At which isolation levels.
+    /// The isolation levels.
     pub levels: Vec<Level>,
-    /// How vertices are picked.
+    /// The distributions by which vertices are picked. Suites run once for each.
     pub skews: Vec<Skew>,
-    /// How long a graph is updated before its locality is measured, and how long collection is watched.
+    /// The time of updates before locality is measured, and of each run of the suite `collection`.
     pub churn_seconds: f64,
-    /// Where to draw the series of the collection suite.
+    /// The file for the plot of the suite `collection`.
     pub plot: Option<PathBuf>,
-    /// Where the suite of durability writes; `None`: where the system has its temporary files.
+    /// The directory for the suite `durability`; `None`: the system's temporary directory.
     pub directory: Option<PathBuf>,
 }
 
@@ -70,11 +70,11 @@ impl Default for Choices {
     }
 }
 
-/// An hour is long enough to see memory grow.
+/// The most seconds of updates. An hour is long enough to see memory grow.
 const CHURN_SECONDS_MAX: f64 = 3_600.0;
 
 impl Choices {
-    /// Refuses what cannot be run.
+    /// Returns an error for a time that is too long, or for operations that a suite does not have.
     pub fn check(&self, suites: &[Suite]) -> Result<()> {
         if !(0.0..=CHURN_SECONDS_MAX).contains(&self.churn_seconds) {
             let message =
@@ -84,16 +84,17 @@ impl Choices {
         suites.iter().try_for_each(|suite| self.operations_of(*suite).map(drop))
     }
 
-    /// Whose operations a suite is about; those of the GDI paper for one that is not named after any.
+    /// The operations of a suite: those chosen, else those that the suite is named after, else those of the GDI paper.
+    /// Returns an error if the suite does not have the chosen ones.
     pub fn operations_of(&self, suite: Suite) -> Result<Operations> {
         let own = if suite == Suite::Lbv { Operations::Lbv } else { Operations::Gdi };
         let chosen = self.operations.unwrap_or(own);
-        let there_is = match suite {
+        let is_available = match suite {
             Suite::LinkBench | Suite::ReadMostly => chosen == Operations::Gdi,
             Suite::Lbv => chosen == Operations::Lbv,
             _ => true,
         };
-        if there_is {
+        if is_available {
             return Ok(chosen);
         }
         let message = format!(

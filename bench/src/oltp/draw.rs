@@ -1,10 +1,12 @@
-//! What one thread's transactions are about: vertices and edges at random, and new ids.
+//! The random choices of one thread: templates, vertices, edges, and new ids.
 //!
-//! The GDI mixes pick among all vertices there have been. LBV's values are sampled from the loaded graph; its
-//! removals (Q18, Q19) take back what the same thread has added, oldest first, where there is anything: a fast
-//! database would otherwise have emptied the graph within seconds and measured nothing but misses. In a *level*
-//! population additions beyond a small backlog are replaced by removals, so that the graph neither grows nor shrinks; in
-//! one with *turnover*, too, but there the loaded edges are the first to be removed, so that in time all are replaced.
+//! The GDI mixes choose among all vertices that ever existed. LBV's values are sampled from the loaded graph. LBV's
+//! removals (Q18, Q19) remove what the same thread has added, oldest first, if there is anything. Otherwise a fast
+//! database would empty the graph within seconds, and most operations would find nothing.
+//!
+//! In a *level* population, additions beyond a small backlog are replaced by removals, so the graph neither grows nor
+//! shrinks. A population with *turnover* is level, too, but removes the loaded edges first, so in time all edges are
+//! replaced.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,50 +20,50 @@ use super::template::{Mix, Operations, Parameter, Template, Verb};
 use crate::people;
 use mangrove_generate::random::RandomStream;
 
-/// What a template is done with.
+/// The arguments of a template.
 #[derive(Clone, Debug)]
 pub struct Arguments {
     /// A vertex.
     pub vertex: u64,
-    /// Another.
+    /// A second vertex.
     pub other: u64,
-    /// A number that no vertex has.
+    /// The number of a vertex that does not exist yet.
     pub new: u64,
     /// An edge.
     pub edge: EdgeId,
     /// An integer.
     pub number: i64,
-    /// A string: a name.
+    /// A name.
     pub text: SmolStr,
 }
 
-/// Whether a graph may grow.
+/// Whether the graph may grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Population {
-    /// It grows as the mix says.
+    /// The graph grows as the mix says.
     Free,
-    /// What is added is removed again.
+    /// Threads remove again what they add.
     Level,
-    /// As `Level`, but every thread begins with its part of the loaded edges as if it had added them.
+    /// Like `Level`, but every thread begins with its share of the loaded edges, as if it had added them.
     Turnover {
-        /// How many threads share the edges.
+        /// The number of threads that share the edges.
         threads: usize,
     },
 }
 
-/// Elements a thread keeps at most beyond those it began with, where the population is level.
+/// In a level population, the largest number of elements that a thread keeps beyond those it began with.
 const BACKLOG_MAX: usize = 1_000;
 
-/// One thread's choices.
+/// The choices of one thread.
 pub struct Draw {
     graph: Arc<Graph>,
     operations: Operations,
     picker: Picker,
     population: Population,
     random: RandomStream,
-    /// Shares, added up, in parts of 2^32.
+    /// Cumulative shares of the templates, in units of 2^-32.
     thresholds: Vec<u32>,
-    /// Templates that remove a vertex and an edge, by their place in the mix.
+    /// The templates that remove a vertex and an edge, as indexes into the mix.
     removals: [Option<usize>; 2],
     added_vertices: VecDeque<u64>,
     added_edges: VecDeque<EdgeId>,
@@ -70,7 +72,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// The choices of thread `seed`, counting from 0.
+    /// The choices of a thread; `seed` is its number, from 0.
     pub fn new(
         graph: &Arc<Graph>,
         operations: Operations,
@@ -115,7 +117,7 @@ impl Draw {
         }
     }
 
-    /// The next template, by its place in the mix.
+    /// The next template, as an index into the mix.
     #[inline]
     pub fn template(&mut self, mix: &Mix) -> usize {
         let bits = self.random.bits() as u32;
@@ -133,7 +135,7 @@ impl Draw {
         }
     }
 
-    /// What to do it with.
+    /// The arguments for a template.
     pub fn arguments(&mut self, template: &Template) -> &Arguments {
         for parameter in &template.uses {
             match parameter {
@@ -170,7 +172,7 @@ impl Draw {
         own.unwrap_or_else(|| self.graph.edges[self.random.below(self.graph.edges.len() as u64) as usize])
     }
 
-    /// Takes note of what a transaction that committed has added.
+    /// Records what a committed transaction has added.
     pub fn note(&mut self, verb: Verb, created: Option<EdgeId>) {
         if self.operations == Operations::Gdi {
             return;
@@ -203,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Draws templates as if every transaction was carried out at once; additions less removals of vertices and edges.
+    /// Draws templates as if every transaction committed. Returns the growth of the numbers of vertices and edges.
     fn growth(population: Population, drawn: usize) -> (i64, i64) {
         let graph = Arc::new(Blueprint::kronecker(6).load(Operations::Lbv).unwrap());
         let mix = Operations::Lbv.mix("write-intensive").unwrap();

@@ -1,10 +1,10 @@
-//! Several threads that do transactions, each as fast as it can, and what became of them.
+//! Several threads that run transactions, each as fast as it can, and count the outcomes.
 //!
-//! Every thread draws a template and its arguments, then carries it out between two looks at the clock. A conflict is
-//! a failed transaction: it is counted and not tried again. Any other error ends the run.
+//! Every thread draws a template and its arguments, then reads the clock, runs the transaction, and reads the clock
+//! again. A conflict is a failed transaction: it is counted and not retried. Any other error ends the run.
 //!
-//! The time is cut into a hundred slices. The first, 1 %, is dropped; the throughput is the mean over the others, with
-//! a 95 % interval by the bootstrap ([`Estimate`]). Histograms hold everything.
+//! The time of a run has a hundred slices. The first (1 %) is dropped. The throughput is the mean over the others, with
+//! a 95 % interval by the bootstrap ([`Estimate`]). Histograms cover the whole run.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,60 +18,60 @@ use super::session::{Done, Session};
 use super::statistics::Estimate;
 use super::template::Mix;
 
-/// Slices of a run's time.
+/// The number of slices of a run's time.
 const SLICE_COUNT: usize = 100;
-/// Slices at its beginning that do not count: 1 %.
+/// The slices at the beginning that do not count: 1 %.
 const SLICES_DROPPED: usize = 1;
 
-/// How long a run goes on.
+/// The length of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
-    /// So long.
+    /// A duration.
     pub seconds: f64,
-    /// Every thread does so many transactions in any case.
+    /// A fixed number of transactions of every thread.
     pub transactions_min: u64,
 }
 
-/// A thread of a run.
+/// One thread of a run.
 pub struct Worker {
-    /// Who carries templates out.
+    /// Runs the templates.
     pub session: Box<dyn Session>,
-    /// What is drawn.
+    /// Draws the templates and arguments.
     pub draw: Draw,
 }
 
-/// What became of one template.
+/// The outcomes of one template.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Transactions that were carried out.
+    /// Transactions that committed.
     pub done: u64,
-    /// Of them, those whose vertex or edge did not exist (or no longer).
+    /// Committed transactions whose vertex or edge did not exist; part of `done`.
     pub missing: u64,
     /// Transactions that met a conflict.
     pub failed: u64,
-    /// Nanoseconds, of those carried out.
+    /// Latency of the committed transactions, in nanoseconds.
     pub latency: Histogram,
-    /// Versions written.
+    /// Versions written by a transaction.
     pub writes: Histogram,
-    /// Items of read sets.
+    /// Items in a transaction's read set.
     pub reads: Histogram,
 }
 
-/// What became of a run.
+/// The outcomes of a run.
 #[derive(Clone, Debug)]
-pub struct Record {
-    /// By the template's place in the mix.
+pub struct RunRecord {
+    /// By index of the template in the mix.
     pub outcomes: Vec<Outcome>,
-    /// How long it took.
+    /// The duration of the run.
     pub seconds: f64,
-    /// Transactions carried out by slice.
+    /// Committed transactions, by slice.
     slices: Vec<u64>,
     slice_seconds: f64,
 }
 
-impl Record {
+impl RunRecord {
     fn new(templates: usize, seconds: f64) -> Self {
-        Record {
+        RunRecord {
             outcomes: vec![Outcome::default(); templates],
             seconds,
             slices: vec![0; SLICE_COUNT],
@@ -91,7 +91,7 @@ impl Record {
         }
     }
 
-    fn merge(&mut self, other: &Record) {
+    fn merge(&mut self, other: &RunRecord) {
         for (mine, others) in self.outcomes.iter_mut().zip(&other.outcomes) {
             mine.done += others.done;
             mine.missing += others.missing;
@@ -104,22 +104,22 @@ impl Record {
         self.slices.iter_mut().zip(&other.slices).for_each(|(mine, others)| *mine += others);
     }
 
-    /// Transactions that were carried out.
+    /// The number of transactions that committed.
     pub fn done(&self) -> u64 {
         self.outcomes.iter().map(|outcome| outcome.done).sum()
     }
 
-    /// Transactions that met a conflict.
+    /// The number of transactions that met a conflict.
     pub fn failed(&self) -> u64 {
         self.outcomes.iter().map(|outcome| outcome.failed).sum()
     }
 
-    /// Of all transactions, how many percent met a conflict.
+    /// The percentage of transactions that met a conflict.
     pub fn failed_percent(&self) -> f64 {
         100.0 * self.failed() as f64 / (self.done() + self.failed()).max(1) as f64
     }
 
-    /// Transactions carried out a second, slice by slice; a run too short for slices is one.
+    /// Committed transactions a second, by slice; a run that is too short for slices has one.
     pub fn rates(&self) -> Vec<f64> {
         if self.slice_seconds == 0.0 {
             return vec![self.done() as f64 / self.seconds.max(1e-9)];
@@ -127,12 +127,12 @@ impl Record {
         self.slices[SLICES_DROPPED..].iter().map(|&count| count as f64 / self.slice_seconds).collect()
     }
 
-    /// Transactions carried out a second.
+    /// Committed transactions a second.
     pub fn throughput(&self) -> Estimate {
         Estimate::of(&self.rates()).expect("a run has slices or is one")
     }
 
-    /// All latencies.
+    /// The latencies of all templates, in nanoseconds.
     pub fn latency(&self) -> Histogram {
         self.merged(|outcome| &outcome.latency)
     }
@@ -145,21 +145,21 @@ impl Record {
     }
 }
 
-/// What is looked at while a run goes on.
+/// An observer of a run.
 pub struct Watch<'a> {
-    /// How often.
+    /// The interval between observations.
     pub interval: Duration,
-    /// Given the seconds since the start and the transactions carried out so far.
+    /// Called with the seconds since the start and the number of transactions committed so far.
     pub look: &'a mut dyn FnMut(f64, u64),
 }
 
-/// Transactions of one worker, on a cache line of its own: counting must not make the workers wait for one another.
+/// The count of one worker, on a cache line of its own, so that workers do not wait for one another when they count.
 #[derive(Default)]
 #[repr(align(128))]
 struct Count(AtomicU64);
 
-/// Runs the workers. `Err` is the first error that is no conflict.
-pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Watch<'_>>) -> Result<Record> {
+/// Runs the workers. Returns the first error that is no conflict.
+pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Watch<'_>>) -> Result<RunRecord> {
     let barrier = Barrier::new(workers.len() + 1);
     let stop = AtomicBool::new(false);
     let counts: Vec<Count> = workers.iter().map(|_| Count::default()).collect();
@@ -184,7 +184,7 @@ pub fn drive(mix: &Mix, length: Length, workers: &mut [Worker], watch: Option<Wa
         if let Some(watch) = watch {
             look_on(watch, start, length, &counts, &stop);
         }
-        let mut record = Record::new(mix.entries.len(), length.seconds);
+        let mut record = RunRecord::new(mix.entries.len(), length.seconds);
         for thread in running {
             let of_thread = thread.join().map_err(|_| Error::bug("a thread of a run panicked"))??;
             record.merge(&of_thread);
@@ -203,9 +203,9 @@ fn look_on(watch: Watch<'_>, start: Instant, length: Length, counts: &[Count], s
     }
 }
 
-/// One thread's part.
-fn work(mix: &Mix, length: Length, worker: &mut Worker, count: &AtomicU64, stop: &AtomicBool) -> Result<Record> {
-    let mut record = Record::new(mix.entries.len(), length.seconds);
+/// The work of one thread.
+fn work(mix: &Mix, length: Length, worker: &mut Worker, count: &AtomicU64, stop: &AtomicBool) -> Result<RunRecord> {
+    let mut record = RunRecord::new(mix.entries.len(), length.seconds);
     let (start, mut transactions) = (Instant::now(), 0u64);
     loop {
         let template = worker.draw.template(mix);
@@ -233,7 +233,7 @@ fn work(mix: &Mix, length: Length, worker: &mut Worker, count: &AtomicU64, stop:
     }
 }
 
-/// Whether another transaction was in the way. (A server has tried again by then.)
+/// Returns true if another transaction was in conflict. (A server has retried by then.)
 pub fn is_conflict(error: &Error) -> bool {
     error.kind() == ErrorKind::Conflict
 }

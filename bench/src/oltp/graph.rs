@@ -1,9 +1,9 @@
-//! The graph that transactions work on: a Kronecker graph with labels and properties.
+//! The graph for transactions: a Kronecker graph with labels and properties.
 //!
 //! 20 vertex labels and 13 vertex property types (the GDI paper's defaults): every vertex has `name` (eight letters,
-//! nearly unique), `p0`, and one of `p1` to `p11`, by its label. Edges have one of four labels: `e0` (half of them) to
-//! `e3` (one in a hundred), and, where a workload asks for edge properties, `w`: one of a thousand integers. The
-//! id of a vertex is its number; everything else is a function of it.
+//! nearly unique), `p0`, and one of `p1` to `p11`, which its label determines. Edges have one of four labels: `e0`
+//! (half of them) to `e3` (one in a hundred). If a workload needs edge properties, an edge has `w`: one of a thousand
+//! integers. The id of a vertex is its number; everything else is a function of the number.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,20 +17,20 @@ use crate::people;
 use crate::social::EDGE_BATCH;
 use mangrove_generate::random::{below, mix};
 
-/// How many labels vertices have.
+/// The number of vertex labels.
 pub const VERTEX_LABELS: u64 = 20;
-/// How many property types beside `name` and `p0`.
+/// The number of property types beside `name` and `p0`.
 const OTHER_KEYS: u64 = 11;
-/// How many values the edge property `w` has.
+/// The number of values of the edge property `w`.
 pub const EDGE_VALUES: u64 = 1_000;
-/// Of a hundred edges, how many have a label or one before it.
+/// Cumulative percentages of the edge labels.
 const EDGE_LABELS_UP_TO: [u64; 4] = [50, 80, 99, 100];
 
 const SEED: u64 = 22;
 
-/// What the catalog calls things.
+/// The catalog's numbers for the names in the graph.
 #[derive(Clone, Copy, Debug)]
-pub struct Names {
+pub struct GraphNames {
     /// `l0`, … `l19`
     pub labels: [LabelSetId; VERTEX_LABELS as usize],
     /// `e0` to `e3`
@@ -41,10 +41,10 @@ pub struct Names {
     pub weight: KeyId,
 }
 
-impl Names {
+impl GraphNames {
     fn of(database: &Database) -> Self {
         let catalog = database.catalog();
-        Names {
+        GraphNames {
             labels: std::array::from_fn(|n| catalog.intern_label_text(&format!("l{n}"))),
             edge_labels: std::array::from_fn(|n| catalog.intern_label_text(&format!("e{n}"))),
             name: catalog.intern_key(NAME),
@@ -62,12 +62,12 @@ pub const NOTE: &str = "note";
 /// The key of the edge property.
 pub const WEIGHT: &str = "w";
 
-/// A vertex's label, by its place in [`Names::labels`].
+/// The label of a vertex, as an index into [`GraphNames::labels`].
 pub fn label_of(number: u64) -> usize {
     below(mix(number ^ 0x1abe1), VERTEX_LABELS) as usize
 }
 
-/// A vertex's value of [`UPDATED`], as it is loaded.
+/// The value of [`UPDATED`] with which a vertex is loaded.
 pub fn loaded_value(number: u64) -> i64 {
     people::born(number)
 }
@@ -77,7 +77,7 @@ fn edge_label(index: usize) -> usize {
     EDGE_LABELS_UP_TO.iter().position(|&end| percent < end).expect("the last label takes up to 100")
 }
 
-/// The edges of a graph of some scale, to be loaded any number of times.
+/// The edges of a graph, which can be loaded any number of times.
 pub struct Blueprint {
     vertex_count: u64,
     edges: Vec<(u32, u32)>,
@@ -89,20 +89,20 @@ impl Blueprint {
         Blueprint { vertex_count: 1 << log_vertices, edges: kronecker::edges(log_vertices, EDGE_FACTOR, SEED) }
     }
 
-    /// The edges by numbers of vertices.
+    /// The edges, by vertex numbers.
     pub fn edges(&self) -> &[(u32, u32)] {
         &self.edges
     }
 
-    /// How many vertices.
+    /// The number of vertices.
     pub fn vertex_count(&self) -> u64 {
         self.vertex_count
     }
 
-    /// A fresh database with the graph: for LBV's templates with edge properties and an index on names.
+    /// A new database with the graph. For LBV's templates it also has edge properties and an index on names.
     pub fn load(&self, operations: Operations) -> Result<Graph> {
         let database = Database::in_memory();
-        let names = Names::of(&database);
+        let names = GraphNames::of(&database);
         let with_properties = operations == Operations::Lbv;
         let mut loader = database.bulk_load()?;
         let vertices = load_vertices(&mut loader, &database, &names, self.vertex_count)?;
@@ -128,7 +128,7 @@ impl Blueprint {
 fn load_vertices(
     loader: &mut mangrove_store::BulkLoader,
     database: &Database,
-    names: &Names,
+    names: &GraphNames,
     count: u64,
 ) -> Result<Vec<VertexId>> {
     let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); VERTEX_LABELS as usize];
@@ -157,13 +157,13 @@ fn load_vertices(
 pub struct Graph {
     /// The database.
     pub database: Database,
-    /// What its catalog calls things.
-    pub names: Names,
-    /// The index on names, where there is one.
+    /// The catalog's numbers for its names.
+    pub names: GraphNames,
+    /// The index on names, if there is one.
     pub index: Option<IndexId>,
-    /// How many vertices were loaded.
+    /// The number of loaded vertices.
     pub vertex_count: u64,
-    /// The edges that were loaded.
+    /// The loaded edges.
     pub edges: Vec<EdgeId>,
     next: AtomicU64,
 }
@@ -174,13 +174,13 @@ impl Graph {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Numbers below this were given out, though some of them may not be committed or no longer exist.
+    /// All numbers given to vertices are below this one. Some of these vertices may not be committed, or be deleted.
     pub fn number_count(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
 }
 
-/// A vertex's id as a parameter.
+/// The id of a vertex, as a parameter.
 pub fn id_value(number: u64) -> Value {
     Value::I64(number as i64)
 }

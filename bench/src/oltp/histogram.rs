@@ -1,14 +1,14 @@
 //! Histograms of whole numbers: latencies in nanoseconds, sizes of sets.
 //!
-//! Log-linear: every power of two is cut into 32 buckets of equal width, so a bucket is at most 3.2 % of its value wide
-//! at any size, an entry costs one addition, and histograms of several threads are merged by adding.
+//! Log-linear: every power of two has 32 buckets of equal width, so the width of a bucket is at most 3.2 % of its
+//! values. An entry costs one addition. Histograms of several threads are merged by addition.
 
-/// Buckets of one power of two.
+/// The number of buckets of one power of two.
 const LINEAR: u64 = 32;
 const LINEAR_BITS: u32 = LINEAR.trailing_zeros();
 const BUCKET_COUNT: usize = (64 - LINEAR_BITS as usize + 1) * LINEAR as usize;
 
-/// See the module.
+/// A log-linear histogram.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     buckets: Box<[u64]>,
@@ -33,7 +33,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Adds another's numbers.
+    /// Adds the entries of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, others)| *mine += others);
         self.count += other.count;
@@ -41,22 +41,22 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many numbers.
+    /// The number of entries.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The largest.
+    /// The largest entry.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The arithmetic mean; 0 of nothing.
+    /// The arithmetic mean; 0 if there are no entries.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// The upper end of the bucket that holds the quantile; 0 of nothing.
+    /// The upper end of the bucket that holds the quantile; 0 if there are no entries.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let rank = ((quantile * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -69,7 +69,7 @@ impl Histogram {
         self.max
     }
 
-    /// The numbers by power of two: upper end (inclusive) and how many; only those that have any.
+    /// The non-empty powers of two: upper end (inclusive) and number of entries.
     pub fn by_power(&self) -> Vec<(u64, u64)> {
         let mut powers: Vec<(u64, u64)> = Vec::new();
         for (index, &count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -83,7 +83,8 @@ impl Histogram {
     }
 }
 
-/// Numbers below [`LINEAR`] have a bucket each; above, the highest bit picks a row and the five below it the bucket.
+/// A number below [`LINEAR`] has a bucket of its own. Above, the highest bit selects a row, and the five bits below it
+/// a bucket.
 #[inline]
 fn bucket(value: u64) -> usize {
     if value < LINEAR {
@@ -93,7 +94,7 @@ fn bucket(value: u64) -> usize {
     ((u64::from(row) + 1) * LINEAR + ((value >> row) - LINEAR)) as usize
 }
 
-/// The largest number of a bucket.
+/// The largest number in a bucket.
 fn upper(index: usize) -> u64 {
     let index = index as u64;
     if index < LINEAR {

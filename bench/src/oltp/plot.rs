@@ -1,20 +1,20 @@
-//! Lines over time as SVG: enough to look at a run, no more.
+//! Simple line plots over time, as SVG.
 
 use std::fmt::Write;
 
 /// A line: a name and points of (x, y).
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What it is called.
+    /// The name of the line.
     pub name: String,
-    /// In the order of x.
+    /// The points, in the order of x.
     pub points: Vec<(f64, f64)>,
 }
 
 /// Lines that share their axes. Both axes begin at zero.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What the y axis is.
+    /// The title of the y axis.
     pub title: String,
     /// The lines.
     pub lines: Vec<Line>,
@@ -28,7 +28,7 @@ const TOP: f64 = 30.0;
 const BOTTOM: f64 = 30.0;
 const COLORS: [&str; 4] = ["#1b7837", "#b2182b", "#2166ac", "#e08214"];
 
-/// Panels below one another; the x axis is named once.
+/// Draws panels one below the other; only the last one labels the x axis.
 pub fn svg(x_title: &str, panels: &[Panel]) -> String {
     let height = HEIGHT * panels.len() as f64 + 20.0;
     let mut text = format!(

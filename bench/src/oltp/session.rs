@@ -1,4 +1,4 @@
-//! Who carries templates out: the typed interface, prepared Gremlin, or a server, one transaction a template.
+//! The interfaces that run templates: typed, prepared Gremlin, or a server. One template is one transaction.
 
 use std::sync::Arc;
 
@@ -36,26 +36,26 @@ impl Api {
     }
 }
 
-/// What a transaction did.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Results, or elements written to; 0: what the template is about does not exist.
+    /// The number of results, or of elements written to; 0 if the vertex or edge of the template does not exist.
     pub rows: u64,
     /// Versions written.
     pub writes: usize,
     /// Items in its read set.
     pub reads: usize,
-    /// The edge it added.
+    /// The edge that it added.
     pub created: Option<EdgeId>,
 }
 
-/// Carries templates of one mix out.
+/// Runs the templates of one mix.
 pub trait Session: Send {
-    /// Does one, given by its place in the mix. A conflict is an error; it is not tried again.
+    /// Runs one template, given by its index in the mix. A conflict is an error; it is not retried.
     fn perform(&mut self, template: usize, arguments: &Arguments) -> Result<Done>;
 }
 
-/// A session of one thread.
+/// A session for one thread.
 pub fn session(
     api: Api,
     graph: &Arc<Graph>,
@@ -74,7 +74,7 @@ pub fn session(
     })
 }
 
-/// Of a transaction that may write.
+/// The options of a transaction that may write.
 pub fn options(isolation: Isolation) -> TransactionOptions {
     TransactionOptions { isolation, read_only: false }
 }
@@ -83,7 +83,7 @@ pub fn options(isolation: Isolation) -> TransactionOptions {
 struct Script {
     text: SmolStr,
     uses: Vec<Parameter>,
-    /// Whether its result is the edge it adds.
+    /// True if its result is the edge that it adds.
     makes_edge: bool,
     bound: Parameters,
 }
@@ -116,7 +116,7 @@ impl Script {
         }
     }
 
-    /// Takes note of a result.
+    /// Records a result.
     fn take(&self, done: &mut Done, value: &Value, bulk: u64) {
         done.rows += bulk;
         if self.makes_edge
@@ -129,7 +129,7 @@ impl Script {
     }
 }
 
-/// Prepared Gremlin.
+/// Runs prepared Gremlin.
 struct Gremlin {
     database: Database,
     isolation: Isolation,
@@ -163,7 +163,7 @@ impl Session for Gremlin {
     }
 }
 
-/// A connection to a server.
+/// Runs scripts on a server, over one connection.
 struct Remote {
     client: Client,
     scripts: Vec<Script>,

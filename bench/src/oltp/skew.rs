@@ -1,10 +1,10 @@
-//! Which vertices are picked: all alike, or a few much more often than the others.
+//! The distribution of chosen vertices: uniform, or a few chosen much more often than the others.
 
 use std::str::FromStr;
 
 use mangrove_generate::random::{RandomStream, below, mix};
 
-/// How vertices are picked.
+/// The distribution of chosen vertices.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Skew {
     /// Every vertex is as likely as any other.
@@ -13,7 +13,7 @@ pub enum Skew {
     Zipf(f64),
 }
 
-/// The exponent where none is said: the usual one of key-value benchmarks.
+/// The default exponent: the usual one of key-value benchmarks.
 const ZIPF_DEFAULT: f64 = 0.99;
 
 impl FromStr for Skew {
@@ -46,14 +46,14 @@ impl std::fmt::Display for Skew {
 /// Picks numbers below a bound.
 #[derive(Clone, Debug)]
 pub enum Picker {
-    /// All alike.
+    /// Uniformly.
     Uniform,
-    /// By rank.
+    /// By Zipf rank.
     Zipf(Zipf),
 }
 
 impl Picker {
-    /// Of a skew, over `count` vertices.
+    /// A picker over `count` vertices.
     pub fn new(skew: Skew, count: u64) -> Self {
         match skew {
             Skew::Uniform => Picker::Uniform,
@@ -61,19 +61,19 @@ impl Picker {
         }
     }
 
-    /// A number below `bound`. A skewed picker knows only the numbers it was made for: what came later is cold.
+    /// A number below `bound`. A skewed picker never picks numbers above the count for which it was made.
     #[inline]
     pub fn pick(&self, random: &mut RandomStream, bound: u64) -> u64 {
         match self {
             Picker::Uniform => random.below(bound),
-            // The product of the rank and an odd constant would keep neighbors apart but their parity together.
+            // A product of the rank and an odd constant would keep the parity of neighboring ranks together.
             Picker::Zipf(zipf) => below(mix(zipf.rank(random) ^ 0x5eed), zipf.count),
         }
     }
 }
 
-/// Ranks from 1 to `count`, each in proportion to `rank^-exponent`, by rejection under the integral of the density
-/// (Hörmann and Derflinger, 1996): no tables, one or two random numbers each.
+/// Draws ranks from 1 to `count` in proportion to `rank^-exponent`, by rejection-inversion (Hörmann and Derflinger,
+/// 1996): no tables, one or two random numbers a rank.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     count: u64,
@@ -84,7 +84,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// See the type.
+    /// Ranks from 1 to `count`.
     pub fn new(count: u64, exponent: f64) -> Self {
         let count = count.max(1);
         let mut zipf = Zipf { count, exponent, integral_first: 0.0, integral_last: 0.0, shortcut: 0.0 };
@@ -98,7 +98,7 @@ impl Zipf {
         x.powf(-self.exponent)
     }
 
-    /// Of the density, from 1 to `x`.
+    /// The integral of the density from 1 to `x`.
     fn integral(&self, x: f64) -> f64 {
         let (log, left) = (x.ln(), 1.0 - self.exponent);
         if (left * log).abs() < 1e-8 { log } else { (left * log).exp_m1() / left }
@@ -110,7 +110,7 @@ impl Zipf {
         if scaled.abs() < 1e-8 { y.exp() } else { (scaled.ln_1p() / left).exp() }
     }
 
-    /// A rank.
+    /// Draws a rank.
     pub fn rank(&self, random: &mut RandomStream) -> u64 {
         loop {
             let unit = (random.bits() >> 11) as f64 / (1u64 << 53) as f64;

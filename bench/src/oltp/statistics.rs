@@ -2,7 +2,7 @@
 
 use mangrove_generate::random::RandomStream;
 
-/// A mean and where the mean of a long run lies, with 95 % confidence.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// The arithmetic mean.
@@ -16,8 +16,8 @@ pub struct Estimate {
 const RESAMPLE_COUNT: usize = 1_000;
 
 impl Estimate {
-    /// Of samples, by the bootstrap: samples are drawn from the samples, with repetition, as many as there are, a
-    /// thousand times; the interval holds the middle 95 % of the means of what was drawn. `None` of no samples.
+    /// Estimates the mean of samples by the bootstrap. A resample draws as many samples as there are, with replacement.
+    /// The interval holds the middle 95 % of the means of a thousand resamples. `None` if there are no samples.
     pub fn of(samples: &[f64]) -> Option<Self> {
         let count = samples.len();
         let mean = |sum: f64| sum / count as f64;

@@ -1,13 +1,14 @@
-//! What transactions do: query templates and mixes of them, kept as data beside this file.
+//! Query templates and mixes of them, kept as data beside this file.
 //!
-//! A template has a Gremlin script with parameters and a [`Verb`]: the same thing through the typed interface. Two
-//! files say what there is: `gdi.toml` (seven operations with their shares in four mixes) and `lbv.toml` (23 templates,
-//! equally likely within their kind). Both are parsed when a run begins; a test checks that the shares are the papers'.
+//! A template has a Gremlin script with parameters, and a [`Verb`]: the same operation through the typed interface. The
+//! data is in two files: `gdi.toml` (seven operations with their shares in four mixes) and `lbv.toml` (23 templates,
+//! equally likely among reads and among writes). Both are parsed when a run begins. A test checks that the shares are
+//! those of the papers.
 
 use mangrove::{Error, Result};
 use serde::Deserialize;
 
-/// What a template does through the typed interface.
+/// The operation of a template, through the typed interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
@@ -40,7 +41,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Whether it writes.
+    /// Returns true if the operation writes.
     pub fn is_writing(self) -> bool {
         use Verb::*;
         matches!(
@@ -60,12 +61,12 @@ impl Verb {
         )
     }
 
-    /// Vertices it adds to the graph.
+    /// The number of vertices that the operation adds.
     pub fn adds_vertex(self) -> bool {
         matches!(self, Verb::AddVertex | Verb::AddVertexAndEdges)
     }
 
-    /// Whether it adds an edge and no vertex.
+    /// Returns true if the operation adds an edge and no vertex.
     pub fn adds_edge(self) -> bool {
         matches!(self, Verb::AddEdge | Verb::AddEdgeWithProperty)
     }
@@ -77,7 +78,7 @@ pub enum Parameter {
     /// A vertex of the graph.
     #[serde(rename = "v")]
     Vertex,
-    /// Another.
+    /// A second vertex.
     #[serde(rename = "w")]
     Other,
     /// An edge of the graph.
@@ -94,39 +95,39 @@ pub enum Parameter {
     Text,
 }
 
-/// One thing that transactions do.
+/// An operation that transactions run.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// What it is called in reports.
+    /// The name in reports.
     pub name: String,
-    /// Through the typed interface.
+    /// The operation through the typed interface.
     pub verb: Verb,
-    /// As a script.
+    /// The operation as a script.
     pub gremlin: String,
     /// The script's parameters.
     pub uses: Vec<Parameter>,
-    /// Whether it looks at every edge.
+    /// True if the operation reads every edge.
     pub is_scan: bool,
 }
 
-/// Templates with how often each is done.
+/// Templates with their shares.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    /// What it is called in reports.
+    /// The name in reports.
     pub name: String,
     /// The templates with their shares, which add up to about 100.
     pub entries: Vec<(Template, f64)>,
 }
 
 impl Mix {
-    /// The same without the templates that look at every edge; the others take their share.
+    /// The same mix without templates that read every edge; the others keep their proportions.
     #[must_use]
     pub fn without_scans(&self) -> Self {
         let entries: Vec<_> = self.entries.iter().filter(|(template, _)| !template.is_scan).cloned().collect();
         Mix { name: format!("{}, no scans", self.name), entries }
     }
 
-    /// Only the templates that write, in their proportions.
+    /// The templates that write, in their proportions.
     #[must_use]
     pub fn writes(&self) -> Self {
         let entries = self.entries.iter().filter(|(template, _)| template.verb.is_writing()).cloned().collect();
@@ -139,7 +140,7 @@ impl Mix {
     }
 }
 
-/// Which paper's operations.
+/// The paper from which the operations come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, clap::ValueEnum)]
 pub enum Operations {
     /// Those of the paper on the Graph Database Interface, Table 3
@@ -157,7 +158,7 @@ impl Operations {
         }
     }
 
-    /// The mixes of the paper.
+    /// The names of the paper's mixes.
     pub fn mixes(self) -> Result<Vec<Mix>> {
         let text = match self {
             Operations::Gdi => include_str!("gdi.toml"),
@@ -168,7 +169,7 @@ impl Operations {
         Ok(file.mix.iter().map(|mix| file.mixed(mix)).collect())
     }
 
-    /// One mix, by its name.
+    /// The mix with this name.
     pub fn mix(self, name: &str) -> Result<Mix> {
         let mixes = self.mixes()?;
         let names: Vec<String> = mixes.iter().map(|mix| format!("`{}`", mix.name)).collect();
@@ -190,7 +191,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct MixEntry {
     name: String,
-    /// How many percent read; where templates have no shares of their own.
+    /// The percentage of reads, for templates without shares of their own.
     reads: Option<f64>,
 }
 
@@ -209,7 +210,7 @@ struct TemplateEntry {
     verb: Verb,
     #[serde(default)]
     scan: bool,
-    /// As the paper writes it: for readers of the file.
+    /// The wording of the paper, for readers of the file.
     #[serde(rename = "paper")]
     _paper: Option<String>,
     gremlin: String,

@@ -1,4 +1,4 @@
-//! Templates through the typed interface.
+//! Runs templates through the typed interface.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::session::{Done, Session, options};
 use super::template::{Mix, Verb};
 use crate::people;
 
-/// The typed interface, with its buffers.
+/// A session of the typed interface, with its buffers.
 pub struct Typed {
     graph: Arc<Graph>,
     verbs: Vec<Verb>,
@@ -29,11 +29,11 @@ pub struct Typed {
     labels: Vec<LabelSetId>,
 }
 
-/// Elements of one call of a scan.
+/// The number of elements in one call of a scan.
 const SCAN_BATCH: usize = 1_024;
 
 impl Typed {
-    /// See the type.
+    /// A session on this graph.
     pub fn new(graph: &Arc<Graph>, mix: &Mix, isolation: Isolation) -> Self {
         Typed {
             graph: graph.clone(),
@@ -102,7 +102,7 @@ impl Typed {
         }
     }
 
-    /// One more than there are neighbors, for a vertex without any was found all the same.
+    /// The number of neighbors plus one, because a vertex without neighbors was found all the same.
     fn expand(
         &mut self,
         view: &dyn GraphView,
@@ -263,7 +263,7 @@ impl Typed {
     }
 }
 
-/// Counts the rows of a batch of edges; the buffer is for its use.
+/// Counts the rows of a batch of edges; the buffer only saves allocations.
 type EachBatch<'a> = dyn FnMut(&[EdgeId], &mut ValueRows) -> Result<u64> + 'a;
 
 impl Session for Typed {

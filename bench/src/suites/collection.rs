@@ -1,10 +1,10 @@
 //! Garbage collection on and off over time: throughput and memory under a steady load of updates.
 //!
-//! Half reads, half writes of G-Tran's templates on a population that neither grows nor shrinks: what a thread adds it
-//! removes again. So all growth of memory is old versions and what deleted elements leave behind.
+//! The load is G-Tran's templates, half reads and half writes, on a level population: a thread removes again what it
+//! adds. So all growth of memory is old versions and remains of deleted elements.
 //!
-//! On a machine with no processor to spare, what collection costs shows in the throughput; elsewhere, and where others
-//! disturb the run, in the processor time of a transaction, the collectors' included.
+//! If the machine has no idle processor, the cost of collection shows in the throughput. If it has, or if other
+//! programs disturb the run, compare the processor time of a transaction, which includes the collectors'.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,20 +27,21 @@ use crate::report::{Growing, Metric, Row};
 const NAME: &str = Suite::Collection.name();
 const CASE: &str = "lbv half-half, level";
 
-/// Collection may cost so much of what is reached without it before its garbage slows it down.
+/// The target for the cost of collection: the ratio of the throughput without it, before garbage slows it down, to the
+/// throughput with it. Also the ratio of the processor times.
 const TIMES_SLOWER_MAX: f64 = 1.0 / 0.97;
-/// Level is what grows by no more than this over the second half of a run.
+/// Memory counts as level if it grows by no more than this fraction over the second half of a run.
 const GROWTH_MAX: f64 = 1.05;
 
-/// Looks at a run: one a second, but ten at least.
+/// Observations of a run: one a second, but at least ten.
 const LOOKS_MIN: f64 = 10.0;
 
-/// What a look saw.
+/// One observation.
 struct Sample {
     seconds: f64,
-    /// Transactions a second since the look before.
+    /// Transactions a second since the last observation.
     rate: f64,
-    /// Nanoseconds of processor time a transaction since then, of all threads.
+    /// Processor time of all threads since the last observation, in nanoseconds a transaction.
     processor: f64,
     /// Bytes by kind of record.
     bytes: Vec<(&'static str, u64)>,
@@ -82,7 +83,7 @@ fn watch(context: &Context<'_>, blueprint: &Blueprint, collecting: bool) -> Resu
     let graph = Arc::new(blueprint.load(setting.operations)?);
     graph.database.settings().garbage_collection.store(collecting, Ordering::SeqCst);
     let mut workers = workers(context, &setting, &mix, &graph, None)?;
-    // A run of no time is a test: a tenth of a second.
+    // A run of zero seconds is a test and takes a tenth of a second.
     let seconds = if context.options.seconds == 0.0 { 0.1 } else { context.options.choices.churn_seconds };
     let mut samples = Vec::new();
     let mut last = (0.0, 0, processor_seconds());
@@ -102,7 +103,7 @@ fn watch(context: &Context<'_>, blueprint: &Blueprint, collecting: bool) -> Resu
     Ok((samples, size))
 }
 
-/// The mean over some of the samples.
+/// The mean over some samples.
 fn mean(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> f64 {
     samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
 }

@@ -1,8 +1,8 @@
-//! Properties by columns: maps of many neighbors, the first by a property, groups, a filter that is counted.
+//! Properties by columns: maps of many neighbors, the first vertices by a property, groups, and a filter.
 //!
-//! `bare` is a plain loop over the typed interface: the same vertices, read a column of 1,024 at a time, and the same
-//! maps, sums or sorted arrays made of them. So what stands beside it is what the query adds, not what the store takes.
-//! The neighbors are those of one vertex and lie scattered over all pages; the other cases scan everybody.
+//! `bare` is a plain loop over the typed interface: it reads the same vertices by columns, 1,024 at a time, and makes
+//! the same maps, sums or sorted arrays. So the ratio shows the cost of the query, not of the store. The neighbors are
+//! those of one vertex and lie scattered over all pages; the other cases scan all vertices.
 
 use std::collections::HashMap;
 
@@ -23,19 +23,19 @@ use mangrove_generate::random::{RandomStream, below, mix};
 
 const NAME_OF_SUITE: &str = Suite::Columns.name();
 
-/// Vertices of one call.
+/// Vertices in one call.
 const BATCH: usize = 1_024;
-/// At most so many neighbors.
+/// The largest number of neighbors.
 const NEIGHBORS_MAX: usize = 100_000;
-/// A property: one of so many short texts.
+/// A property: one of [`CITY_COUNT`] short texts.
 const CITY: &str = "city";
 const CITY_COUNT: u64 = 50;
-/// How many are first.
+/// The number of first vertices that a query returns.
 const FIRST: usize = 10;
-/// The filter lets a tenth pass.
+/// The filter passes a tenth of the vertices.
 const AGE_ABOVE: i64 = 89;
 
-/// How many times the plain loop: where numbers are added or compared, and where maps are made.
+/// Targets, as multiples of the plain loop: for queries that add or compare numbers, and for queries that make maps.
 const NUMBERS_MAX: f64 = 1.3;
 const MAPS_MAX: f64 = 2.0;
 
@@ -48,13 +48,13 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     filters(&graph, &run, report)
 }
 
-/// People with four properties, of whom one knows many.
+/// People with four properties; one of them knows many others.
 #[derive(Clone)]
 struct Graph {
     database: Database,
     person: LabelSetId,
     knows: LabelSetId,
-    /// Whoever knows the others.
+    /// The person who knows the others.
     hub: VertexId,
     count: usize,
     neighbor_count: usize,
@@ -93,7 +93,7 @@ impl Graph {
         self.database.catalog().intern_key(name)
     }
 
-    /// Shows `each` the neighbors, at most [`BATCH`] at a time.
+    /// Calls `each` with the neighbors, at most [`BATCH`] at a time.
     fn each_neighbors(&self, mut each: impl FnMut(&dyn GraphView, &[VertexId]) -> Result<()>) -> Result<()> {
         let labels = LabelFilter::Sets([self.knows].into());
         let request = ExpandRequest { direction: Direction::Out, labels, edges: false, limit: BATCH };
@@ -108,7 +108,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Shows `each` everybody, at most [`BATCH`] at a time.
+    /// Calls `each` with all people, at most [`BATCH`] at a time.
     fn each_people(&self, mut each: impl FnMut(&dyn GraphView, &[VertexId]) -> Result<()>) -> Result<()> {
         let labels = LabelFilter::Sets([self.person].into());
         let transaction = self.database.begin_read()?;
@@ -122,20 +122,20 @@ impl Graph {
         Ok(())
     }
 
-    /// Shows `each` everybody's numbers under a key.
+    /// Calls `each` with the numbers of all people under a key.
     fn each_numbers(&self, key: KeyId, mut each: impl FnMut(&[i64])) -> Result<()> {
         let mut numbers = Numbers::default();
         self.each_people(|view, vertices| {
             numbers.clear();
             if !view.vertex_numbers(vertices, key, &mut numbers)? {
-                return Err(Error::bug("the property is a number with everybody"));
+                return Err(Error::bug("the property of all people is a number"));
             }
             each(&numbers.integers);
             Ok(())
         })
     }
 
-    /// Shows `each` everybody's texts under a key.
+    /// Calls `each` with the texts of all people under a key.
     fn each_text(&self, key: KeyId, mut each: impl FnMut(SmolStr)) -> Result<()> {
         let mut rows = ValueRows::default();
         self.each_people(|view, vertices| {
@@ -144,7 +144,7 @@ impl Graph {
             for value in rows.value.drain(..) {
                 match value {
                     Value::String(text) => each(text),
-                    _ => return Err(Error::bug("the property is a text with everybody")),
+                    _ => return Err(Error::bug("the property of all people is a text")),
                 }
             }
             Ok(())
@@ -159,7 +159,7 @@ fn shuffle(vertices: &mut [VertexId]) {
     }
 }
 
-/// A number for a result, the same for every order of a map's entries.
+/// A digest of a result that does not depend on the order of a map's entries.
 fn digest(value: &Value) -> u64 {
     match value {
         Value::Map(entries) => {
@@ -179,7 +179,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Times the plain loop and the query beside it, by element; the loop's answer is the one to give.
+    /// Times the plain loop and the query, per element. The loop's answer is the expected one.
     fn compare(
         &self,
         report: &mut Growing<'_>,
@@ -206,7 +206,7 @@ impl Run<'_> {
     }
 }
 
-/// A Gremlin query as an operation; its answer depends on the order of results only where they are one list.
+/// A Gremlin query as an operation. Only if the result is one list does its digest depend on the order.
 fn ask(database: &Database, script: &str) -> Result<Box<dyn Operation>> {
     let (database, prepared) = (database.clone(), database.prepare(script)?);
     Ok(Box::new(move |_| {
@@ -220,7 +220,7 @@ fn ask(database: &Database, script: &str) -> Result<Box<dyn Operation>> {
     }))
 }
 
-/// Shows `each` the values of some keys, of which everybody has one, row by row; the sum of what it makes of them.
+/// Calls `each` with the values of some keys, row by row; every vertex has all of them. Returns the sum of its results.
 fn by_row(
     view: &dyn GraphView,
     vertices: &[VertexId],
@@ -232,7 +232,7 @@ fn by_row(
         column.clear();
         view.vertex_values(vertices, *key, column)?;
         if column.row.len() != vertices.len() {
-            return Err(Error::bug("everybody has one value a key"));
+            return Err(Error::bug("all people have one value for each key"));
         }
     }
     let mut columns: Vec<_> = columns.iter_mut().map(|column| column.value.drain(..)).collect();
@@ -257,7 +257,7 @@ fn flat(graph: &Graph) -> Box<dyn Operation> {
     })
 }
 
-/// The neighbors as maps of some keys; with id and label in front, or with a list for a value.
+/// The neighbors as maps of some keys; optionally with id and label first, or with values in lists.
 fn maps(graph: &Graph, keys: &[&'static str], tokens: bool, lists: bool) -> Box<dyn Operation> {
     let names: Vec<Value> = keys.iter().map(|&key| Value::from(key)).collect();
     let keys: Vec<KeyId> = keys.iter().map(|key| graph.key(key)).collect();
@@ -308,7 +308,7 @@ fn neighbors(graph: &Graph, run: &Run<'_>, report: &mut Growing<'_>) -> Result<(
     Ok(())
 }
 
-/// Everybody's numbers in one array, which `answer` is made of.
+/// All people's numbers in one array, from which `answer` computes the answer.
 fn gathered(graph: &Graph, key: &str, answer: impl Fn(&mut [i64]) -> u64 + Send + 'static) -> Box<dyn Operation> {
     let (graph, key, mut all) = (graph.clone(), graph.key(key), Vec::new());
     Box::new(move |_| {
@@ -318,7 +318,7 @@ fn gathered(graph: &Graph, key: &str, answer: impl Fn(&mut [i64]) -> u64 + Send 
     })
 }
 
-/// A fold over everybody's numbers.
+/// A fold over all people's numbers.
 fn folded(graph: &Graph, key: &str, fold: impl Fn(u64, i64) -> u64 + Send + 'static) -> Box<dyn Operation> {
     let (graph, key) = (graph.clone(), graph.key(key));
     Box::new(move |_| {
@@ -361,12 +361,12 @@ fn firsts(graph: &Graph, run: &Run<'_>, report: &mut Growing<'_>) -> Result<()> 
     Ok(())
 }
 
-/// The map of a group count as a digest.
+/// The digest of a group count.
 fn counted<K>(counts: &HashMap<K, i64>, key: impl Fn(&K) -> Value) -> u64 {
     digest(&Value::map(counts.iter().map(|(k, n)| (key(k), Value::I64(*n))).collect()))
 }
 
-/// The sum of everybody's years by age.
+/// The sum of the years of birth, by age.
 fn sums(graph: &Graph) -> Box<dyn Operation> {
     let (graph, age, born) = (graph.clone(), graph.key(AGE), graph.key(BORN));
     let (mut ages, mut years) = (Numbers::default(), Numbers::default());
@@ -376,7 +376,7 @@ fn sums(graph: &Graph) -> Box<dyn Operation> {
             ages.clear();
             years.clear();
             if !view.vertex_numbers(vertices, age, &mut ages)? || !view.vertex_numbers(vertices, born, &mut years)? {
-                return Err(Error::bug("both properties are numbers with everybody"));
+                return Err(Error::bug("both properties of all people are numbers"));
             }
             ages.integers.iter().zip(&years.integers).for_each(|(age, born)| *sums.entry(*age).or_default() += born);
             Ok(())

@@ -1,33 +1,33 @@
-//! Durability: what a commit, a checkpoint and a recovery take, on a disk.
+//! Durability: the cost of a commit, a checkpoint and a recovery, on a disk.
 //!
-//! Beside small commits stands the floor: a 4 KiB write to a file filled with zeros and `fdatasync`, the least that a system
-//! can do before it acknowledges. Other embedded stores do the same writes in the same run. All of it is
-//! written to a directory of its own, which goes when the run is over.
+//! Beside small commits stands the floor: a 4 KiB write to a file filled with zeros, and `fdatasync`, the least that a
+//! system must do before it acknowledges. Other embedded stores do the same writes in the same run. The suite writes to
+//! a directory of its own and removes it at the end.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | `place` | the directory |
+//! | `run_directory` | the directory of the run |
 //! | `clients` | threads that commit and wait |
 //! | `system` | the small writes; the floor and the database |
 //! | `rivals` | redb and SQLite |
 //! | `commits` | small transactions by clients |
 //! | `graph` | a graph in a directory |
-//! | `checkpoints`, `recovery` | what their names say |
+//! | `checkpoints`, `recovery` | checkpoints; the opening of a directory |
 //!
-//! Deliberately not here: loss of power. That is for tests with a disk that is simulated; here the disk is believed.
+//! Deliberately not here: loss of power. Tests with a simulated disk cover it; here the disk is trusted.
 
 mod checkpoints;
 mod clients;
 mod commits;
 mod graph;
-mod place;
 mod recovery;
 mod rivals;
+mod run_directory;
 mod system;
 
 use mangrove::Result;
 
-use self::place::{Place, is_in_memory};
+use self::run_directory::{RunDirectory, is_in_memory};
 use super::Context;
 use crate::options::Suite;
 use crate::report::{Growing, Metric, Row};
@@ -35,16 +35,16 @@ use crate::report::{Growing, Metric, Row};
 const NAME: &str = Suite::Durability.name();
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
-    let place = Place::new(context.options.choices.directory.as_deref())?;
-    disk(&place, report);
-    commits::run(context, &place, report)?;
-    checkpoints::run(context, &place, report)?;
-    recovery::run(context, &place, report)
+    let run_directory = RunDirectory::new(context.options.choices.directory.as_deref())?;
+    disk(&run_directory, report);
+    commits::run(context, &run_directory, report)?;
+    checkpoints::run(context, &run_directory, report)?;
+    recovery::run(context, &run_directory, report)
 }
 
-/// Says what is written to, as figures mean nothing without.
-fn disk(place: &Place, report: &mut Growing<'_>) {
-    let (kind, in_memory) = match place.file_system() {
+/// Reports the file system, without which the figures mean nothing.
+fn disk(run_directory: &RunDirectory, report: &mut Growing<'_>) {
+    let (kind, in_memory) = match run_directory.file_system() {
         Some(kind) if is_in_memory(&kind) => (format!("{kind}: no disk, figures say nothing; see --dir"), true),
         Some(kind) => (kind, false),
         None => ("unknown".to_owned(), false),

@@ -1,8 +1,8 @@
 //! Loading of files in every format, parsed by one thread and by more.
 //!
-//! The graph is people with two properties and whom they know, exported in each format by the program itself. Beside each stands the
-//! least that any loader of text does: the same bytes read, and their line ends found (`bare`). Figures are rows (vertices and edges)
-//! a second; those for programs have megabytes a second as well.
+//! The graph is people with two properties and their edges, exported in each format by the program itself. Beside each
+//! load stands the least work of any loader of text: it reads the same bytes and finds their line ends (`bare`).
+//! Figures are rows (vertices and edges) a second; those for programs also have megabytes a second.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::Context;
 use super::load::{Folder, check_counts, repetitions};
 use crate::harness::{measure_prepared, wrong};
 use crate::options::{Options, Suite};
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Row};
 use crate::social::{self, KNOWS};
 
@@ -54,10 +54,10 @@ struct Graph {
 impl Graph {
     fn database(&self, edges: &[(u32, u32)]) -> Result<Database> {
         let database = Database::in_memory();
-        let people = people::batches(&database, self.vertices, Shape::TwoProperties);
+        let people = people::batches(&database, self.vertices, PeopleContent::TwoProperties);
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let vertices = people::load(&mut loader, Names::of(&database).person, &people)?;
+        let vertices = people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
         social::load_edges(&mut loader, knows, &social::ends(&vertices, edges))?;
         loader.finish()?;
         Ok(database)
@@ -113,7 +113,7 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?)
 }
 
-/// Reads a file and finds its line ends, or in one that is not text the bytes that would be.
+/// Reads a file and finds its line ends, or the bytes of that value if the format is not text.
 fn count_lines(path: &Path) -> Result<u64> {
     let bytes = fs::read(path)?;
     Ok(memchr::memchr_iter(b'\n', &bytes).count() as u64)

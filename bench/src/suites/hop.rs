@@ -1,9 +1,9 @@
-//! Hops: from a vertex by its id to its neighbors, and to theirs, in a graph without hubs (about ten neighbors
-//! each), for these are light queries; hubs are for the scans.
+//! Hops: from a vertex by its id to its neighbors, and to their neighbors. The graph has no hubs (about ten neighbors a
+//! vertex), because these are light queries; the suite `scan` has a graph with hubs.
 //!
 //! - *one hop*: a property of every out-neighbor;
-//! - *two hops, paths*: how many paths of two edges leave the vertex;
-//! - *two hops, distinct*: how many vertices they lead to.
+//! - *two hops, paths*: the number of paths of two edges from the vertex;
+//! - *two hops, distinct*: the number of vertices at the ends of these paths.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{Context, ReadCase, against_rival};
 use crate::csr::Csr;
 use crate::harness::Operation;
 use crate::options::Suite;
-use crate::people::{self, Columns, Names, digest};
+use crate::people::{self, Columns, PeopleNames, digest};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 use crate::social::{self, Social};
@@ -27,7 +27,7 @@ use crate::ways::Question;
 const RIVAL_ONE_HOP_MS: f64 = 0.198;
 const RIVAL_TWO_HOPS_MS: f64 = 0.324;
 
-/// The design lets a prepared one-hop query take three times the hand-written loop, or this much more.
+/// The target of the design for a prepared one-hop query: three times the hand-written loop, or this much more.
 const ABOVE_BARE_NS_MAX: f64 = 200.0;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     Ok(())
 }
 
-/// How much work a query is: the means over all vertices.
+/// The work of a query: means over all vertices.
 fn describe(social: &Social, report: &mut Growing<'_>) {
     let (csr, count) = (&social.csr, social.csr.vertex_count());
     let two: u64 = (0..count).flat_map(|v| csr.neighbors(v)).map(|&n| csr.degree(n as usize)).sum();
@@ -140,10 +140,10 @@ fn distinct<T: Ord + Copy>(items: &mut Vec<T>) -> u64 {
     items.len() as u64
 }
 
-/// The same by the typed interface, in a read-only transaction of its own.
+/// Through the typed interface, each in a read-only transaction of its own.
 struct Typed {
     database: Database,
-    names: Names,
+    names: PeopleNames,
     hops: Hops,
     request: ExpandRequest,
     found: Vec<Option<VertexId>>,

@@ -1,8 +1,8 @@
 //! Transactions that insert one vertex with two properties, or one edge between two vertices found by their ids.
 //!
-//! Beside them stands one mutex around a hash map and growing arrays: no versions, nothing to undo, and no reader
-//! beside the writer. Each variant writes to a database of its own. A few inserts are read back before the
-//! timing; afterwards everything is counted.
+//! Beside them stands one mutex around a hash map and growing arrays: no versions, nothing to roll back, and no reader
+//! beside the writer. Each variant writes to a database of its own. A few inserts are read back before the timing;
+//! afterwards everything is counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use smol_str::SmolStr;
 use super::Context;
 use crate::harness::{Operation, measure, wrong};
 use crate::options::Suite;
-use crate::people::{self, BORN, NAME as NAME_KEY, Names, Shape, digest};
+use crate::people::{self, BORN, NAME as NAME_KEY, PeopleContent, PeopleNames, digest};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 use crate::social::{self, KNOWS};
@@ -27,14 +27,15 @@ use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Insert.name();
 
-/// Twice what the best research store reaches with two threads, at scale 18, in nanoseconds an edge and thread.
+/// The target: half the time of the best research store with two threads at scale 18, in nanoseconds an edge and
+/// thread.
 const EDGE_NS_MAX: f64 = 2.0 * 1e9 / (2.0 * 562_000.0);
 
-/// Bytes an edge without properties: the target of the design.
+/// The target of the design: bytes of an edge without properties.
 pub(super) const EDGE_BYTES_MAX: f64 = 64.0;
 
-/// How many inserts are read back before the timing. Rivals' inserts are durable and ours are not yet, so they set
-/// no targets here.
+/// The number of inserts that are read back before the timing. The rivals' inserts are durable and these are not, so
+/// rivals set no targets here.
 const VERIFIED: u64 = 16;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
@@ -42,7 +43,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     edges(context, report)
 }
 
-/// Numbers for new people, one each, whoever asks.
+/// Numbers for new people; each is given out once.
 type Numbers = Arc<AtomicU64>;
 
 fn next(numbers: &Numbers) -> u64 {
@@ -63,7 +64,7 @@ fn vertices(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
         if !context.options.wants(CASE, way.map_or("typed", Way::name)) {
             continue;
         }
-        let (database, numbers) = (people::database(0, Shape::Ids)?, Numbers::default());
+        let (database, numbers) = (people::database(0, PeopleContent::Ids)?, Numbers::default());
         let served = Served::start(&database)?;
         let mut make = || match way {
             None => Ok(insert_vertices(&database, &numbers)),
@@ -93,7 +94,7 @@ fn check_count(what: &str, found: u64, expected: u64) -> Result<()> {
     if found == expected {
         return Ok(());
     }
-    Err(wrong(format!("{what}: {expected} were inserted and {found} are there")))
+    Err(wrong(format!("{what}: {expected} were inserted, found {found}")))
 }
 
 #[derive(Default)]
@@ -113,7 +114,7 @@ impl BareVertices {
 }
 
 fn insert_vertices(database: &Database, numbers: &Numbers) -> Box<dyn Operation> {
-    let (database, numbers, person) = (database.clone(), numbers.clone(), Names::of(database).person);
+    let (database, numbers, person) = (database.clone(), numbers.clone(), PeopleNames::of(database).person);
     Box::new(move |_| {
         let number = next(&numbers);
         let transaction = database.begin()?;
@@ -138,7 +139,7 @@ fn add_vertex(numbers: &Numbers) -> Question {
 
 /// Reads an inserted person back by the typed interface.
 fn check_person(database: &Database, number: u64) -> Result<()> {
-    let (transaction, names) = (database.begin_read()?, Names::of(database));
+    let (transaction, names) = (database.begin_read()?, PeopleNames::of(database));
     let (mut found, mut values) = (Vec::new(), ValueRows::default());
     transaction.view().find_vertices(&[people::id(number)], &mut found)?;
     let vertices: Vec<_> = found.into_iter().flatten().collect();
@@ -168,7 +169,7 @@ fn edges(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
         if !context.options.wants(CASE, way.map_or("typed", Way::name)) {
             continue;
         }
-        let (database, numbers) = (people::database(count, Shape::Ids)?, Numbers::default());
+        let (database, numbers) = (people::database(count, PeopleContent::Ids)?, Numbers::default());
         let empty_bytes = database.memory().total_bytes();
         let knows = database.catalog().intern_label_text(KNOWS);
         let served = Served::start(&database)?;
@@ -191,8 +192,8 @@ fn edges(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Bytes an edge that was inserted by a transaction of its own: as it lies there, after compaction, and then without
-/// the records that compaction freed, which the next inserts take.
+/// Bytes of an edge that a transaction of its own inserted: as inserted, after compaction, and then without the records
+/// that compaction freed, which later inserts use.
 fn memory_an_edge(database: &Database, empty_bytes: u64, count: u64, report: &mut Growing<'_>) {
     let mut push = |variant: &str, bytes: u64| {
         let each = bytes.saturating_sub(empty_bytes) as f64 / count.max(1) as f64;
@@ -207,7 +208,7 @@ fn memory_an_edge(database: &Database, empty_bytes: u64, count: u64, report: &mu
     push("compacted, in use", memory.total_bytes().saturating_sub(free));
 }
 
-/// Edges come again when all were inserted; parallel edges are ordinary.
+/// After all edges were inserted, they are inserted again: parallel edges are allowed.
 fn edge_at(edges: &[(u32, u32)], number: u64) -> (u32, u32) {
     edges[(number % edges.len() as u64) as usize]
 }

@@ -1,6 +1,6 @@
-//! Transactions with a read set of a million items, with a write set of a million elements, and with a million commits
-//! beside them, or held open beside 100,000 commits a second; what they cost, and how long small transactions beside them
-//! wait.
+//! Large transactions: a read set of a million items, a write set of a million elements, a million commits of others
+//! meanwhile, and a writer held open beside 100,000 commits a second. The suite measures their cost, and how long small
+//! transactions beside them wait.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::environment::resident_bytes;
 use crate::harness::{REPETITION_COUNT, wrong};
 use crate::oltp::Operations;
 use crate::oltp::audit::{self, all_vertices};
-use crate::oltp::beside::{Others, beside, retrying};
+use crate::oltp::beside::{SmallTransactions, beside, retrying};
 use crate::oltp::driver::is_conflict;
 use crate::oltp::graph::{Blueprint, Graph, NAME as NAME_KEY, UPDATED};
 use crate::options::Suite;
@@ -23,13 +23,13 @@ use crate::report::{Growing, Metric, Row};
 
 const NAME: &str = Suite::Large.name();
 
-/// Items and elements of the sets: a million, or what a smaller graph has.
+/// Items and elements of the sets: a million, or all of a smaller graph.
 const SET_MAX: usize = 1_000_000;
 
-/// What one vertex adds to a read set: two properties and its lists of both directions.
+/// Items that one vertex adds to a read set: two properties, and its lists in both directions.
 const ITEMS_A_VERTEX: usize = 4;
 
-/// Vertices or edges of one call.
+/// Vertices or edges in one call.
 const BATCH: usize = 1_024;
 const WRITE_BATCH: usize = 64 << 10;
 
@@ -54,7 +54,7 @@ fn row(case: &str, variant: &str, metric: Metric, value: f64, unit: &'static str
     Row::single(NAME, case, variant, metric, value, unit)
 }
 
-fn others(variant: &str, others: &Others, report: &mut Growing<'_>) {
+fn others(variant: &str, others: &SmallTransactions, report: &mut Growing<'_>) {
     let p99 = others.latency.quantile(0.99) as f64;
     let percent = 100.0 * others.failed as f64 / (others.failed + others.latency.count()).max(1) as f64;
     let worst = others.latency.max() as f64;
@@ -82,7 +82,7 @@ fn read(view: &dyn GraphView, vertices: &[VertexId], keys: [KeyId; 2]) -> Result
     Ok(found)
 }
 
-/// A read set costs what reading (at its fastest) in a transaction that may write takes longer than in one that only reads.
+/// The cost of a read set: the least time of reads in a transaction that may write, less that in a read-only one.
 fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &mut Growing<'_>) -> Result<()> {
     const CASE: &str = "read set";
     let (database, some) = (&graph.database, &vertices[..vertices.len().min(SET_MAX / ITEMS_A_VERTEX)]);
@@ -106,7 +106,7 @@ fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &
     if found != expected {
         return Err(wrong(format!("{found} items are read by a writer and {expected} by a reader")));
     }
-    // Written to a new vertex, so that only reads could meet others' writes, of which there are none yet.
+    // Written to a new vertex, so that only its reads could conflict with others' writes, and there are none yet.
     transaction.insert_vertex(graph.names.labels[0], None)?;
     let before = Instant::now();
     let info = transaction.commit()?;
@@ -125,7 +125,7 @@ fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &
         let read =
             read(transaction.view(), some, keys).and_then(|_| transaction.insert_vertex(graph.names.labels[0], None));
         let before = Instant::now();
-        // It read everything that others write: it may well fail, but not take long.
+        // It read everything that others write. It may fail, but must not take long.
         match read.and_then(|_| transaction.commit()) {
             Err(error) if !is_conflict(&error) => Err(error),
             outcome => Ok((outcome.is_err(), before.elapsed().as_nanos() as f64)),
@@ -138,7 +138,8 @@ fn reads(graph: &Graph, vertices: &Arc<Vec<VertexId>>, threads: usize, report: &
     Ok(())
 }
 
-/// Edges to a million, on a name property of every vertex: nothing that others write, who change another.
+/// Writes a million elements: the name of every vertex, and new edges for the rest. The small transactions change another
+/// property, so they conflict with none of this.
 fn writes(
     graph: &Graph,
     blueprint: &Blueprint,
@@ -180,11 +181,12 @@ fn writes(
     Ok(())
 }
 
-/// Commits beside a transaction that has read, and that commits after all of them.
+/// Commits beside a transaction that has read before them and commits after them.
 const COMMITS_MAX: usize = 1_000_000;
 const COMMITS_A_VERTEX: usize = 16;
 
-/// Commits `count` transactions that each change a property of one vertex; how long each took.
+/// Commits `count` transactions, each of which changes a property of one vertex. Returns the mean time of a
+/// commit, in nanoseconds.
 fn commit_others(database: &Database, vertices: &[VertexId], count: usize) -> Result<f64> {
     let before = Instant::now();
     for (n, &vertex) in vertices.iter().cycle().take(count).enumerate() {
@@ -195,7 +197,7 @@ fn commit_others(database: &Database, vertices: &[VertexId], count: usize) -> Re
     Ok(before.elapsed().as_nanos() as f64 / count as f64)
 }
 
-/// A writer that has read one property, or one of every vertex, commits after very many commits of others.
+/// A writer reads one property, or one of every vertex, and commits after very many commits of others.
 fn old_writers(graph: &Graph, vertices: &[VertexId], report: &mut Growing<'_>) -> Result<()> {
     const CASE: &str = "old writer";
     let database = &graph.database;
@@ -223,14 +225,14 @@ fn old_writers(graph: &Graph, vertices: &[VertexId], report: &mut Growing<'_>) -
     Ok(())
 }
 
-/// Commits a second beside a writer that is held open: what the horizon of serializable writers is to stand.
+/// Commits a second beside a writer that is held open: the design's requirement for serializable writers.
 const COMMITS_A_SECOND: u32 = 100_000;
 
-/// Commits after which it is looked whether they come too fast.
+/// The number of commits after which the rate is checked.
 const COMMITS_BETWEEN_PAUSES: usize = 1_000;
 
-/// A writer that has read a property of every vertex stays open for a time, while others commit at an even rate; then it
-/// commits. One that has read what they change is refused, and for that reason.
+/// A writer that has read a property of every vertex stays open while others commit at an even rate; then it commits.
+/// If it has read what they change, it is refused, and for that reason.
 fn held_writers(graph: &Graph, vertices: &[VertexId], time: Duration, report: &mut Growing<'_>) -> Result<()> {
     const CASE: &str = "held writer";
     let database = &graph.database;

@@ -1,7 +1,8 @@
-//! Bulk load of people and whom they know: from memory, and from CSV files; and export to CSV and JSON lines.
+//! Bulk load of people and their edges, from memory and from CSV files; and export to CSV and JSON lines.
 //!
-//! Beside the load from memory stands the making of two static graphs from the same edges, one a direction; beside
-//! the CSV files a loop that splits the same bytes at line ends and commas and parses their integers.
+//! Beside the load from memory stands the construction of two static graphs from the same edges, one for each
+//! direction. Beside the CSV files stands a loop that splits the same bytes at line ends and commas and parses their
+//! integers.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -14,14 +15,15 @@ use super::Context;
 use crate::csr::Csr;
 use crate::harness::{measure_prepared, wrong};
 use crate::options::{Options, Suite};
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Row};
 use crate::social::{self, KNOWS};
 
 const NAME: &str = Suite::Load.name();
 
-/// The targets of the design.
+/// The target of the design for edges from memory.
 const EDGES_PER_SECOND_MIN: f64 = 5e6;
+/// The target of the design for rows of CSV files.
 const ROWS_PER_SECOND_MIN: f64 = 1.5e6;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
@@ -31,8 +33,9 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     from_csv(context.options, count, &edges, report)
 }
 
+/// The number of loads of a case.
 pub(super) fn repetitions(options: &Options) -> usize {
-    // A load takes seconds where other operations take microseconds.
+    // A load takes seconds, where other operations take microseconds.
     if options.seconds == 0.0 { 1 } else { 3 }
 }
 
@@ -53,12 +56,12 @@ fn from_memory(options: &Options, count: usize, edges: &[(u32, u32)], report: &m
         repetitions(options),
         || {
             let database = Database::in_memory();
-            let batches = people::batches(&database, count, Shape::TwoProperties);
+            let batches = people::batches(&database, count, PeopleContent::TwoProperties);
             Ok((database, batches))
         },
         |(database, batches)| {
             let mut loader = database.bulk_load()?;
-            people::load(&mut loader, Names::of(&database).person, &batches)?;
+            people::load(&mut loader, PeopleNames::of(&database).person, &batches)?;
             loader.finish()?;
             check_counts(&database, count, 0)
         },
@@ -75,8 +78,8 @@ fn from_memory(options: &Options, count: usize, edges: &[(u32, u32)], report: &m
             let database = Database::in_memory();
             let knows = database.catalog().intern_label_text(KNOWS);
             let mut loader = database.bulk_load()?;
-            let people = people::batches(&database, count, Shape::Ids);
-            let vertices = people::load(&mut loader, Names::of(&database).person, &people)?;
+            let people = people::batches(&database, count, PeopleContent::Ids);
+            let vertices = people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
             let ends = social::ends(&vertices, edges);
             Ok((database, loader, knows, ends))
         },
@@ -99,8 +102,8 @@ fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut 
     let bare = measure_prepared(
         repetitions(options),
         || Ok(()),
-        |()| match split(&files[1])? {
-            sum if sum == expected => split(&files[0]).map(drop),
+        |()| match sum_of_fields(&files[1])? {
+            sum if sum == expected => sum_of_fields(&files[0]).map(drop),
             sum => Err(wrong(format!("the files of edges add up to {sum}, not to {expected}"))),
         },
     )?;
@@ -133,6 +136,7 @@ fn from_csv(options: &Options, count: usize, edges: &[(u32, u32)], report: &mut 
     Ok(())
 }
 
+/// Returns an error if the graph has other numbers of vertices and edges than these.
 pub(super) fn check_counts(database: &Database, vertices: usize, edges: usize) -> Result<()> {
     let transaction = database.begin_read()?;
     let view: &dyn GraphView = transaction.view();
@@ -143,12 +147,12 @@ pub(super) fn check_counts(database: &Database, vertices: usize, edges: usize) -
     Ok(())
 }
 
-/// A folder that goes with its owner.
+/// A folder that is removed when this is dropped.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
     pub(super) fn create() -> Result<Self> {
-        // A number of its own: a process may run the suite more than once at a time.
+        // A number of its own, because a process may run the suite several times at once.
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("mangrove-bench-{}-{number}", std::process::id()));
@@ -159,11 +163,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Left behind at worst: the system clears its temporary files.
+        // If this fails, the folder stays until the system clears its temporary files.
         drop(fs::remove_dir_all(&self.0));
     }
 }
 
+/// Writes the people and their edges as two CSV files. Returns the path of the people, then that of the edges.
 fn write_csv(folder: &Path, count: usize, edges: &[(u32, u32)]) -> Result<Vec<PathBuf>> {
     let (people, knows) = (folder.join("people.csv"), folder.join("knows.csv"));
     let mut out = BufWriter::new(fs::File::create(&people)?);
@@ -181,8 +186,8 @@ fn write_csv(folder: &Path, count: usize, edges: &[(u32, u32)]) -> Result<Vec<Pa
     Ok(vec![people, knows])
 }
 
-/// The sum of the first two fields of each line where they are integers.
-fn split(path: &Path) -> Result<u64> {
+/// The bare variant of CSV: the sum over all lines of the first two fields, as far as they begin with digits.
+fn sum_of_fields(path: &Path) -> Result<u64> {
     let bytes = fs::read(path)?;
     let number = |field: &[u8]| {
         let digits = field.iter().map(|byte| byte.wrapping_sub(b'0'));

@@ -1,10 +1,10 @@
-//! Locality after churn: what reads of a graph's adjacency cost when it was updated for a while, and after compaction,
-//! beside the same graph loaded afresh.
+//! Locality after churn: the time to read a graph's adjacency after a period of updates, and after compaction, beside
+//! the same graph loaded afresh.
 //!
-//! The updates are the templates of G-Tran that write, with as many removals as additions, so that loaded edges are
-//! replaced by others one by one. Then the graph is copied as it is into a new database by bulk
-//! load: the same vertices and edges, laid out as well as they can be. Both answer the same questions with the same
-//! numbers, so the ratio of their times is the locality that was lost and nothing else.
+//! The updates are the templates of G-Tran that write, with as many removals as additions, so that the loaded edges are
+//! replaced one by one. Then the graph is copied into a new database by bulk load: the same vertices and edges in the
+//! best layout. Both graphs answer the same questions with the same inputs, so the ratio of their times is the loss of
+//! locality and nothing else. A difference in the answers fails the suite.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,12 +31,15 @@ use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Locality.name();
 
-/// How much slower a graph may be after compaction than afresh: the target of the project.
+/// The target for the time after compaction, as a multiple of the time on a fresh graph.
 const COMPACTED_MAX: f64 = 1.1;
 
-/// From how many vertices a question of so many hops begins. Three hops from ten vertices reach nearly everything.
-const STARTS: [(&str, usize, usize); 4] = [("scan", 0, 0), ("1 hop", 1, 4_000), ("2 hops", 2, 100), ("3 hops", 3, 10)];
+/// The questions: name, number of hops, number of start vertices. Three hops from ten vertices reach nearly
+/// everything. A scan reads the lists of all vertices at once.
+const QUESTIONS: [(&str, usize, usize); 4] =
+    [("scan", 0, 0), ("1 hop", 1, 4_000), ("2 hops", 2, 100), ("3 hops", 3, 10)];
 
+/// Vertices or edges in one call of the database.
 const BATCH: usize = 1_024;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
@@ -89,7 +92,7 @@ fn churn(context: &Context<'_>, report: &mut Growing<'_>) -> Result<Database> {
     Ok(graph.database.clone())
 }
 
-/// The vertices and edges of a graph, without properties, in a new database.
+/// Copies the vertices and edges of a graph, without properties, to a new database.
 pub(super) fn copy(from: &Database) -> Result<Database> {
     let transaction = from.begin_read()?;
     let view = transaction.view();
@@ -121,6 +124,7 @@ pub(super) fn copy(from: &Database) -> Result<Database> {
 
 type Ends = Vec<(VertexId, VertexId)>;
 
+/// The ends of all edges, by the edges' label set.
 fn edges_by_label(view: &dyn GraphView) -> Result<BTreeMap<LabelSetId, Ends>> {
     let (mut cursor, mut by_label) = (ScanCursor::default(), BTreeMap::<LabelSetId, Ends>::new());
     let (mut edges, mut sources, mut targets, mut labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -141,7 +145,7 @@ fn edges_by_label(view: &dyn GraphView) -> Result<BTreeMap<LabelSetId, Ends>> {
     }
 }
 
-/// The numbers of all vertices, in an order of their own: questions begin at the same vertices in both graphs.
+/// The numbers of all vertices in a fixed random order, so questions begin at the same vertices in both graphs.
 fn numbers(database: &Database) -> Result<Vec<u64>> {
     let transaction = database.begin_read()?;
     let (vertices, mut ids) = (all_vertices(transaction.view())?, Vec::new());
@@ -152,14 +156,16 @@ fn numbers(database: &Database) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// A question's answer: neighbors met, and the nanoseconds each took.
+/// The answer to a question.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
+    /// The number of neighbors met, with repetitions.
     met: u64,
+    /// Nanoseconds a neighbor.
     each: Timing,
 }
 
-/// Asks all questions of a graph.
+/// Runs all questions on a graph. With a baseline, fails if an answer differs from the fresh graph's.
 fn stage(
     name: &str,
     database: &Database,
@@ -169,7 +175,7 @@ fn stage(
 ) -> Result<Vec<Answer>> {
     report.push(layout(name, database));
     let mut answers = Vec::new();
-    for (index, (question, hops, starts)) in STARTS.into_iter().enumerate() {
+    for (index, (question, hops, starts)) in QUESTIONS.into_iter().enumerate() {
         let answer = ask(database, hops, &numbers[..starts.min(numbers.len())])?;
         let row = Row::time(NAME, &format!("{question}, a neighbor"), name, answer.each);
         let Some(fresh) = baseline.map(|answers| answers[index]) else {
@@ -178,7 +184,10 @@ fn stage(
             continue;
         };
         if fresh.met != answer.met {
-            return Err(wrong(format!("{question}: {} neighbors are met afresh and {} {name}", fresh.met, answer.met)));
+            return Err(wrong(format!(
+                "{question}: {} neighbors in the fresh graph, {} in the {name} one",
+                fresh.met, answer.met
+            )));
         }
         let target = (name == "compacted").then_some(COMPACTED_MAX * fresh.each.median);
         report.push(row.beside(fresh.each.median).aiming_at(target));
@@ -187,7 +196,8 @@ fn stage(
     Ok(answers)
 }
 
-/// How the lists lie: over how many tables a page each way, and in how many stretches a table.
+/// A row with the layout of the adjacency lists: its value is the number of stretches a table. A stretch is a maximal
+/// group of packed runs that are adjacent in memory.
 fn layout(name: &str, database: &Database) -> Row {
     let layout = database.adjacency_layout();
     let of = |count: u64, all: u64| count as f64 / all.max(1) as f64;
@@ -199,6 +209,7 @@ fn layout(name: &str, database: &Database) -> Row {
         .with("lists packed", 100.0 * of(layout.packed_lists, layout.lists), "%")
 }
 
+/// Walks this many hops from each start vertex, or through all vertices at once if `hops` is 0.
 fn ask(database: &Database, hops: usize, starts: &[u64]) -> Result<Answer> {
     let transaction = database.begin_read()?;
     let view = transaction.view();
@@ -223,8 +234,8 @@ fn ask(database: &Database, hops: usize, starts: &[u64]) -> Result<Answer> {
     Ok(Answer { met, each: Timing::of(samples) })
 }
 
-/// Goes so many hops along outgoing edges, each vertex once a hop; the neighbors met. Only the reading of adjacency
-/// is timed, not what makes the next hop's vertices distinct.
+/// Follows outgoing edges for this many hops, from each vertex once a hop, and counts the neighbors met. Only the
+/// reading of adjacency is timed, not the removal of duplicates between hops.
 fn walk(view: &dyn GraphView, from: &[VertexId], hops: usize, taken: &mut Duration) -> Result<u64> {
     let request =
         ExpandRequest { direction: Direction::Out, labels: LabelFilter::Any, edges: false, limit: 16 * BATCH };

@@ -1,8 +1,7 @@
-//! The machine's own limits.
+//! The limits of the machine, which no database can exceed.
 //!
-//! Memory: a random read that the next one waits for, random reads that overlap, and a walk from end to end.
-//! Loopback: a message of 64 bytes there and back between two threads that block, the floor under every request
-//! to a server.
+//! Memory: random reads that depend on each other, random reads that overlap, and a sequential read. Loopback: a round
+//! trip of a 64-byte message between two threads that block, which bounds every request to a server.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -19,10 +18,10 @@ use mangrove_generate::random::{below, mix};
 
 const NAME: &str = Suite::Machine.name();
 
-/// Reads that overlap.
+/// The number of reads that overlap in one operation.
 const OVERLAPPED: u64 = 1_024;
 
-/// Bytes of a message.
+/// The bytes of a message, each way.
 const MESSAGE_BYTES: usize = 64;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
@@ -82,7 +81,7 @@ fn loopback(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     echo.join().map_err(|_| Error::bug("the echo panicked"))?.map_err(Error::from)
 }
 
-/// Answers one connection until it is closed.
+/// Answers one connection until it closes.
 fn echo(listener: &TcpListener) -> std::io::Result<()> {
     let (mut stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;

@@ -1,6 +1,6 @@
 //! Mixes of operations: LinkBench, read-mostly, read-intensive, write-intensive; G-Tran's query templates.
 //!
-//! Every combination of interface, isolation level and skew that is asked for runs on a freshly loaded graph.
+//! Every requested combination of interface, isolation level and skew runs on a freshly loaded graph.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::Context;
 use crate::harness::wrong;
 use crate::oltp::audit::{self, Size};
 use crate::oltp::draw::{Draw, Population};
-use crate::oltp::driver::{Length, Record, Watch, Worker, drive};
+use crate::oltp::driver::{Length, RunRecord, Watch, Worker, drive};
 use crate::oltp::graph::{Blueprint, Graph};
 use crate::oltp::histogram::Histogram;
 use crate::oltp::session::session;
@@ -21,17 +21,17 @@ use crate::options::Suite;
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 
-/// What GDI-RMA, which keeps neither versions nor a log, reached on a machine like ours at scale 18: transactions a
-/// second with one rank and with two.
+/// Transactions a second of GDI-RMA, which keeps neither versions nor a log, with one rank and with two, on a similar
+/// machine at scale 18.
 const GDI_RMA: [(&str, [f64; 2]); 4] = [
     ("linkbench", [131_014.0, 330_286.0]),
     ("read-mostly", [286_548.0, 630_440.0]),
     ("read-intensive", [275_780.0, 491_791.0]),
     ("write-intensive", [50_272.0, 210_725.0]),
 ];
-/// The scale of those figures.
+/// The scale of [`GDI_RMA`]'s figures.
 const GDI_RMA_LOG_VERTICES: u32 = 18;
-/// Its median latencies of LinkBench's operations at scale 16, one rank, in nanoseconds.
+/// GDI-RMA's median latencies of LinkBench's operations at scale 16, one rank, in nanoseconds.
 const GDI_RMA_LATENCIES: [(&str, f64); 6] = [
     ("get vertex", 1_850.0),
     ("get edges", 2_700.0),
@@ -40,12 +40,12 @@ const GDI_RMA_LATENCIES: [(&str, f64); 6] = [
     ("update vertex", 2_700.0),
     ("delete vertex", 11_500.0),
 ];
-/// The scale of those.
+/// The scale of those latencies.
 const GDI_RMA_LATENCY_LOG_VERTICES: u32 = 16;
-/// Our target: so many times as fast.
+/// The target, as a multiple of GDI-RMA's throughput.
 const TIMES_GDI_RMA: f64 = 2.0;
 
-/// Transactions a thread in a run without a time: for tests.
+/// The least number of transactions of a thread in a run. Tests run for zero seconds, so this is their length.
 pub(super) const TRANSACTIONS_MIN: u64 = 200;
 
 pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>) -> Result<()> {
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>)
     for (mix, scans) in mixes.iter().flat_map(|mix| forms(mix, operations)) {
         for &api in &choices.apis {
             for &level in &choices.levels {
-                // Templates that scan are all alike but for their size: once is enough.
+                // The duration of a template that scans depends only on the size of the graph, so it runs once.
                 if scans && (level, api) != (Level::Serializable, Api::Typed) {
                     continue;
                 }
@@ -72,7 +72,8 @@ pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>)
     Ok(())
 }
 
-/// A mix, and the same without its scans, where it has any: they take so long that nothing else would be seen.
+/// A mix, with true if it has scans; for LBV also the mix without them, as scans take so long that they hide everything
+/// else.
 fn forms(mix: &Mix, operations: Operations) -> Vec<(Mix, bool)> {
     match operations {
         Operations::Gdi => vec![(mix.clone(), false)],
@@ -80,7 +81,7 @@ fn forms(mix: &Mix, operations: Operations) -> Vec<(Mix, bool)> {
     }
 }
 
-/// How a mix is run.
+/// The setting of a run on one graph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub suite: Suite,
@@ -98,21 +99,21 @@ impl Setting {
     }
 }
 
-/// What became of a run, and of the database's own counting of it.
+/// The outcomes of a run, as counted here and by the database.
 pub(super) struct Measured {
-    pub record: Record,
+    pub record: RunRecord,
     pub before: TransactionCounters,
     pub after: TransactionCounters,
 }
 
 impl Measured {
-    /// Transactions that were aborted for this cause.
+    /// The number of transactions that were aborted for this cause.
     pub fn aborted(&self, cause: AbortCause) -> u64 {
         self.after.aborted(cause) - self.before.aborted(cause)
     }
 }
 
-/// Threads with sessions and choices of their own.
+/// A worker for each thread, with a session and a random draw of its own.
 pub(super) fn workers(
     context: &Context<'_>,
     setting: &Setting,
@@ -129,7 +130,7 @@ pub(super) fn workers(
     (0..context.options.threads).map(worker).collect()
 }
 
-/// Runs a mix and holds the database's counters against what was counted here.
+/// Runs a mix. Fails if the database counts other aborts than the driver.
 pub(super) fn run_counted(
     database: &Database,
     api: Api,
@@ -143,7 +144,7 @@ pub(super) fn run_counted(
     let after = database.transaction_counters();
     let measured = Measured { record, before, after };
     let failed = after.conflicts() - before.conflicts();
-    // A server tries again by itself.
+    // A server retries by itself.
     if api != Api::Server && failed != measured.record.failed() {
         let message = format!("{} transactions failed and {failed} aborts were counted", measured.record.failed());
         return Err(wrong(message));
@@ -151,6 +152,7 @@ pub(super) fn run_counted(
     Ok(measured)
 }
 
+/// Loads a graph, runs a mix on it, checks the graph, and reports.
 fn measure(
     context: &Context<'_>,
     setting: &Setting,
@@ -172,8 +174,9 @@ fn measure(
     Ok(())
 }
 
-/// What was added less what was deleted is what is there. Only typed deletions say whether there was anything.
-fn check_vertices(loaded: u64, mix: &Mix, record: &Record, size: Size) -> Result<()> {
+/// Returns an error if the graph has not grown by the vertices added less those deleted. Works for the typed interface
+/// only: there a deletion tells whether the vertex existed.
+fn check_vertices(loaded: u64, mix: &Mix, record: &RunRecord, size: Size) -> Result<()> {
     let effective = |which: fn(Verb) -> bool| {
         let of = mix.entries.iter().zip(&record.outcomes).filter(|((template, _), _)| which(template.verb));
         of.map(|(_, outcome)| outcome.done - outcome.missing).sum::<u64>()
@@ -182,10 +185,10 @@ fn check_vertices(loaded: u64, mix: &Mix, record: &Record, size: Size) -> Result
     if size.vertices == expected {
         return Ok(());
     }
-    Err(wrong(format!("{}: {expected} vertices were to be left and {} are", mix.name, size.vertices)))
+    Err(wrong(format!("{}: expected {expected} vertices, found {}", mix.name, size.vertices)))
 }
 
-/// Makes rows of a run.
+/// Makes the rows of a run.
 struct Reporter<'a> {
     context: &'a Context<'a>,
     setting: &'a Setting,
@@ -217,7 +220,7 @@ impl Reporter<'_> {
         Row::single(self.setting.suite.name(), case, &self.setting.variant(), metric, value, unit)
     }
 
-    fn throughput(&self, record: &Record) -> Row {
+    fn throughput(&self, record: &RunRecord) -> Row {
         let rate = record.throughput();
         let threads = self.context.options.threads;
         let rival = GDI_RMA.iter().find(|(name, _)| *name == self.mix.name).and_then(|(_, rates)| {
@@ -236,8 +239,9 @@ impl Reporter<'_> {
             .with("latency_mean", latency.mean(), "ns")
     }
 
-    /// The paper reports fewer than 0.2 % failed transactions where mostly is read, fewer than 2 % elsewhere.
-    fn failed(&self, record: &Record) -> Row {
+    /// The paper reports fewer than 0.2 % failed transactions for mostly reading mixes, and fewer than 2 % for the
+    /// others.
+    fn failed(&self, record: &RunRecord) -> Row {
         let bound = match (self.setting.operations, self.mix.name.as_str()) {
             (Operations::Lbv, _) => None,
             (_, "read-mostly" | "read-intensive") => Some(0.2),
@@ -246,8 +250,8 @@ impl Reporter<'_> {
         self.row(&format!("{}: failed", self.case), Metric::Share, record.failed_percent(), "%").aiming_at(bound)
     }
 
-    /// One row a template: the median latency between the 5th and the 99th percentile.
-    fn templates(&self, record: &Record, report: &mut Growing<'_>) {
+    /// One row a template: the median latency, with the 5th and the 99th percentile as its range.
+    fn templates(&self, record: &RunRecord, report: &mut Growing<'_>) {
         let total = (record.done() + record.failed()).max(1) as f64;
         for ((template, share), outcome) in self.mix.entries.iter().zip(&record.outcomes) {
             let latency = &outcome.latency;
@@ -280,6 +284,7 @@ impl Reporter<'_> {
         }
     }
 
+    /// The median latency of GDI-RMA for this operation, in nanoseconds, if the runs are comparable.
     fn rival_latency(&self, operation: &str) -> Option<f64> {
         let comparable = self.setting.suite == Suite::LinkBench
             && self.context.options.scale.log_vertices() == GDI_RMA_LATENCY_LOG_VERTICES;

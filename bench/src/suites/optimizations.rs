@@ -1,13 +1,17 @@
 //! Optimistic pre-read and optimistic validation, each on and off, in one run.
 //!
-//! Four workloads: half reads, half writes of G-Tran's templates; *short validation*, transactions that read four values
-//! and write two of a thousand; *long validation*, which read two thousand vertices each, all at once, and write fifty; and
-//! *long validation in steps*, which read them a hundred at a time, as a traversal comes to them. The first three have hot
-//! spots. In the last all vertices are alike: with hot spots every step would read what every transaction writes, and no
-//! protocol could let two of them commit. All variants take turns on one graph, so that whatever it becomes, it becomes for
-//! all.
+//! There are four workloads:
 //!
-//! What transactions touch is drawn before the run: drawing two thousand vertices takes as long as reading them.
+//! - G-Tran's templates, half reads and half writes.
+//! - *short validation*: a transaction reads four values and writes two of a thousand.
+//! - *long validation*: a transaction reads two thousand vertices at once, and writes fifty.
+//! - *long validation in steps*: the same, but it reads a hundred vertices at a time, as a traversal does.
+//!
+//! The first three have hot spots. In the last one, all vertices are equally likely: with hot spots, every step would
+//! read what every transaction writes, and no protocol could commit two of them. All variants take turns on one graph,
+//! so changes of the graph affect all of them alike. Targets apply to serializable transactions only.
+//!
+//! The arguments are drawn before the run, because drawing two thousand vertices takes as long as reading them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,13 +35,13 @@ use mangrove_generate::random::RandomStream;
 
 const NAME: &str = Suite::Optimizations.name();
 
-/// How hot the hot spots are, where there are any.
+/// The skew of the hot spots.
 const SKEW: Skew = Skew::Zipf(0.99);
 
 /// Turns of each variant.
 const ROUND_COUNT: usize = 3;
 
-/// Which optimizations are on.
+/// The optimizations that are on.
 #[derive(Clone, Copy)]
 struct Variant {
     name: &'static str,
@@ -45,7 +49,7 @@ struct Variant {
     validation: bool,
 }
 
-/// The first has both, the last none.
+/// The first variant has both, the last none.
 const VARIANTS: [Variant; 4] = [
     Variant { name: "both", pre_read: true, validation: true },
     Variant { name: "no pre-read", pre_read: false, validation: true },
@@ -60,28 +64,32 @@ impl Variant {
     }
 }
 
-/// What is done.
+/// The transactions of a run.
 #[derive(Clone, Copy, PartialEq)]
 enum Workload {
     Lbv,
-    Touch(Touches),
+    Touch(TouchSpec),
 }
 
 /// Transactions that read the values of some vertices and write others'.
 #[derive(Clone, Copy, PartialEq)]
-struct Touches {
+struct TouchSpec {
     name: &'static str,
+    /// The number of vertices to choose from.
     vertices: u64,
     skew: Skew,
+    /// The number of vertices that a transaction reads.
     reads: usize,
-    /// Of so many vertices at a time.
+    /// The number of vertices in one read.
     step: usize,
+    /// The number of vertices that a transaction writes.
     writes: usize,
-    /// How much slower than both none may be, and how many of its aborts both may have: the targets of the design.
+    /// Targets of the design, as largest ratios: throughput without both optimizations to throughput with both, and
+    /// failures with both to failures without.
     targets: (f64, Option<f64>),
 }
 
-const SHORT: Touches = Touches {
+const SHORT: TouchSpec = TouchSpec {
     name: "short validation",
     vertices: 1_000,
     skew: SKEW,
@@ -90,7 +98,7 @@ const SHORT: Touches = Touches {
     writes: 2,
     targets: NEVER_SLOWER,
 };
-const LONG: Touches = Touches {
+const LONG: TouchSpec = TouchSpec {
     name: "long validation",
     vertices: 1 << 16,
     skew: SKEW,
@@ -99,8 +107,9 @@ const LONG: Touches = Touches {
     writes: 50,
     targets: (0.8, Some(0.5)),
 };
-const IN_STEPS: Touches = Touches { name: "long validation in steps", skew: Skew::Uniform, step: 100, ..LONG };
+const IN_STEPS: TouchSpec = TouchSpec { name: "long validation in steps", skew: Skew::Uniform, step: 100, ..LONG };
 
+/// Targets that ask only that the optimizations do not slow transactions down.
 const NEVER_SLOWER: (f64, Option<f64>) = (1.0, None);
 
 const WORKLOADS: [Workload; 4] =
@@ -121,7 +130,7 @@ impl Workload {
     fn mix(self) -> Result<Mix> {
         match self {
             Workload::Lbv => Ok(self.operations().mix("half-half")?.without_scans()),
-            Workload::Touch(Touches { name, .. }) => {
+            Workload::Touch(TouchSpec { name, .. }) => {
                 let template = Template {
                     name: name.to_owned(),
                     verb: Verb::SetVertexProperty,
@@ -213,9 +222,9 @@ fn make_workers(
         let mut pick = |count: usize| -> Vec<VertexId> {
             (0..count).map(|_| vertices[picker.pick(&mut random, vertices.len() as u64) as usize]).collect()
         };
-        let mut drawn = || Drawn { read: pick(touches.reads), written: pick(touches.writes) };
+        let mut drawn = || TouchArguments { read: pick(touches.reads), written: pick(touches.writes) };
         Worker {
-            session: Box::new(Touch {
+            session: Box::new(TouchSession {
                 graph: graph.clone(),
                 isolation: level.isolation(),
                 step: touches.step,
@@ -229,6 +238,7 @@ fn make_workers(
     Ok((0..context.options.threads).map(worker).collect())
 }
 
+/// The first vertices of the graph by id, as many as are to be touched.
 fn touched(graph: &Graph, count: u64) -> Result<Vec<VertexId>> {
     let ids: Vec<_> = (0..count.min(graph.vertex_count)).map(crate::people::id).collect();
     let mut found = Vec::new();
@@ -236,28 +246,28 @@ fn touched(graph: &Graph, count: u64) -> Result<Vec<VertexId>> {
     Ok(found.into_iter().flatten().collect())
 }
 
-/// The arguments of so many transactions of a thread are drawn before it begins, and come again and again.
+/// A thread's arguments for this many transactions, drawn before it begins and used in rotation.
 const DRAWN: usize = 64;
 
 /// The arguments of a transaction.
-struct Drawn {
+struct TouchArguments {
     read: Vec<VertexId>,
     written: Vec<VertexId>,
 }
 
-/// See [`Touches`].
-struct Touch {
+/// Runs the transactions of [`TouchSpec`].
+struct TouchSession {
     graph: Arc<Graph>,
     isolation: Isolation,
     step: usize,
-    drawn: Vec<Drawn>,
+    drawn: Vec<TouchArguments>,
     next: usize,
     values: ValueRows,
 }
 
-impl Session for Touch {
+impl Session for TouchSession {
     fn perform(&mut self, _: usize, arguments: &Arguments) -> Result<Done> {
-        let Drawn { read, written } = &self.drawn[self.next];
+        let TouchArguments { read, written } = &self.drawn[self.next];
         self.next = (self.next + 1) % self.drawn.len();
         let transaction = self.graph.database.begin_with(options(self.isolation))?;
         let key = transaction.view().catalog().intern_key(UPDATED);
@@ -278,12 +288,12 @@ impl Session for Touch {
     }
 }
 
-/// What became of a variant's rounds.
+/// The outcomes of a variant's rounds.
 struct Summary {
     rate: Estimate,
-    /// Percent.
+    /// Failed transactions, as a share of all, in percent.
     failed: f64,
-    /// Aborts by cause, as shares of all transactions.
+    /// Aborts by cause, as shares of all transactions, in percent.
     causes: Vec<(AbortCause, f64)>,
 }
 

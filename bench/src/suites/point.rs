@@ -1,4 +1,4 @@
-//! Point reads: from the id that users know to two properties, one at a time and by 64.
+//! Point reads: from a user id to two properties, one vertex at a time and 64 at a time.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use smol_str::SmolStr;
 use super::{Context, ReadCase, against_rival};
 use crate::harness::Operation;
 use crate::options::Suite;
-use crate::people::{self, Columns, Names, Shape, digest, digest_text};
+use crate::people::{self, Columns, PeopleContent, PeopleNames, digest, digest_text};
 use crate::report::Growing;
 use crate::served::Served;
 use crate::ways::{Question, Way};
 use mangrove_generate::random::{below, mix};
 
-/// Ids of a batch.
+/// Vertices in a batch.
 const BATCH: usize = 64;
 
 /// The targets of the design for the typed interface, in nanoseconds a vertex.
@@ -27,7 +27,7 @@ const RIVAL_MS: f64 = 0.144;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let count = context.options.scale.people();
-    let database = people::database(count, Shape::TwoProperties)?;
+    let database = people::database(count, PeopleContent::TwoProperties)?;
     let served = Served::start(&database)?;
     let bare = Arc::new(Bare::new(count));
 
@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     case.measure_ways(report, &question, no_target, &mut *batch(), &database, &served)
 }
 
-/// The inputs of a batch. They may repeat, as a user's may; the answers are added up.
+/// The inputs of a batch; they may repeat. Their answers are added up.
 fn spread(input: u64, count: u64, batch: usize) -> impl Iterator<Item = u64> {
     (0..batch as u64).map(move |i| if batch == 1 { input } else { below(mix(input ^ (i << 40)), count) })
 }
@@ -90,7 +90,7 @@ impl Bare {
     }
 }
 
-/// Look-up and two columns by the typed interface, in a read-only transaction of their own.
+/// Look-up and two columns through the typed interface, each in a read-only transaction of its own.
 struct Typed {
     database: Database,
     keys: [KeyId; 2],
@@ -103,7 +103,7 @@ struct Typed {
 
 impl Typed {
     fn new(database: &Database, batch: usize) -> Self {
-        let names = Names::of(database);
+        let names = PeopleNames::of(database);
         let person_count = database.begin_read().and_then(|transaction| {
             transaction.view().count_vertices(&mangrove::LabelFilter::Any, mangrove::Share::ALL)
         });
@@ -131,7 +131,7 @@ impl Operation for Typed {
     }
 }
 
-/// A text that was never seen before: parsed, planned and forgotten, as when a program pastes values into text.
+/// A text that was never used before, so it is parsed and planned, as when a program puts values into its texts.
 fn ask_anew(database: &Database, input: u64) -> Result<u64> {
     let results = database.query(&format!("g.V({input}L).values('born', 'name')"))?;
     results.map(|value| Ok(digest(&value?))).try_fold(0u64, |sum, digest: Result<u64>| Ok(sum.wrapping_add(digest?)))

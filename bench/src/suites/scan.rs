@@ -1,7 +1,8 @@
 //! Whole scans: the adjacency of every vertex, counts, and a property of every vertex.
 //!
-//! Adjacency is held against a static graph twice: once summed in place, which is what a kernel does, and once copied
-//! into columns of rows and neighbors, which is what operators work on. The scan with *dirty* vertices runs on a graph of its own, after 2 % of the vertices got one edge more.
+//! Adjacency is compared with a static graph twice: summed in place, as an analytic kernel does, and copied into
+//! columns of rows and neighbors, as operators do. The scan with *dirty* vertices runs on a graph of its own, after 2 %
+//! of the vertices got one more edge.
 
 use std::sync::Arc;
 
@@ -21,18 +22,18 @@ use mangrove_generate::random::RandomStream;
 
 const NAME: &str = Suite::Scan.name();
 
-/// Vertices of one call.
+/// Vertices in one call.
 const BATCH: usize = 1_024;
 
-/// The targets of the design: how many times the static graph.
+/// The targets of the design, as multiples of the static graph's time.
 const CLEAN_MAX: f64 = 1.15;
 const DIRTY_MAX: f64 = 1.3;
 
-/// One vertex in so many is dirtied.
+/// One vertex in this many is made dirty.
 const DIRTY_ONE_IN: usize = 50;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
-    // One thread: a scan is divided among threads by whoever runs it, and no part of the interface does yet.
+    // One thread: a caller divides a scan among threads, and no part of the interface does.
     let schedule = context.schedule.alone();
     let social = Social::load(context.options.scale, &social::edges(context.options.scale))?;
     let summed = adjacency(&social, schedule, report)?;
@@ -41,19 +42,19 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     dirty(context, schedule, summed, report)
 }
 
-/// Verifies and times one operation that does not depend on its input.
+/// Compares and times an operation that does not depend on its input.
 fn time(schedule: Schedule, what: &str, expected: u64, operation: Box<dyn Operation>) -> Result<Timing> {
     let mut operations = [operation];
     verify(what, &mut *operations[0], 1, &mut |_| Ok(expected))?;
     measure(schedule, 1, &mut operations)
 }
 
-/// The sum of all neighbors' numbers, once a path.
+/// The sum of the numbers of all neighbors, counted once a path.
 fn neighbor_sum(csr: &Csr) -> u64 {
     (0..csr.vertex_count()).flat_map(|v| csr.neighbors(v)).sum()
 }
 
-/// Times the static graph and the live one; the time of the static one, in nanoseconds an edge.
+/// Times the static graph and the live one. Returns the time of the static one, in nanoseconds an edge.
 fn adjacency(social: &Social, schedule: Schedule, report: &mut Growing<'_>) -> Result<f64> {
     let edges = social.csr.edge_count() as f64;
     let expected = neighbor_sum(&social.csr);
@@ -115,7 +116,7 @@ fn sum_live(social: &Social) -> Box<dyn Operation> {
         let transaction = database.begin_read()?;
         let mut total = 0u64;
         transaction.view().for_each_adjacency(&request, &mut |runs| {
-            // A vertex at a time, as a kernel needs it, though this sum would not.
+            // One vertex at a time, as a kernel reads, though this sum does not need it.
             for (_, neighbors, _) in runs.iter() {
                 total = total.wrapping_add(neighbors.iter().fold(0u64, |sum, n| sum.wrapping_add(n.to_bits())));
             }
@@ -216,7 +217,7 @@ fn sum_property(social: &Social) -> Box<dyn Operation> {
     })
 }
 
-/// The live scan again, after some vertices got another edge. `summed` is the time of the static graph.
+/// The live scan again, after some vertices got one more edge. `summed` is the time of the static graph.
 fn dirty(context: &Context<'_>, schedule: Schedule, summed: f64, report: &mut Growing<'_>) -> Result<()> {
     let social = Social::load(context.options.scale, &social::edges(context.options.scale))?;
     let mut random = RandomStream::from_seed(2);

@@ -1,5 +1,5 @@
-//! A vertex with a million edges: inserts from several threads, which are no conflict, and its deletion in one
-//! transaction while others go on.
+//! A vertex with a million edges: concurrent inserts of edges to it, which are no conflict, and its deletion in one
+//! transaction beside others.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,22 +11,22 @@ use mangrove::{
 use super::Context;
 use crate::harness::{Operation, Schedule, measure, wrong};
 use crate::oltp::audit;
-use crate::oltp::beside::{Others, beside, retrying};
+use crate::oltp::beside::{SmallTransactions, beside, retrying};
 use crate::options::Suite;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{KNOWS, load_edges};
 use mangrove_generate::random::{RandomStream, mix};
 
 const NAME: &str = Suite::Supernode.name();
 
-/// Edges of the vertex: a million from scale 16 on, sixteen a vertex below.
+/// Edges of the vertex: a million from scale 16 on; below that, 16 for each vertex of the graph.
 const LOG_EDGES_MAX: u32 = 20;
 
-/// Threads that insert at once, at least: one alone meets nobody.
+/// The least number of threads that insert at once: a single thread meets no other.
 const THREADS_MIN: usize = 2;
 
-/// A stall that a person would notice.
+/// The length of a stall that a person would notice.
 const STALL_NS_MAX: f64 = 50e6;
 
 /// A database whose first vertex is the supernode.
@@ -49,10 +49,10 @@ impl Star {
     fn load(log_vertices: u32) -> Result<Self> {
         let (count, edge_count) = (1usize << log_vertices, 1usize << (log_vertices + 4).min(LOG_EDGES_MAX));
         let database = Database::in_memory();
-        let names = Names::of(&database);
+        let names = PeopleNames::of(&database);
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, count, Shape::TwoProperties);
+        let people = people::batches(&database, count, PeopleContent::TwoProperties);
         let vertices = people::load(&mut loader, names.person, &people)?;
         let (hub, others) = (vertices[0], vertices[1..].to_vec());
         let mut random = RandomStream::from_seed(mix(31));
@@ -128,7 +128,7 @@ fn deletion(star: &Star, threads: usize, report: &mut Growing<'_>) -> Result<()>
     let ((nanos, conflicts), during) = beside(&star.database, &star.others, threads, || retrying(delete))?;
     let size = audit::check(&star.database)?;
     if size.edges != 0 || size.vertices != star.others.len() as u64 {
-        return Err(wrong(format!("{size:?} is left of a star without its center")));
+        return Err(wrong(format!("after the center of the star was deleted, the graph still has {size:?}")));
     }
     let row = |case: &str, variant: &str, value: f64| Row::single(NAME, case, variant, Metric::Time, value, "ns");
     let edges = star.edge_count as f64;
@@ -137,7 +137,7 @@ fn deletion(star: &Star, threads: usize, report: &mut Growing<'_>) -> Result<()>
         f64::from(conflicts),
         "count",
     ));
-    for (variant, Others { latency, failed }) in [("alone", &alone), ("beside the deletion", &during)] {
+    for (variant, SmallTransactions { latency, failed }) in [("alone", &alone), ("beside the deletion", &during)] {
         let p99 = row("others: p99", variant, latency.quantile(0.99) as f64);
         report.push(p99.with("transactions", latency.count() as f64, "count").with("failed", *failed as f64, "count"));
         let target = (variant != "alone").then_some(STALL_NS_MAX);

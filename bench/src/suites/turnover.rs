@@ -1,13 +1,13 @@
-//! Memory after vertices were churned: each is deleted with its edges, and others come with as many, until every place
-//! was used several times. Then the graph is compacted, and its memory compared with that of the same graph loaded
-//! afresh. One thread writes; collectors work beside it.
+//! Memory after churn of vertices. Each vertex is deleted with its edges, and another one is added with as many, until
+//! every slot was used several times. Then the graph is compacted, and its memory is compared with that of the same
+//! graph loaded afresh. One thread writes; collectors run beside it.
 
 use mangrove::{Database, Result, VertexId};
 
 use super::Context;
 use super::locality::copy;
 use crate::options::Suite;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::report::{Growing, Metric, Row};
 use crate::social::{self, KNOWS};
 use mangrove_generate::random::{RandomStream, mix};
@@ -15,11 +15,11 @@ use mangrove_generate::random::{RandomStream, mix};
 const NAME: &str = Suite::Locality.name();
 const CASE: &str = "vertices churned";
 
-/// Edges that come with a vertex, half of them to it: as many as go with another.
+/// Edges that are added with a vertex, half of them incoming: as many as are deleted with another.
 const DEGREE: u64 = 32;
-/// How many times as many vertices come and go as there are.
+/// The number of vertices deleted and added, as a multiple of the vertices of the graph.
 const TURNS: u64 = 2;
-/// How much more memory a graph may take after churn and compaction than afresh: the target of the project.
+/// The target for memory after churn and compaction, as a multiple of the memory of a fresh graph.
 const MEMORY_MAX: f64 = 1.3;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
@@ -46,12 +46,12 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
 
 fn churned(count: u64) -> Result<Database> {
     let database = Database::in_memory();
-    let names = Names::of(&database);
+    let names = PeopleNames::of(&database);
     let knows = database.catalog().intern_label_text(KNOWS);
     let mut random = RandomStream::from_seed(mix(count));
     let mut loader = database.bulk_load()?;
     let mut vertices =
-        people::load(&mut loader, names.person, &people::batches(&database, count as usize, Shape::Ids))?;
+        people::load(&mut loader, names.person, &people::batches(&database, count as usize, PeopleContent::Ids))?;
     let any = |vertices: &[VertexId], random: &mut RandomStream| vertices[random.below(vertices.len() as u64) as usize];
     let edges: Vec<_> =
         (0..count * DEGREE / 2).map(|_| (any(&vertices, &mut random), any(&vertices, &mut random))).collect();

@@ -1,11 +1,10 @@
 //! The wire: requests a second and their latency, against connections, encodings and the size of results.
 //!
-//! Every connection is a thread that asks, waits for the end of the answer, and asks again ([`speaker`]). Server and clients
-//! share the machine, as they do in every case of these benchmarks. A row is a rate; beside it stand the latencies at the
-//! half and at the 99th of a hundred (for programs as `p50` and `p99`, in the table as the row `latency`: median, and from
-//! the half to the 99th).
+//! Every connection has a thread that sends a request, waits for the end of the answer, and sends again ([`speaker`]).
+//! Server and clients share the machine, as in every suite. A row is a rate. A row `latency` follows it: the median,
+//! with its range up to the 99th percentile. Programs get the latencies as `p50` and `p99`.
 //!
-//! The floor of each official client is not here, but in `conformance/drivers/floor.sh`.
+//! The floor of each official client is measured by `conformance/drivers/floor.sh`.
 
 mod speaker;
 
@@ -17,26 +16,26 @@ use mangrove::{Error, Result};
 use mangrove_gremlin::Encoding;
 use mangrove_gremlin::graphson::{Dialect, Version};
 
-use self::speaker::{Manner, Sent, Speaker, Transport};
+use self::speaker::{RequestForm, Speaker, Transport, TraversalForm};
 use super::Context;
 use crate::oltp::histogram::Histogram;
 use crate::options::Suite;
-use crate::people::{self, Shape};
+use crate::people::{self, PeopleContent};
 use crate::report::{Growing, Metric, Row};
 use crate::served::Served;
 
 const NAME: &str = Suite::Wire.name();
 
-/// A question whose answer costs next to nothing.
+/// A request that costs the database next to nothing.
 const ECHO: &str = "g.inject(1)";
 
-/// Connections at once.
+/// Numbers of concurrent connections.
 const CONNECTIONS: [usize; 5] = [1, 2, 8, 32, 100];
 
-/// Results of an answer.
+/// Numbers of results of an answer.
 const RESULTS: [usize; 4] = [1, 100, 10_000, 1_000_000];
 
-/// Results in a message where there are many.
+/// Results in one message, if there are many.
 const BATCH_SIZE: i32 = 1_024;
 
 const fn json(version: Version, typed: bool) -> Encoding {
@@ -51,18 +50,19 @@ const ENCODINGS: [Encoding; 5] = [
     json(Version::V2, false),
 ];
 
-const PLAIN: Manner = Manner { encoding: Encoding::GraphBinary, transport: Transport::WebSocket, sent: Sent::Text };
+const PLAIN: RequestForm =
+    RequestForm { encoding: Encoding::GraphBinary, transport: Transport::WebSocket, sent: TraversalForm::Text };
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let people = context.options.scale.people();
-    let database = people::database(people, Shape::TwoProperties)?;
+    let database = people::database(people, PeopleContent::TwoProperties)?;
     let served = Served::start(&database)?;
-    let asked = Asked { context, address: served.address() };
+    let asked = MeasuredServer { context, address: served.address() };
 
     for connections in CONNECTIONS {
         let case = format!("echo, {connections} connections");
         for transport in [Transport::WebSocket, Transport::Http] {
-            asked.measure(report, &case, Manner { transport, ..PLAIN }, ECHO, 1, connections)?;
+            asked.measure(report, &case, RequestForm { transport, ..PLAIN }, ECHO, 1, connections)?;
         }
     }
     let point = "g.V(7L).values('born', 'name')";
@@ -71,8 +71,8 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     }
     for encoding in ENCODINGS {
         for transport in [Transport::WebSocket, Transport::Http] {
-            for sent in [Sent::Text, Sent::Bytecode] {
-                asked.measure(report, "echo", Manner { encoding, transport, sent }, ECHO, 1, 1)?;
+            for sent in [TraversalForm::Text, TraversalForm::Bytecode] {
+                asked.measure(report, "echo", RequestForm { encoding, transport, sent }, ECHO, 1, 1)?;
             }
         }
     }
@@ -80,10 +80,10 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
         let script = format!("g.V().limit({count}).values('name')");
         for encoding in ENCODINGS {
             for transport in [Transport::WebSocket, Transport::Http] {
-                // A whole answer is held back, and a million is more than that.
+                // The server holds a whole answer back here, and a million results exceed the default limit.
                 let is_held = !encoding.is_json() && transport == Transport::Http && count > 100_000;
                 if !is_held {
-                    let manner = Manner { encoding, transport, sent: Sent::Text };
+                    let manner = RequestForm { encoding, transport, sent: TraversalForm::Text };
                     asked.measure(report, &format!("{count} results"), manner, &script, count as u64, 1)?;
                 }
             }
@@ -92,19 +92,19 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     Ok(())
 }
 
-/// A server that is asked.
-struct Asked<'a> {
+/// The server under test.
+struct MeasuredServer<'a> {
     context: &'a Context<'a>,
     address: SocketAddr,
 }
 
-impl Asked<'_> {
-    /// Verifies the answer of a question, then asks it on so many connections.
+impl MeasuredServer<'_> {
+    /// Checks the answer to a question, then sends it on this many connections.
     fn measure(
         &self,
         report: &mut Growing<'_>,
         case: &str,
-        manner: Manner,
+        manner: RequestForm,
         script: &str,
         result_count: u64,
         connections: usize,
@@ -133,7 +133,8 @@ impl Asked<'_> {
     }
 }
 
-/// Has all ask for so long, each on a thread; their latencies in nanoseconds, and how long it was.
+/// Lets all connections send for this time, each on a thread. Returns their latencies in nanoseconds, and the elapsed
+/// time.
 fn together(speakers: &mut [Speaker], time: Duration) -> Result<(Histogram, f64)> {
     let begin = Barrier::new(speakers.len() + 1);
     std::thread::scope(|scope| {
@@ -157,7 +158,7 @@ fn together(speakers: &mut [Speaker], time: Duration) -> Result<(Histogram, f64)
     })
 }
 
-/// Asks until the time is over, once at least.
+/// Sends requests until the time is over, at least one.
 fn ask(speaker: &mut Speaker, time: Duration) -> Result<Histogram> {
     let (mut latencies, since) = (Histogram::default(), Instant::now());
     loop {

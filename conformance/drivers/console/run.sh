@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Gremlin Console in remote mode, driven by a script: connects, submits, switches to and from `:remote console`, works
-# in a session, and must print what `expected.txt` has.
-# Usage: run.sh HOST PORT FOLDER   (a folder with the classpath; what it prints goes there)
+# Runs the Gremlin Console in remote mode by a script: it connects, submits, switches to and from `:remote console`, works in a
+# session, and must print the text of `expected.txt`.
+# Usage: run.sh HOST PORT FOLDER   (a folder with the classpath; the output goes there)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 host=$1 port=$2 folder=$3
@@ -13,10 +13,10 @@ port: $port
 serializer: { className: org.apache.tinkerpop.gremlin.util.ser.GraphBinaryMessageSerializerV1, config: { serializeResultToString: true } }
 END
 sed "s|REMOTE|$folder/remote.yaml|" "$here/script.groovy" >"$folder/script.groovy"
-# Its plugins and history are its own; starting is most of what it does.
+# It has plugins and a history of its own. Its start takes most of the time.
 java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.home="$folder" -cp "$(cat "$folder/classpath")" \
     org.apache.tinkerpop.gremlin.console.Console -C -e "$folder/script.groovy" >"$folder/printed" 2>"$folder/errors" || true
-# Without what colors it, and without addresses and the session's id.
+# Removes colors, addresses and the id of the session.
 sed -E -e 's/\x1b\[[0-9;]*m//g' -e 's/Gremlin Server - \[[^]]*\](-\[[^]]*\])?/Gremlin Server/' -e 's/^==>Configured .*/==>Configured/' \
     "$folder/printed" | grep '^==>' >"$folder/answers" || true
 if diff "$here/expected.txt" "$folder/answers"; then

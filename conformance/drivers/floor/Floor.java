@@ -6,7 +6,7 @@ import org.apache.tinkerpop.gremlin.util.ser.GraphBinaryMessageSerializerV1;
 import org.apache.tinkerpop.gremlin.util.ser.GraphSONMessageSerializerV3;
 
 /**
- * The floor of the Java driver: how long it takes to ask g.inject(1) and read the answer.
+ * The floor of the Java driver: the time to send g.inject(1) and read the answer.
  * Usage: java -cp CLASSPATH Floor HOST PORT SECONDS
  */
 public class Floor {

@@ -1,6 +1,6 @@
 'use strict';
 
-// The floor of the JavaScript client: how long it takes to ask g.inject(1) and read the answer.
+// The floor of the JavaScript client: the time to send g.inject(1) and read the answer.
 // Usage: node floor.js URL SECONDS
 
 const gremlin = require('gremlin');

@@ -1,4 +1,4 @@
-"""The floor of gremlinpython: how long it takes to ask g.inject(1) and read the answer. Usage: floor.py URL SECONDS"""
+"""The floor of gremlinpython: the time to send g.inject(1) and read the answer. Usage: floor.py URL SECONDS"""
 
 import sys
 import time

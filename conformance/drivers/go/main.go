@@ -1,6 +1,7 @@
-// Runs the traversals of ../python/traversals.json as scripts with the official Go client (which speaks GraphBinary), some
-// as bytecode, and transactions with their conflicts. Usage: go run . URL TRAVERSALS; the exit code is 0 only if nothing failed. Results and
-// recorded answers are both written as text in the order of this file; ../python/canonical.py says what the forms are.
+// Runs the traversals of ../python/traversals.json as scripts with the official Go client (in GraphBinary), some of
+// them as bytecode, and transactions with conflicts. Usage: go run . URL TRAVERSALS. The exit code is 0 only if nothing
+// failed. Results and recorded answers are both converted to text, in the order of this file; ../python/canonical.py
+// describes the forms.
 package main
 
 import (
@@ -23,7 +24,7 @@ type testCase struct {
 	Expected []any
 }
 
-// The graph that is written to; it is emptied before each traversal over it.
+// The only graph that is written; it is emptied before each traversal over it.
 const writableSource = "ggraph"
 
 var passed, failed int
@@ -123,7 +124,7 @@ func source(url, name string) (*gremlin.GraphTraversalSource, *gremlin.DriverRem
 	return gremlin.Traversal_().With(remote), remote, nil
 }
 
-// The graph that is written to, without anything in it.
+// The writable graph, emptied.
 func emptied(url string) (*gremlin.GraphTraversalSource, *gremlin.DriverRemoteConnection, error) {
 	g, remote, err := source(url, writableSource)
 	if err != nil {
@@ -157,7 +158,7 @@ func bytecode(url string) error {
 	return nil
 }
 
-// One transaction that is undone and one that is kept.
+// One transaction that is rolled back and one that commits.
 func transactions(url string) error {
 	g, remote, err := emptied(url)
 	if err != nil {
@@ -191,7 +192,8 @@ func transactions(url string) error {
 	return nil
 }
 
-// Who writes second is told at once, and can do it again in another transaction; a refused commit leaves nothing.
+// The second writer learns of the conflict at once and can retry in another transaction. A refused commit leaves
+// nothing.
 func conflicts(url string) error {
 	g, remote, err := emptied(url)
 	if err != nil {
@@ -239,8 +241,8 @@ func conflicts(url string) error {
 	return nil
 }
 
-// Nothing, where an error is a conflict. The client keeps eight bits of the code, so that 596 becomes 84, and shows the
-// attributes of the status in the text: the name of the error among them.
+// Returns nil if the error is a conflict. The client keeps eight bits of the code, so 596 becomes 84. It puts the
+// attributes of the status into the text, and with them the name of the error.
 func isConflict(err error) error {
 	if err == nil {
 		return errors.New("no conflict is reported")
@@ -287,7 +289,7 @@ func canonical(result any) string {
 		return "e[" + canonical(r.Id) + " " + r.Label + " " + canonical(r.OutV.Id) + "->" + canonical(r.InV.Id) + " " +
 			properties(r.Properties) + "]"
 	case *gremlin.VertexProperty:
-		// Its key is read as the label.
+		// The client reads the key as the label.
 		return "vp[" + r.Label + " " + canonical(r.Value) + " " + properties(r.Properties) + "]"
 	case *gremlin.Property:
 		return "p[" + r.Key + " " + canonical(r.Value) + "]"
@@ -329,7 +331,7 @@ func properties(found any) string {
 	return sorted(entries)
 }
 
-// The text of a recorded form, which is the one canonical gives for such a result.
+// The text of a recorded form, in the format of canonical.
 func recorded(form any) string {
 	switch f := form.(type) {
 	case float64:

@@ -1,7 +1,8 @@
-// What graph-explorer sends, sent as it sends it: its schema discovery, searches and expansions over HTTP, once as its
-// proxy does and once as its page does from a browser, preflights included; and that pages of other sites are refused.
+// Sends the requests of graph-explorer: its schema discovery, searches and expansions over HTTP, once as its proxy
+// sends them and once as its page does from a browser, with preflights. Also checks that pages of other sites are
+// refused.
 //
-// Usage: run.js MANGROVE MODERN.json   (it starts its own server, on a free port)
+// Usage: run.js MANGROVE MODERN.json   (starts a server of its own, on a free port)
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -11,7 +12,7 @@ const assert = require("node:assert/strict");
 const PAGE = "http://localhost:5173";
 const ACCEPT = "application/vnd.gremlin-v3.0+json";
 
-// A value of typed GraphSON 3 as plain JavaScript: what the page makes of it before it draws anything.
+// A value of typed GraphSON 3 as plain JavaScript, as the page converts it before it draws.
 function plain(value) {
   if (value === null || typeof value !== "object") return value;
   const inner = value["@value"];
@@ -49,7 +50,7 @@ function plain(value) {
   }
 }
 
-// How it asks: the page without the proxy, and the proxy on the page's behalf.
+// The two senders: the page without the proxy, and the proxy for the page.
 const WAYS = {
   page: query => [{ Origin: PAGE, "Content-Type": "application/json", Accept: ACCEPT }, { query }],
   proxy: query => [
@@ -74,7 +75,7 @@ const marko = { vertex: 1, label: "person", name: "marko", age: 29 };
 const lop = { vertex: 3, label: "software", name: "lop", lang: "java" };
 const created = { edge: 9, label: "created", ends: [1, "person", 3, "software"], weight: 0.4 };
 
-// What is asked, and the answer; the order of rows counts where the query orders them.
+// The requests with their answers. The order of rows counts if the query orders them.
 const QUERIES = [
   ["vertex labels", "g.V().groupCount().by(label)", [{ person: 4, software: 2 }]],
   ["edge labels", "g.E().groupCount().by(label)", [{ knows: 2, created: 4 }]],
@@ -144,7 +145,7 @@ function preflight(base, origin, headers) {
 
 const REST = [
   [
-    "the page may send what it sends",
+    "the page may send its requests",
     async base => {
       const response = await preflight(base, PAGE, "content-type");
       assert.equal(response.status, 204);
@@ -155,12 +156,12 @@ const REST = [
     },
   ],
   [
-    "pages of other sites may not",
+    "pages of other sites may send none",
     async base => {
       const response = await preflight(base, "https://evil.example", "content-type");
       assert.equal(response.status, 403);
       assert.equal(response.headers.get("access-control-allow-origin"), null);
-      // Nor what needs no preflight: a form's post, which a browser sends and only hides the answer of.
+      // The same for a request without a preflight: a browser sends the POST of a form, and only hides its answer.
       const headers = { Origin: "https://evil.example", "Content-Type": "text/plain" };
       const posted = await fetch(`${base}/gremlin`, { method: "POST", headers, body: '{"gremlin": "g.addV()"}' });
       assert.equal(posted.status, 403);
@@ -187,7 +188,7 @@ const REST = [
     },
   ],
   [
-    "a query nobody waits for any more ends",
+    "a query ends when its client gives it up",
     async base => {
       const [headers, body] = WAYS.page("g.inject(1).repeat(__.map(__.sum())).until(__.is(2))");
       const gone = AbortSignal.timeout(300);

@@ -1,6 +1,7 @@
-"""graph-notebook's magics against a server, run in IPython as a notebook's cells run them, without a browser.
+"""Runs the magics of graph-notebook against a server, in IPython, as the cells of a notebook run them, without a
+browser.
 
-The server must offer TinkerPop's `modern` graph as gmodern and an empty, writable one as ggraph.
+The server must have TinkerPop's `modern` graph as gmodern, and an empty, writable one as ggraph.
 
 Usage: magics.py WS_URL
 """
@@ -20,7 +21,7 @@ from gremlin_python.structure.graph import Edge, Path, Vertex  # noqa: E402
 from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 from IPython.utils.capture import capture_output  # noqa: E402
 
-# What its users may choose for databases that are not Neptune.
+# The options that users have for databases other than Neptune.
 SERIALIZERS = ("GraphBinaryMessageSerializerV1", "GraphSONMessageSerializerV3", "GraphSONMessageSerializerV2")
 
 
@@ -41,7 +42,7 @@ class Notebook:
             }))
 
     def gremlin(self, cell, options=""):
-        """What `%%gremlin` stores; what it displays is made, too, and must not fail."""
+        """The result that `%%gremlin` stores. Its display is also made, and must not fail."""
         self.shell.user_ns.pop("stored", None)
         with capture_output() as captured:
             self.shell.run_cell_magic("gremlin", f"--store-to stored {options}", cell)
@@ -68,11 +69,12 @@ def paths_are_drawn(notebook):
     found = notebook.gremlin("g.V(1).outE().inV().path()")
     for paths in (mapped, found):
         assert len(paths) == 3 and all(isinstance(path, Path) and len(path) == 3 for path in paths), paths
-    # The tab with the drawing has its nodes and edges only if ids and labels are where it looks for them.
+    # The tab with the drawing has nodes and edges only if ids and labels are where it expects them.
     from graph_notebook.network.gremlin.GremlinNetwork import GremlinNetwork
     network = GremlinNetwork()
     network.add_results(found)
-    # It takes the ids of an edge's ends as text and those of vertices as they are: a vertex whose id is a number is there twice.
+    # It uses the ids of an edge's ends as text, and those of vertices as they are: a vertex with a number as id occurs
+    # twice.
     nodes = {str(node) for node in network.graph.nodes}
     assert nodes == {"1", "2", "3", "4"} and len(network.graph.edges) == 3, (network.graph.nodes, network.graph.edges)
 
@@ -117,7 +119,7 @@ def client_of(url):
 
 
 def client_library(url):
-    """Its client, as the magics that send several queries use it."""
+    """The client library, as magics that send several queries use it."""
     client = client_of(url)
     assert client.gremlin_query("g.V(x).values('name')", bindings={"x": 1}) == ["marko"]
     answer = client.gremlin_http_query("gmodern.V().count()")
@@ -131,7 +133,8 @@ def client_library(url):
 
 
 def running_queries(url):
-    """What is behind `%gremlin_status` lists what runs, shows one, and ends it. The magic itself asks only hosts of Neptune."""
+    """The requests of `%gremlin_status`: list running queries, show one, cancel it. The magic itself works only with
+    Neptune hosts."""
     client = client_of(url)
 
     def status(**options):

@@ -35,9 +35,9 @@ import org.apache.tinkerpop.shaded.jackson.databind.JsonNode;
 import org.apache.tinkerpop.shaded.jackson.databind.ObjectMapper;
 
 /**
- * Runs the traversals of ../python/traversals.json as scripts with the official Java client and each serializer it has,
- * some traversals as bytecode, and transactions. Usage: java -cp CLASSPATH Run.java HOST PORT TRAVERSALS; the exit code is
- * 0 only if nothing failed. Forms are compared as text, in the order of this file; see ../python/canonical.py for them.
+ * Runs the traversals of ../python/traversals.json as scripts with the official Java client and each of its serializers,
+ * some traversals as bytecode, and transactions. Usage: java -cp CLASSPATH Run.java HOST PORT TRAVERSALS. The exit code is
+ * 0 only if nothing failed. Forms are compared as text, in the order of this file; ../python/canonical.py describes them.
  */
 public class Run {
     private static final String WRITABLE_SOURCE = "ggraph";
@@ -63,7 +63,7 @@ public class Run {
         if (!expected.equals(got)) throw new AssertionError("got " + got + ", expected " + expected);
     }
 
-    /** The serializers of either line: 3.7 has other names for those of GraphSON. */
+    /** The serializers of both versions: those of GraphSON have other names in 3.7. */
     static Map<String, MessageSerializer<?>> serializers() throws Exception {
         final Map<String, MessageSerializer<?>> found = new TreeMap<>();
         found.put("graphbinary", new GraphBinaryMessageSerializerV1());
@@ -74,7 +74,7 @@ public class Run {
                     found.putIfAbsent("graphson" + version,
                             (MessageSerializer<?>) Class.forName(name).getDeclaredConstructor().newInstance());
                 } catch (ClassNotFoundException e) {
-                    // The other line's name.
+                    // The name in the other version.
                 }
             }
         }
@@ -117,7 +117,7 @@ public class Run {
         return client.submit(text, options).all().get();
     }
 
-    /** What only bytecode can show: enums, predicates, elements as arguments, batches, transactions. */
+    /** Checks that need bytecode: enums, predicates, elements as arguments, batches, transactions. */
     static void traversals(final Cluster cluster, final String name) {
         final GraphTraversalSource g = AnonymousTraversalSource.traversal()
                 .withRemote(DriverRemoteConnection.using(cluster, "gmodern"));
@@ -160,7 +160,7 @@ public class Run {
         });
     }
 
-    /** Who writes second is told at once, and can do it again in another transaction; a refused commit leaves nothing. */
+    /** The second writer learns of the conflict at once and can retry in another transaction. A refused commit leaves nothing. */
     static void conflicts(final GraphTraversalSource g) throws Exception {
         g.V().drop().iterate();
         g.addV("account").property("balance", 10).iterate();
@@ -184,7 +184,7 @@ public class Run {
         equal(Arrays.asList("account"), g.V().label().toList());
     }
 
-    /** The action ends with a conflict: its cause has the code, and says in words what to do. */
+    /** The action must end with a conflict: the cause has the code, and its message has the way out. */
     static void conflict(final Action action) throws Exception {
         try {
             action.run();
@@ -205,7 +205,7 @@ public class Run {
         return all.toString();
     }
 
-    /** The text of a result; `loose`: as GraphSON 2 has it, sets as lists and the keys of maps as text. */
+    /** The text of a result. `loose`: without what GraphSON 2 cannot express: sets are lists, and keys of maps are text. */
     static String canonical(final Object result, final boolean loose) {
         if (result instanceof Number) return number(((Number) result).doubleValue());
         if (result instanceof T) return loose ? ((T) result).name() : "T." + ((T) result).name();
@@ -270,7 +270,7 @@ public class Run {
         return texts;
     }
 
-    /** The text of a recorded form, which is the one {@link #canonical} gives for such a result. */
+    /** The text of a recorded form, in the format of {@link #canonical}. */
     static String expectedForm(final JsonNode form, final boolean loose) {
         if (form.isNumber()) return number(form.asDouble());
         if (form.isArray()) return expected(form, loose).toString();

@@ -1,7 +1,7 @@
 'use strict';
 
 // Results of the JavaScript client in the canonical form of ../python/canonical.py. JavaScript has one type of number,
-// so 1 and 1.0 look alike here; what is compared with is parsed JSON, in which they do, too.
+// so 1 and 1.0 are equal here; the expected answers are parsed JSON, in which they are equal, too.
 
 const byText = (a, b) => {
   const [x, y] = [JSON.stringify(a), JSON.stringify(b)];
@@ -55,7 +55,7 @@ function canonical(result) {
   }
 }
 
-/** A form with its sets, maps and properties in this file's order; `loose`: as GraphSON 2 has it. */
+/** A form with its sets, maps and properties sorted. `loose`: without what GraphSON 2 cannot express. */
 function normal(form, loose) {
   if (Array.isArray(form)) return form.map((item) => normal(item, loose));
   if (form === null || typeof form !== 'object') return form;
@@ -72,7 +72,7 @@ function normal(form, loose) {
 
 const text = (key) => (typeof key === 'string' ? key : JSON.stringify(key));
 
-/** The canonical text of all results of a traversal, to be compared. */
+/** The canonical text of all results of a traversal, for comparison. */
 function answer(forms, ordered, loose) {
   const all = forms.map((form) => normal(form, loose));
   return JSON.stringify(ordered ? all : all.sort(byText));

@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs the traversals of ../python/traversals.json with the official JavaScript client, as bytecode and as scripts, with
-// each serializer it has, and a transaction. Usage: node run.js URL [SERIALIZER…]; exit code 0 only if nothing failed.
+// Runs the traversals of ../python/traversals.json with the official JavaScript client, as bytecode and as scripts,
+// with each of its serializers, and transactions. Usage: node run.js URL [SERIALIZER…]. The exit code is 0 only if
+// nothing failed.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -13,18 +14,18 @@ const MIME_TYPES = {
   graphson3: 'application/vnd.gremlin-v3.0+json',
   graphson2: 'application/vnd.gremlin-v2.0+json',
 };
-// The graph that is written to; it is emptied before each traversal over it.
+// The only graph that is written; it is emptied before each traversal over it.
 const WRITABLE_SOURCE = 'ggraph';
 const CONFLICT = 596;
 
 const { P, TextP, t: T, order: Order, scope: Scope, column: Column, cardinality: Cardinality, pick: Pick, statics,
   withOptions: WithOptions, AnonymousTraversalSource } = gremlin.process;
 
-/** The results of a statement of gremlin-lang, read as JavaScript; the text comes from our own data file. */
+/** The results of a gremlin-lang statement, evaluated as JavaScript; the text comes from this project's data file. */
 async function evaluate(statement, g, loose) {
   const script = statement
     .replace(/(\d\.\d+)d/g, '$1') // doubles
-    // The client's GraphSON 2 writes maps that are objects only.
+    // The client's GraphSON 2 can write only maps that are objects.
     .replace(/\[('\w+'): ('\w+')\]/g, loose ? '{ $1: $2 }' : 'new Map([[$1, $2]])')
     .replace(/\b(in|from|with)\(/g, '$1_(');
   const scope = { ...statics, __: statics, g, P, TextP, T, Order, Scope, Column, Cardinality, Pick, WithOptions };
@@ -70,7 +71,7 @@ class Server {
     return results;
   }
 
-  /** A transaction that is undone and one that is kept. */
+  /** A transaction that is rolled back and one that commits. */
   async transactions() {
     await this.submit('g.V().drop()', WRITABLE_SOURCE);
     const g = AnonymousTraversalSource.traversal().with_(this.remote(WRITABLE_SOURCE));
@@ -84,7 +85,7 @@ class Server {
     if (count !== 1) throw new Error(`after a rollback and a commit there are ${count} vertices`);
   }
 
-  /** The error that an action ends with: a conflict, by its code and in words. */
+  /** The action must end with a conflict, by the code and the message of its error. */
   async conflict(action) {
     let error = null;
     await action().catch((e) => { error = e; });
@@ -99,7 +100,7 @@ class Server {
     if (got !== expected) throw new Error(`${script} gives ${got}, expected ${expected}`);
   }
 
-  /** Who writes second is told at once, and can do it again in another transaction; a refused commit leaves nothing. */
+  /** The second writer learns of the conflict at once and can retry in another transaction. A refused commit leaves nothing. */
   async conflicts() {
     await this.submit('g.V().drop()', WRITABLE_SOURCE);
     await this.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE);

@@ -1,8 +1,9 @@
 """The twelve tests of the LDBC ACID suite (Waudby et al., TPCTC 2020), over the wire.
 
-Graphs, loads and conditions are the suite's, written anew; there are fewer transactions than there and the pauses are
-shorter, so that all of it takes seconds. Each test is one of chance: it passes when no anomaly was seen. Write skew
-must not be seen at serializable; that it can be is shown at snapshot (and, without chance, in anomalies.py).
+Graphs, loads and conditions are those of the suite, implemented again. There are fewer transactions and shorter pauses,
+so that all tests take seconds. Each test depends on chance: it passes if no anomaly was seen. At serializable, write
+skew must not be seen. At snapshot isolation, this suite shows that it can be seen (anomalies.py shows it without
+chance).
 """
 
 import time
@@ -17,7 +18,7 @@ PAUSE = 0.01  # seconds; the suite's are a quarter of a second
 
 
 class Acid:
-    """The tests. Each takes the source that decides the level of isolation."""
+    """The tests. Each takes the traversal source, which decides the isolation level."""
 
     def __init__(self, server):
         self.server = server
@@ -28,18 +29,18 @@ class Acid:
         return self.server.submit(script, LEVELS["serializable"])
 
     def alice_and_bob(self):
-        """Two persons, three e-mails."""
+        """Creates two persons with three e-mails."""
         self.ask("g.addV('person').property(id, 1).property('name', 'Alice').property(list, 'emails', 'a@a.org')"
                  ".addV('person').property(id, 2).property('name', 'Bob').property(list, 'emails', 'b@b.org')"
                  ".property(list, 'emails', 'bobby@b.org')")
 
     def counts(self):
-        """Persons, names, e-mails."""
+        """Counts persons, names and e-mails."""
         scripts = ["g.V().count()", "g.V().values('name').count()", "g.V().values('emails').count()"]
         return [self.ask(script)[0] for script in scripts]
 
     def atomicity_commit(self, source):
-        """All of a transaction is there."""
+        """A committed transaction is complete."""
         self.alice_and_bob()
         tx = self.clients.begin(source)
         tx.run(lambda g: g.V(1).property(Cardinality.list_, "emails", "alice@a.org").iterate())
@@ -50,7 +51,7 @@ class Acid:
         expect(self.ask("g.E().values('since')") == [2020], "the edge is not there")
 
     def atomicity_rollback(self, source):
-        """Nothing of a transaction is there."""
+        """A transaction that was rolled back left nothing."""
         self.alice_and_bob()
         tx = self.clients.begin(source)
         tx.run(lambda g: g.V(1).property(Cardinality.list_, "emails", "alice@a.org").iterate())
@@ -59,7 +60,7 @@ class Acid:
         expect(self.counts() == [2, 2, 3], f"persons, names, e-mails: {self.counts()}")
 
     def lost_update(self, source):
-        """As many friends as are counted, as many as transactions committed."""
+        """The counter of friends, the number of friends, and the number of committed transactions agree."""
         self.ask("g.addV('person').property(id, 1).property('friends', 0)")
 
         def add_friend(g):
@@ -73,7 +74,7 @@ class Acid:
         expect(found == [commits, commits] and commits > 0, f"{found} of {commits} committed")
 
     def g0_dirty_write(self, source):
-        """Lists that are appended to together have one order. An edge has no lists: its last value must fit."""
+        """Appends to two lists come in one order. An edge has no lists, so its last value must match."""
         self.ask("g.addV('person').property(id, 1).property(list, 'history', 0).as('a').addV('person')"
                  ".property(id, 2).property(list, 'history', 0).addE('knows').from('a').property(id, 3)"
                  ".property('last', 0)")
@@ -92,7 +93,7 @@ class Acid:
         expect(self.ask("g.E(3).values('last')") == first[-1:], "the edge has another order")
 
     def g1a_aborted_read(self, source):
-        """What is rolled back is not read."""
+        """Writes that are rolled back are never read."""
         self.ask("g.addV('person').property(id, 1).property('version', 1)")
 
         def job(number, _):
@@ -112,7 +113,7 @@ class Acid:
         expect(set(versions) == {1}, f"read {versions}")
 
     def g1b_intermediate_read(self, source):
-        """Writers leave odd versions; readers see no even one."""
+        """Writers leave odd versions and write even ones in between; readers see only odd ones."""
         self.ask("g.addV('person').property(id, 1).property('version', 99)")
 
         def job(number, _):
@@ -130,7 +131,7 @@ class Acid:
         expect(all(version % 2 for version in versions), f"read {versions}")
 
     def g1c_circular_information_flow(self, source):
-        """No two read what the other wrote; nobody reads what was aborted."""
+        """No two transactions read each other's writes; no transaction reads an aborted write."""
         self.ask("g.addV('person').property(id, 1).property('version', 0)"
                  ".addV('person').property(id, 2).property('version', 0)")
 
@@ -149,7 +150,7 @@ class Acid:
                 expect(read[writer - 1] != number + 1, f"{number + 1} and {writer} each read the other's write")
 
     def twice(self, source, query):
-        """A query's results, again after a pause."""
+        """Runs a query twice, with a pause between, and returns both results."""
         def body(g):
             first = query(g).to_list()
             time.sleep(PAUSE)
@@ -157,7 +158,7 @@ class Acid:
         return self.clients.until_committed(source, body)
 
     def same_twice(self, source, write, query):
-        """Ten write; ten read twice and must see no difference."""
+        """Ten transactions write; ten read twice and must see no difference."""
         def job(number, _):
             if number % 2:
                 return self.twice(source, query)
@@ -167,7 +168,7 @@ class Acid:
             expect(first == second, f"{first}, then {second}")
 
     def imp_item_many_preceders(self, source):
-        """A value is the same when it is read again."""
+        """A value is the same when a transaction reads it again."""
         self.ask("g.addV('person').property(id, 1).property('version', 1)")
 
         def write(g):
@@ -175,13 +176,13 @@ class Acid:
         self.same_twice(source, write, lambda g: g.V(1).values("version"))
 
     def pmp_predicate_many_preceders(self, source):
-        """So is a count over edges."""
+        """A count over edges is the same when a transaction reads it again."""
         self.ask("g.addV('person').property(id, 1).addV('post').property(id, 2)")
         self.same_twice(source, lambda g: g.V(1).add_e("likes").to(__.V(2)).iterate(),
                         lambda g: g.V(2).in_("likes").count())
 
     def cycle(self):
-        """Four persons in a cycle of friends, with versions 0."""
+        """Creates four persons in a cycle of friends, with version 0."""
         names = "abcd"
         script = "g" + "".join(f".addV('person').property(id, {i}).property('version', 0).as('{n}')"
                                for i, n in enumerate(names))
@@ -189,7 +190,7 @@ class Acid:
         self.ask(script)
 
     def count_up(self, source, start):
-        """Adds one to all four versions, from one person on."""
+        """Adds one to all four versions, in the order of the cycle from one person."""
         def body(g):
             for step in range(4):
                 person = (start + step) % 4
@@ -197,12 +198,12 @@ class Acid:
         self.clients.once(source, body)
 
     def around(self, source, random):
-        """The four versions, read twice, from a random person on."""
+        """Reads the four versions twice, from a random person."""
         start = random.randrange(4)
         return self.twice(source, lambda g: g.V(start).repeat(__.out("knows")).emit().times(4).values("version"))
 
     def otv_observed_transaction_vanishes(self, source):
-        """What was seen of a transaction is still seen later."""
+        """If a transaction's write was seen, it is still seen later."""
         self.cycle()
 
         def job(number, random):
@@ -215,7 +216,7 @@ class Acid:
             expect(max(first) <= min(second), f"{first}, then {second}")
 
     def fr_fractured_read(self, source):
-        """All of a transaction is seen, or nothing."""
+        """All writes of a transaction are seen, or none."""
         self.cycle()
 
         def job(number, random):
@@ -228,7 +229,8 @@ class Acid:
             expect(first == second and len(set(first)) == 1, f"{first}, then {second}")
 
     def overdrawn(self, source, seed):
-        """How many of ten pairs end overdrawn if 100 are taken from one when both together have as much."""
+        """Runs transactions that take 100 from one value of a pair if the pair's sum is at least 100. Returns how many
+        of the ten pairs are overdrawn afterwards, which is write skew."""
         self.ask("g.V().drop()")
         self.ask("g" + "".join(f".addV('person').property(id, {n}).property('value', {70 + n % 2 * 10})"
                                for n in range(20)))
@@ -248,14 +250,14 @@ class Acid:
         return sum(values[n] + values[n + 1] <= 0 for n in range(0, 20, 2))
 
     def ws_write_skew(self, source):
-        """No pair is overdrawn at serializable; at snapshot, some are, sooner or later."""
+        """At serializable no pair is overdrawn; at snapshot isolation a pair is overdrawn in one of several runs."""
         if source == LEVELS["serializable"]:
             expect(self.overdrawn(source, 0) == 0, "write skew")
         else:
             expect(any(self.overdrawn(source, seed) for seed in range(20)), "write skew was never seen")
 
     def checks(self):
-        """All of them, at both levels."""
+        """All tests, at both levels."""
         methods = [self.atomicity_commit, self.atomicity_rollback, self.lost_update, self.g0_dirty_write,
                    self.g1a_aborted_read, self.g1b_intermediate_read, self.g1c_circular_information_flow,
                    self.imp_item_many_preceders, self.pmp_predicate_many_preceders,

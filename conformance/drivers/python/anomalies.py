@@ -1,7 +1,8 @@
 """The classic anomalies over the wire: scripted interleavings of `g.tx()` transactions, at both levels.
 
-Each script takes a source and fails if it sees what the level forbids. Those that return a value say whether they saw
-the anomaly that snapshot isolation allows: it must be seen there, and never at serializable.
+Each script takes a traversal source, and fails if it sees an anomaly that the level forbids. A script that returns a
+value returns true if it saw the anomaly that snapshot isolation allows. The anomaly must be seen there, and never at
+serializable.
 """
 
 from gremlin_python.driver.protocol import GremlinServerError
@@ -40,7 +41,8 @@ def add(**properties):
     return run
 
 
-# Predicates that hold for nothing yet, and what makes them hold: of two, so that each can write the other's.
+# Reads of predicates that hold for no element, and writes that make them hold. Each has two instances, so that two
+# transactions can write what the other reads.
 PHANTOMS = {
     "label scan": (lambda n: lambda g: g.V().has_label(f"kind{n}").count().next(),
                    lambda n: lambda g: g.add_v(f"kind{n}").iterate()),
@@ -56,35 +58,35 @@ PHANTOMS = {
 
 
 class Anomalies:
-    """The checks, each over the graph of three accounts with value 0."""
+    """The checks. Each runs on a graph of three accounts with value 0."""
 
     def __init__(self, server):
         self.server = server
         self.clients = Clients(server.url)
 
     def reset(self):
-        """Three accounts."""
+        """Creates three accounts."""
         self.server.empty(LEVELS["serializable"])
         script = "g" + "".join(f".addV('account').property(id, {n}).property('value', 0)" for n in (1, 2, 3))
         self.server.submit(script, LEVELS["serializable"])
 
     def know(self, *writes):
-        """Makes the names of labels and keys known that these use, and takes back what else they do."""
+        """Adds the names of labels and keys in these writes to the catalog, and rolls the writes back."""
         tx, = self.begin(LEVELS["snapshot"], 1)
         for write_ in writes:
             tx.run(write_)
         tx.rollback()
 
     def begin(self, source, how_many):
-        """So many transactions."""
+        """Begins this many transactions."""
         return [self.clients.begin(source) for _ in range(how_many)]
 
     def values(self):
-        """What the accounts hold now."""
+        """The committed values of the first two accounts."""
         return self.server.submit("g.V(1, 2).order().by(id).values('value')", LEVELS["serializable"])
 
     def dirty_write(self, source):
-        """Two write both accounts, one after the other: they end the same."""
+        """Two transactions write both accounts, one after the other: both accounts get the values of one."""
         one, two = self.begin(source, 2)
         one.run(write(1, 1))
         two.run(write(1, 2))
@@ -94,16 +96,16 @@ class Anomalies:
         expect(self.values() == [1, 1], f"a mixture of two transactions: {self.values()}")
 
     def dirty_and_aborted_read(self, source):
-        """What is not committed is not read, and what is rolled back never."""
+        """An uncommitted write is not read, and a write that is rolled back is never read."""
         one, two = self.begin(source, 2)
         one.run(write(1, 1))
         expect(two.run(read(1)) == 0, "a dirty read")
         one.rollback()
         expect(two.run(read(1)) == 0, "an aborted read")
-        expect(two.commit(), "who only reads commits")
+        expect(two.commit(), "a read-only transaction must commit")
 
     def intermediate_read(self, source):
-        """Only what a transaction leaves in the end is read."""
+        """Only the last of a transaction's writes to a value is read."""
         one, two = self.begin(source, 2)
         one.run(write(1, 50))
         expect(two.run(read(1)) == 0, "an intermediate read")
@@ -119,10 +121,10 @@ class Anomalies:
         two.run(write(1, 1))
         expect(two.commit(), "the writer must commit")
         expect(one.run(read(1)) == 0, "a fuzzy read")
-        expect(one.commit(), "who only reads commits")
+        expect(one.commit(), "a read-only transaction must commit")
 
     def lost_update(self, source):
-        """Of two that read and add one goes through; the other's client learns it."""
+        """Of two transactions that read and add, one commits; the client of the other learns of the conflict."""
         for commit_first in (False, True):
             self.reset()
             one, two = self.begin(source, 2)
@@ -134,7 +136,7 @@ class Anomalies:
             expect(one.commit() and not two.commit(), "one update is lost")
 
     def read_skew(self, source):
-        """Two accounts are read in one state."""
+        """Two accounts are read in one snapshot."""
         one, two = self.begin(source, 2)
         expect(one.run(read(1)) == 0, "the account holds nothing yet")
         two.run(write(1, 1))
@@ -144,7 +146,7 @@ class Anomalies:
         one.rollback()
 
     def circular_information_flow(self, source):
-        """Two do not both read what the other wrote."""
+        """Two transactions do not both read the other's write."""
         one, two = self.begin(source, 2)
         one.run(write(1, 1))
         two.run(write(2, 1))
@@ -179,7 +181,7 @@ class Anomalies:
             expect(ends == [2 if outcome[0] else 0], f"edges have {ends} ends")
 
     def predicate_many_preceders(self, source):
-        """A predicate read again gives the same."""
+        """A predicate gives the same result when it is read again."""
         for name, (reads, writes) in PHANTOMS.items():
             self.reset()
             self.know(writes(1))
@@ -188,10 +190,10 @@ class Anomalies:
             two.run(writes(1))
             expect(two.commit(), f"{name}: the writer must commit")
             expect(one.run(reads(1)) == 0, f"{name}: a phantom")
-            expect(one.commit(), "who only reads commits")
+            expect(one.commit(), "a read-only transaction must commit")
 
     def write_skew(self, source):
-        """Each reads what the other writes."""
+        """Each transaction reads the account that the other writes."""
         one, two = self.begin(source, 2)
         one.run(read(1))
         two.run(read(2))
@@ -202,7 +204,7 @@ class Anomalies:
         return all(outcome)
 
     def write_skew_over_predicates(self, source):
-        """Each reads a predicate that the other changes."""
+        """Each transaction reads a predicate that the other changes."""
         seen = []
         for name, (reads, writes) in PHANTOMS.items():
             self.reset()
@@ -219,7 +221,8 @@ class Anomalies:
         return seen[0]
 
     def read_only_transaction_anomaly(self, source):
-        """Of two that wrote, a reader makes an anomaly: it saw the second and not the first, which came before."""
+        """A reader makes two writers' history an anomaly: it sees the second but not the first, which comes before
+        it."""
         one, two = self.begin(source, 2)
         expect((one.run(read(1)), one.run(read(2))) == (0, 0), "the accounts hold nothing yet")
         two.run(read(2))
@@ -227,12 +230,12 @@ class Anomalies:
         expect(two.commit(), "the second must commit")
         reader = self.clients.begin(source)
         expect((reader.run(read(1)), reader.run(read(2))) == (0, 20), "the reader sees the second")
-        expect(reader.commit(), "who only reads commits")
+        expect(reader.commit(), "a read-only transaction must commit")
         one.run(write(1, -11))
         return one.commit()
 
     def upserts_at_once(self):
-        """Of many who merge the same, each in a request of its own, one makes it: vertices and edges."""
+        """Of many clients that merge the same vertex or edge in requests of their own, one creates it."""
         rounds, threads = 10, 8
         source = LEVELS["serializable"]
 
@@ -253,17 +256,17 @@ class Anomalies:
 
     @staticmethod
     def insist(traversal_):
-        """Runs a traversal; again, where the server gave up after conflicts."""
+        """Runs a traversal, and repeats it if the server gave up after conflicts."""
         for _ in range(100):
             try:
                 return traversal_.clone().iterate()
             except GremlinServerError as e:
                 if e.status_code != CONFLICT:
                     raise
-        raise AssertionError("a hundred times in a row others were first")
+        raise AssertionError("a hundred attempts in a row met a conflict")
 
     def checks(self):
-        """All of them, at both levels."""
+        """All scripts, at both levels."""
         forbidden = [self.dirty_write, self.dirty_and_aborted_read, self.intermediate_read, self.fuzzy_read,
                      self.lost_update, self.read_skew, self.circular_information_flow, self.long_fork,
                      self.dangling_edge, self.predicate_many_preceders]

@@ -1,4 +1,4 @@
-"""Requests that are wrong: each gets a clear error with the right status code, and the server goes on."""
+"""Invalid requests: each gets a clear error with the right status code, and the server continues."""
 
 import struct
 import uuid
@@ -14,12 +14,12 @@ MALFORMED_REQUEST, INVALID_ARGUMENTS, EVALUATION_ERROR, TIMEOUT, SERIALIZATION_E
 NESTING = 10_000
 OVERSIZED_BYTES = 12 * 1024 * 1024
 
-# Paths never merge, and dedup keeps every one: 3^30 of them.
+# A query that does not end in practice: it has about 3^30 paths, and dedup() keeps each of them.
 ENDLESS = "g.V().repeat(__.both()).times(30).path().dedup().count()"
 
 
 class Frame:
-    """One connection on which bytes are written and read as they are."""
+    """A connection on which raw bytes are written and read."""
 
     def __init__(self, url):
         self.transport = AiohttpTransport(read_timeout=20, write_timeout=20)
@@ -27,7 +27,7 @@ class Frame:
         self.serializer = GraphBinarySerializersV1()
 
     def exchange(self, message):
-        """Sends a message and returns the status of its answer as an error, or the answer if it is a success."""
+        """Sends a message and returns its answer. Raises GremlinServerError if the answer is an error."""
         self.transport.write(message)
         answer = self.serializer.deserialize_message(self.transport.read())
         status = answer["status"]
@@ -44,12 +44,12 @@ class Frame:
 
 
 def nested_list(depth):
-    """GraphBinary: a list in a list in a list."""
+    """A null in this many lists in one another, in GraphBinary."""
     return struct.pack(">BBi", 0x09, 0, 1) * depth + struct.pack(">BB", 0xFE, 1)
 
 
 class BadInput:
-    """The checks. Each ends by asking the same server a good question."""
+    """The checks. After each, the same server must answer a valid request."""
 
     def __init__(self, server, memory_limited=False):
         self.server = server
@@ -59,7 +59,8 @@ class BadInput:
         return self.server.submit(text, source, **options)
 
     def exchange(self, build):
-        """Sends the message that `build` makes, then a good one over the same connection."""
+        """Sends the message that `build` makes, then a valid one over the same connection. Returns the first answer, or
+        raises its error."""
         frame = Frame(self.server.url)
         try:
             return frame.exchange(build(frame))
@@ -172,7 +173,7 @@ class BadInput:
         frame.close()
 
     def checks(self):
-        """All of them, in the order above."""
+        """All checks, in the order above."""
         def survived(method):
             def run():
                 method()

@@ -25,12 +25,12 @@ from gremlin_python.structure.graph import Edge, Path, Property, Vertex, VertexP
 
 
 def sort_key(item):
-    """A total order over canonical forms; which one does not matter."""
+    """A total order of canonical forms, for sorting only."""
     return json.dumps(item, sort_keys=True)
 
 
 def properties(element):
-    """The properties of an element, those with one key gathered into a list."""
+    """The properties of an element; those of one key become a list."""
     by_key = {}
     for p in element.properties or []:
         by_key.setdefault(p.key, []).append(canonical(p.value))
@@ -79,7 +79,7 @@ def answer(results, ordered):
 
 
 def in_graphson2(form):
-    """A canonical form as GraphSON 2 has it: sets are lists, and the keys of maps are text."""
+    """A canonical form without what GraphSON 2 cannot express: sets become lists, and the keys of maps become text."""
     match form:
         case {"set": items}:
             return sorted((in_graphson2(i) for i in items), key=sort_key)

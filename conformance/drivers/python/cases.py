@@ -1,4 +1,5 @@
-"""The traversals of traversals.json, and the ways a client sends one: as bytecode, as a script, and over HTTP."""
+"""The traversals of traversals.json, and the ways in which a client sends them: as bytecode, as a script, and over
+HTTP."""
 
 import json
 import urllib.request
@@ -17,25 +18,25 @@ from gremlin_python.statics import long
 
 DATA = Path(__file__).with_name("traversals.json")
 
-# What a Python traversal in the data may name, besides `g`.
+# The names that Python traversals in the data may use, besides `g`.
 SCOPE = {
     "__": __, "Barrier": Barrier, "Cardinality": Cardinality, "Column": Column, "Direction": Direction, "Merge": Merge,
     "Operator": Operator, "Order": Order, "P": P, "Pick": Pick, "Pop": Pop, "Scope": Scope, "T": T, "TextP": TextP,
     "WithOptions": WithOptions, "long": long,
 }
 
-# What the client can write and read.
+# The client's serializers.
 SERIALIZERS = {
     "graphbinary": GraphBinarySerializersV1, "graphson3": GraphSONSerializersV3d0, "graphson2": GraphSONSerializersV2d0,
 }
 
-# The one source whose graph is written to; it is emptied before each traversal over it.
+# The only source whose graph is written; it is emptied before each traversal over it.
 WRITABLE_SOURCE = "ggraph"
 
 
 @dataclass
 class Case:
-    """One traversal of the data: statements (the last one's answer counts) in both notations."""
+    """One traversal of the data: statements in both notations; the answer is that of the last one."""
     name: str
     source: str
     steps: list
@@ -52,19 +53,19 @@ def load(path=DATA):
 
 
 def evaluate(source_text, g):
-    """The results of one statement in Python notation. The text comes from our own data file."""
+    """The results of one statement in Python notation. The text comes from this project's data file."""
     result = eval(source_text, {"__builtins__": {}, **SCOPE, "g": g})  # noqa: S307
     return result.to_list() if hasattr(result, "to_list") else None
 
 
 def source_over(remote):
-    """The traversal source over a connection, which the 3.7 line calls by an older name."""
+    """The traversal source over a connection; version 3.7 names the method differently."""
     start = traversal()
     return start.with_(remote) if hasattr(start, "with_") else start.with_remote(remote)
 
 
 class Server:
-    """Connections to one server, one pair (bytecode, script) for each traversal source in use."""
+    """Connections to one server: a pair (bytecode, script) for each traversal source in use."""
 
     def __init__(self, url, serializer="graphbinary"):
         self.url = url
@@ -90,11 +91,11 @@ class Server:
         return self.client(source).submit(text, request_options=options).all().result()
 
     def empty(self, source):
-        """Removes everything from a writable graph."""
+        """Removes all elements of a writable graph."""
         self.submit("g.V().drop()", source)
 
     def run_bytecode(self, case):
-        """The case as bytecode."""
+        """Runs the case as bytecode."""
         if case.source == WRITABLE_SOURCE:
             self.empty(case.source)
         g = self.source(case.source)
@@ -103,7 +104,7 @@ class Server:
         return results
 
     def run_script(self, case):
-        """The case as gremlin-lang text."""
+        """Runs the case as gremlin-lang text."""
         if case.source == WRITABLE_SOURCE:
             self.empty(case.source)
         for statement in case.gremlin:
@@ -111,7 +112,7 @@ class Server:
         return results
 
     def run_http(self, case):
-        """The case as gremlin-lang text over HTTP, as browsers and graph-explorer ask."""
+        """Runs the case as gremlin-lang text over HTTP, as browsers and graph-explorer send it."""
         if case.source == WRITABLE_SOURCE:
             self.empty(case.source)
         for statement in case.gremlin:
@@ -129,6 +130,6 @@ class Server:
             return serializer.deserialize_message(response.read())["result"]["data"]
 
     def close(self):
-        """Closes every connection."""
+        """Closes all connections."""
         for connection in [*self.remotes.values(), *self.clients.values()]:
             connection.close()

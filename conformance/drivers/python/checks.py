@@ -1,4 +1,4 @@
-"""What the sets of checks share: how one is written down, run and reported."""
+"""The common part of all checks: their type, a runner and a report."""
 
 import logging
 import traceback
@@ -13,20 +13,20 @@ logging.getLogger("gremlinpython").setLevel(logging.CRITICAL)
 
 @dataclass
 class Check:
-    """One thing that must hold: `run` returns normally when it does."""
+    """A check. It passes if `run` returns normally."""
     group: str
     name: str
     run: Callable[[], None]
 
 
 def expect(condition, message):
-    """An assertion that -O cannot remove."""
+    """Asserts, also under `python -O`."""
     if not condition:
         raise AssertionError(message)
 
 
 def expect_error(action, codes, *words):
-    """`action` must fail with one of these status codes and a message that holds all the words."""
+    """`action` must fail with one of these status codes and a message that contains all of these words."""
     try:
         result = action()
     except GremlinServerError as e:
@@ -38,7 +38,7 @@ def expect_error(action, codes, *words):
 
 
 def run_all(checks, verbose=False):
-    """Runs the checks, prints a table, and returns how many passed and failed."""
+    """Runs the checks, prints a table, and returns the numbers of passed and failed ones."""
     width = max(len(f"{c.group}  {c.name}") for c in checks)
     failed = 0
     for check in checks:

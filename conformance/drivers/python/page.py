@@ -1,4 +1,4 @@
-"""`in_transaction` of docs/clients.md keeps what the page promises of it. (conformance/docs runs the page's programs.)"""
+"""Checks `in_transaction` of docs/clients.md against another writer. (conformance/docs runs the page's programs.)"""
 
 import os
 import re
@@ -23,7 +23,7 @@ class Page:
         return [Check("docs/clients.md", "a transaction runs again after a conflict", self.retries)]
 
     def names(self, g):
-        """What the page's first block defines, beside a graph with two accounts."""
+        """Creates two accounts, runs the page's first Python block, and returns the names that it defines."""
         g.V().drop().iterate()
         (g.add_v("account").property("name", "ada").property("balance", 90)
             .add_v("account").property("name", "bob").property("balance", 5).iterate())
@@ -34,7 +34,7 @@ class Page:
         return names
 
     def retries(self):
-        """The first attempt loses to another writer, the second sees what that wrote."""
+        """The first attempt meets a conflict with another writer; the second attempt sees that writer's value."""
         connection = DriverRemoteConnection(self.server.url, WRITABLE_SOURCE)
         g, attempts = traversal().with_remote(connection), []
         try:

@@ -1,6 +1,6 @@
-"""Writes the `expected` answers of traversals.json from a server whose word is taken: the reference.
+"""Records the `expected` answers of traversals.json from a trusted server, the reference.
 
-Both notations must give the same answer, or nothing is written.
+Both notations must give the same answer; otherwise nothing is written.
 """
 
 import argparse
@@ -12,12 +12,12 @@ from cases import DATA, Server, load
 
 
 def compact(value):
-    """JSON on one line."""
+    """Serializes to JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def document(header, cases):
-    """The data file's text: one field a line, so that a diff shows what changed."""
+    """The text of the data file, with one field a line, so that a diff shows what changed."""
     lines = ["{", '  "header": ' + json.dumps(header, indent=2, ensure_ascii=False).replace("\n", "\n  ") + ",",
              '  "traversals": [']
     entries = []

@@ -1,8 +1,9 @@
-"""Runs the traversals of traversals.json, sessions, services, isolation and bad input against a server, and prints a table.
+"""Runs all checks against a server, and prints a table: traversals of traversals.json, sessions, services, isolation,
+bad input.
 
-The server must offer the traversal sources gmodern, gcrew, ggrateful (TinkerPop's graphs of these names) and
-ggraph (empty and writable), the last one once more as gsigraph, at snapshot isolation. Nothing is started here.
-The exit code is 0 only if everything passed.
+The server must have the traversal sources gmodern, gcrew, ggrateful (TinkerPop's graphs of these names) and ggraph
+(empty and writable), and gsigraph (the graph of ggraph at snapshot isolation). This program starts no server. The exit
+code is 0 only if all checks passed.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from sessions import Sessions
 
 
 def case_check(server, case, form, serializer):
-    """The check that one traversal in one notation gives its answer."""
+    """A check that compares the answer of one traversal in one notation."""
     def run():
         run_as = {"bytecode": server.run_bytecode, "script": server.run_script, "http": server.run_http}
         results = run_as[form](case)

@@ -8,7 +8,7 @@ INVALID_ARGUMENT = 499
 
 
 class Scripts:
-    """The checks, each over an emptied graph."""
+    """The checks, each over an empty graph."""
 
     def __init__(self, server):
         self.server = server
@@ -18,7 +18,8 @@ class Scripts:
         return self.server.submit(text, WRITABLE_SOURCE)
 
     def variables_hold_elements(self):
-        """What a statement results in is there under its name for those that follow; the last one's results come."""
+        """The result of a statement is bound to its variable for later statements; the script returns the results of
+        the last one."""
         names = self.submit("""
             ada = g.addV('person').property('name', 'ada').next() // the first
             bob = g.addV('person').property('name', 'bob').next(); since = 1999
@@ -31,26 +32,26 @@ class Scripts:
         expect(everyone == [2], f"got {everyone}")
 
     def a_name_alone_is_its_value(self):
-        """A list under a name is sent item by item."""
+        """If a variable holds a list, its items are sent as single results."""
         names = self.submit("names = g.inject('b', 'a').order().toList(); names")
         expect(names == ["a", "b"], f"got {names}")
 
     def a_failure_undoes_all(self):
-        """A statement that fails takes the others back, and is named with its place."""
+        """If a statement fails, the earlier ones are rolled back, and the error names statement, line and column."""
         expect_error(lambda: self.submit("g.addV('x').iterate()\n  g.inject('a').sum()"), {EVALUATION_ERROR},
                      "statement 2 (line 2, column 3)")
         expect_error(lambda: self.submit("g.addV('x').iterate(); a = g.V().has('n', 1).next(); g.V(a)"),
                      {EVALUATION_ERROR}, "statement 2 (line 1, column 24)", "no result")
-        expect(self.submit("g.V().count()") == [0], "something of a failed script is there")
+        expect(self.submit("g.V().count()") == [0], "a failed script left a vertex")
 
     def several_transactions_if_it_says_so(self):
-        """`g.tx().commit()` inside a script ends a transaction, of which nothing is taken back."""
+        """`g.tx().commit()` in a script ends a transaction; later errors do not undo it."""
         expect_error(lambda: self.submit("g.addV('x').iterate(); g.tx().commit(); g.addV('x').fail('no')"),
                      {EVALUATION_ERROR, 595}, "statement 3")
-        expect(self.submit("g.V().count()") == [1], "what was committed is not there alone")
+        expect(self.submit("g.V().count()") == [1], "the graph must have exactly the committed vertex")
 
     def checks(self):
-        """All of them."""
+        """All checks."""
         def emptied(method):
             def run():
                 self.server.empty(WRITABLE_SOURCE)

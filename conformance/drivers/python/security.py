@@ -1,8 +1,8 @@
-"""What the server lets whom do, with the official Python driver: over TLS and without, right and wrong passwords,
-roles, sessions that expire, how long an unknown user takes, guessing that is slowed and refused, graphs made and dropped
-while the server runs, pages of other sites, and what the audit log has of it.
+"""Checks access control with the official Python driver, with TLS and without: passwords, roles, sessions that expire,
+equal response times for unknown users, slowed and refused guesses, graphs created and dropped while the server runs,
+pages of other sites, and the audit log.
 
-Usage: security.py MANGROVE   (the program; it starts its own servers, on free ports)
+Usage: security.py MANGROVE   (the program; the checks start their own servers, on free ports)
 """
 
 import base64
@@ -31,7 +31,7 @@ CERTIFICATES = Path(__file__).resolve().parents[3] / "crates/server/tests/tls"
 
 
 class Server:
-    """A server with users; `more` are further flags."""
+    """A server with users; `more` has further flags."""
 
     def __init__(self, mangrove, folder, *more):
         command = [mangrove, "serve", "--listen", "127.0.0.1:0", "--users-file", f"{folder}/users.toml", *more]
@@ -58,7 +58,7 @@ def submit(client, script):
 
 
 def refused(client, script):
-    """The status with which a script is refused."""
+    """The status code with which the server refuses a script."""
     try:
         result = submit(client, script)
     except GremlinServerError as error:
@@ -73,13 +73,13 @@ def passwords(server):
 
 
 def no_password(server):
-    # Asked who it is, a driver without a name gives up by itself.
+    # A driver without a user name ends by itself when the server asks for authentication.
     try:
         submit(server.client(), "g.V()")
     except ConfigurationError as error:
         assert "requires authentication" in str(error), error
     else:
-        raise AssertionError("who did not say who it is was served")
+        raise AssertionError("a client without a login was served")
 
 
 def roles(server):
@@ -145,30 +145,31 @@ def encrypted(server):
 
 
 def guessing(server):
-    """After so many wrong passwords for a name the right one is refused, too, for a while, known name or not."""
+    """After several wrong passwords for a name, the server refuses the right one, too, for a while. The name need
+    not exist."""
     began = time.perf_counter()
     for user in ("wim", "nobody"):
         assert [refused(server.client(user, "guess"), "g.V()") for _ in range(6)] == [401] * 6
         try:
             submit(server.client(user), "g.V()")
-            raise AssertionError("a login was looked at that should not be")
+            raise AssertionError("a login was checked that should be refused unchecked")
         except GremlinServerError as error:
             assert error.status_code == 401 and "too many wrong logins" in str(error), error
         status, headers, _ = http(server, "/gremlin?gremlin=g.V()", {"Authorization": basic(user, PASSWORD)})
         assert status == 429 and int(headers["retry-after"]) > 0, (status, headers)
-    # The fourth to sixth wait 0.1, 0.2 and 0.4 s for their answer.
+    # The fourth to sixth attempts wait 0.1, 0.2 and 0.4 s for their answers.
     assert time.perf_counter() - began > 1.4, "guesses are not slowed"
     metrics = http(server, "/metrics", {"Authorization": basic("ada", PASSWORD)})[2]
     assert 'mangrove_logins_refused_total{by="user"} 4\n' in metrics, metrics
     assert 'mangrove_logins_failed_total 12\n' in metrics, metrics
-    # Others are not held up, and who waits is let in again.
+    # Other users are not delayed, and after the lockout the user can log in again.
     assert submit(server.client("rita"), "g.V().count()") == [0]
     time.sleep(5.5)
     assert submit(server.client("wim"), "g.V().count()") == [0]
 
 
 def graphs_at_run_time(server):
-    """An administrator makes a graph with sources and a limit of its own, works in it, and drops it."""
+    """An administrator creates a graph with sources and a limit of its own, uses it, and drops it."""
     ada = server.client("ada")
     made = "g.call('mangrove.graph.create').with('name', 'books').with('memory', true).with('memory_limit', 1)"
     rows = ada.submit(made + ".with('sources', ['gbooks': 'serializable'])").all().result()
@@ -177,7 +178,7 @@ def graphs_at_run_time(server):
     assert refused(server.client("ada"), "books.V()") == 499
     try:
         submit(server.client("wim"), "gbooks.addV('x')")
-        raise AssertionError("the limit of the graph does not hold")
+        raise AssertionError("the limit of the graph has no effect")
     except GremlinServerError as error:
         assert "memory" in str(error), error
     assert refused(server.client("wim"), "g.call('mangrove.graph.drop').with('name', 'books')") == 403
@@ -187,7 +188,8 @@ def graphs_at_run_time(server):
 
 
 def pages_of_other_sites(server):
-    """A page may open a WebSocket only where it is allowed to, and under no foreign name that leads here."""
+    """A page may open a WebSocket only from an allowed origin, and not under a foreign host name that leads to this
+    server."""
     def upgrade(**headers):
         asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
                  "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", **headers}
@@ -204,7 +206,7 @@ def basic(user, password):
 
 
 def http(server, path, headers):
-    """The status, headers and body of an answer."""
+    """The status code, headers and body of an answer."""
     url = server.url.replace("ws://", "http://").removesuffix("/gremlin") + path
     try:
         answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10)
@@ -214,6 +216,7 @@ def http(server, path, headers):
 
 
 def audit(folder):
+    """The audit log has every kind of entry, and no log has a password. Runs after the other checks."""
     log = Path(folder, "audit.log").read_text()
     for entry in map(json.loads, log.splitlines()):
         assert entry["target"] == "mangrove_audit" and entry.keys() >= {"timestamp", "user", "from", "act", "outcome"}
@@ -235,7 +238,7 @@ def main(mangrove):
         guessed = Server(mangrove, folder, *audited, "--login-failures-user-max", "6", "--login-lockout", "5s")
         files = ("--tls-certificate", CERTIFICATES / "server.pem", "--tls-key", CERTIFICATES / "server.key")
         tls = Server(mangrove, folder, *audited, *files)
-        # Where nobody is held back, times show what a password takes.
+        # Without delays and lockouts, times show the cost of a password check.
         timed = Server(mangrove, folder, *audited, "--login-lockout", "0s")
         checks = [
             (check, plain)
@@ -259,6 +262,6 @@ def main(mangrove):
 
 
 if __name__ == "__main__":
-    # The driver logs every refusal, with which this is about.
+    # The driver logs every refusal, and most of these checks expect one.
     logging.disable(logging.CRITICAL)
     sys.exit(1 if main(os.path.abspath(sys.argv[1])) else 0)

@@ -26,13 +26,13 @@ def text(value):
 
 
 class Services:
-    """The checks, each in both forms and over an emptied graph."""
+    """The checks. Each runs in both forms, and on an empty graph. `call` is `bytecode` or `script`."""
 
     def __init__(self, server):
         self.server = server
 
     def bytecode(self, service=None, /, **arguments):
-        """What a service answers to bytecode."""
+        """The answer of a service to bytecode."""
         g = self.server.source(WRITABLE_SOURCE)
         traversal = g.call() if service is None else g.call(service)
         for name, value in arguments.items():
@@ -40,13 +40,13 @@ class Services:
         return traversal.to_list()
 
     def script(self, service=None, /, **arguments):
-        """What a service answers to a script."""
+        """The answer of a service to a script."""
         call = "g.call()" if service is None else f"g.call({service!r})"
         return self.server.submit(call + "".join(f".with({name!r}, {text(value)})" for name, value in arguments.items()),
                                   WRITABLE_SOURCE)
 
     def are_listed(self, call):
-        """`call()` and `call('--list')` name them all."""
+        """`call()` and `call('--list')` list all services."""
         for listed in call(), call("--list"):
             expect(listed == SERVICES, f"listed are {listed}")
         described, = call("--list", service="mangrove.index.create", verbose=True)
@@ -54,7 +54,7 @@ class Services:
                f"described as {described}")
 
     def change_settings(self, call):
-        """A setting changes for everybody and changes back; a wrong one is refused."""
+        """A setting changes for all clients and changes back; an invalid one is refused."""
         before, = call("mangrove.config")
         changed, = call("mangrove.config", optimistic_pre_read=False, gc_workers=2)
         expect(changed == {**before, "optimistic_pre_read": False, "gc_workers": 2}, f"changed to {changed}")
@@ -66,7 +66,8 @@ class Services:
         expect_error(lambda: call("mangrove.config", gc_workers="two"), {EVALUATION_ERROR}, "gc_workers")
 
     def manage_indexes(self, call):
-        """An index is made over what there is, listed, kept up, and dropped; a unique one refuses."""
+        """An index is built over existing elements, listed, maintained, and dropped; a unique one refuses
+        duplicates."""
         g = self.server.source(WRITABLE_SOURCE)
         for n in range(3):
             g.add_v("item").property(T.id, n).property("serial", n).iterate()
@@ -87,7 +88,8 @@ class Services:
         expect_error(lambda: call("mangrove.index.drop", id=made["id"]), {EVALUATION_ERROR}, "mangrove.index.list")
 
     def manage_rules(self, call):
-        """Rules are made over what there is, listed, kept, and dropped; one that something breaks is not made."""
+        """Rules are created over existing elements, listed, enforced, and dropped; a rule that an element breaks is
+        refused."""
         g = self.server.source(WRITABLE_SOURCE)
         g.add_v("ruled").property(T.id, 1).property("name", "one").iterate()
         made = [call("mangrove.schema.require", label="ruled", key="name")[0],
@@ -116,7 +118,7 @@ class Services:
         expect(total["bytes"] == sum(kind["bytes"] for kind in kinds) > 0, f"{total} of {kinds}")
 
     def count_transactions(self, call):
-        """A commit is counted, and aborts are by cause."""
+        """Commits are counted, and aborts are counted by cause."""
         before, = call("mangrove.transactions")
         self.server.submit("g.addV('item')", WRITABLE_SOURCE)
         after, = call("mangrove.transactions")
@@ -125,7 +127,7 @@ class Services:
                f"causes are {after['aborts'].keys()}")
 
     def collect_garbage(self, call):
-        """What was deleted is gone after a collection, where nobody sees it any more."""
+        """After a collection, deleted elements that no snapshot sees are gone."""
         self.server.submit("g.addV('item').addV('item')", WRITABLE_SOURCE)
         self.server.empty(WRITABLE_SOURCE)
         before, = call("mangrove.gc")
@@ -136,7 +138,7 @@ class Services:
         expect(packed.keys() == after.keys(), f"{packed}")
 
     def are_guarded(self, call):
-        """An unknown service is named with what was meant; a read-only source has none."""
+        """For an unknown service, the error suggests a similar name. A read-only source has no services that write."""
         expect_error(lambda: call("mangrove.indx.list"), {EVALUATION_ERROR}, "mangrove.index.list")
         text_ = "g.withStrategies(ReadOnlyStrategy).call('mangrove.config')"
         try:
@@ -147,7 +149,7 @@ class Services:
             raise AssertionError("a read-only source changed settings")
 
     def checks(self):
-        """All of them, in both forms."""
+        """All checks, in both forms."""
         def check(form, call, method):
             def run():
                 self.server.empty(WRITABLE_SOURCE)

@@ -1,4 +1,4 @@
-"""Transactions over the wire: what `g.tx()` promises, seen from other connections."""
+"""Transactions over the wire: the guarantees of `g.tx()`, observed from other connections."""
 
 import uuid
 
@@ -13,7 +13,7 @@ CONFLICT = 596
 
 
 def raised(action):
-    """The error the server answers this with."""
+    """The server's error for `action`."""
     try:
         result = action()
     except GremlinServerError as e:
@@ -22,7 +22,7 @@ def raised(action):
 
 
 def expect_conflict(error, reason):
-    """The error is a conflict for this reason: by its code, its message and its attributes."""
+    """The error must be a conflict with this reason, by its code, its message and its attributes."""
     expect(error.status_code == CONFLICT, f"status {error.status_code}: {error}")
     expect("again" in str(error), f"the message does not name the way out: {error}")
     attributes = error.status_attributes
@@ -31,21 +31,21 @@ def expect_conflict(error, reason):
 
 
 class Sessions:
-    """The checks, each over an emptied graph and with connections of its own."""
+    """The checks, each over an empty graph and with connections of its own."""
 
     def __init__(self, server):
         self.server = server
 
     def remote(self):
-        """A connection of its own to the writable graph."""
+        """A new connection to the writable graph."""
         return DriverRemoteConnection(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer())
 
     def count(self):
-        """How many vertices another connection sees."""
+        """The number of vertices that another connection sees."""
         return self.server.submit("g.V().count()", WRITABLE_SOURCE)[0]
 
     def commit_publishes(self):
-        """Nothing is visible outside before the commit, all of it after."""
+        """Before the commit no write is visible to others; after it, all are."""
         remote = self.remote()
         tx = source_over(remote).tx()
         g = tx.begin()
@@ -58,7 +58,7 @@ class Sessions:
         remote.close()
 
     def rollback_discards(self):
-        """After a rollback nothing has happened."""
+        """After a rollback the graph is unchanged."""
         remote = self.remote()
         tx = source_over(remote).tx()
         g = tx.begin()
@@ -68,7 +68,7 @@ class Sessions:
         remote.close()
 
     def snapshot_is_stable(self):
-        """A transaction reads one state of the graph, whatever others commit meanwhile."""
+        """A transaction reads one snapshot of the graph, whatever others commit meanwhile."""
         remote = self.remote()
         tx = source_over(remote).tx()
         g = tx.begin()
@@ -80,7 +80,7 @@ class Sessions:
         remote.close()
 
     def conflict_is_reported(self):
-        """Of two transactions that write one property one gives way, and says so."""
+        """Of two transactions that write one property, one ends with a conflict, and its error says so."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
         first_remote, second_remote = self.remote(), self.remote()
         first, second = source_over(first_remote).tx(), source_over(second_remote).tx()
@@ -107,7 +107,8 @@ class Sessions:
         second_remote.close()
 
     def conflict_has_a_status(self):
-        """Who writes second is told at once: 596, the way out in words, and the reason as an attribute."""
+        """The second writer learns of the conflict at once: status 596, a message with the way out, and the reason
+        as an attribute."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
         first_remote, second_remote = self.remote(), self.remote()
         first, second = source_over(first_remote).tx(), source_over(second_remote).tx()
@@ -125,7 +126,7 @@ class Sessions:
         expect(after.status_code == CONFLICT, f"an aborted transaction answers: {after}")
 
     def refused_commit_raises_when_read(self):
-        """`commit()` itself raises nothing; reading its result does. What the transaction wrote is undone."""
+        """`commit()` itself raises no error; reading its result does. The transaction's writes are undone."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
         remote = self.remote()
         tx = source_over(remote).tx()
@@ -141,7 +142,7 @@ class Sessions:
         expect(labels == ["account"], f"a refused transaction left {labels}")
 
     def error_leaves_the_session_usable(self):
-        """A query that fails inside a transaction can be followed by a rollback and a new one."""
+        """After a query fails in a transaction, the client can roll back and begin a new one."""
         remote = self.remote()
         tx = source_over(remote).tx()
         g = tx.begin()
@@ -156,7 +157,8 @@ class Sessions:
         remote.close()
 
     def half_a_request_is_never_committed(self):
-        """A request that fails after it has begun to write takes its transaction along; one that only reads does not."""
+        """A request that fails after its first write rolls its transaction back; one that fails before leaves it as
+        it was."""
         self.server.submit("g.addV('account').property(T.id, 1).property('name', 'ada').property('balance', 10)", WRITABLE_SOURCE)
         remote = self.remote()
         tx = source_over(remote).tx()
@@ -194,7 +196,7 @@ class Sessions:
         client.close()
 
     def close_rolls_back(self):
-        """Closing a session without a commit discards what it wrote."""
+        """Closing a session without a commit rolls back its writes."""
         client = Client(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer(),
                         session=f"closed-{uuid.uuid4()}")
         client.submit("g.addV('person')", request_options={"language": "gremlin-lang"}).all().result()
@@ -202,7 +204,7 @@ class Sessions:
         expect(self.count() == 0, "closing a session committed it")
 
     def lost_connection_rolls_back(self):
-        """A client that vanishes leaves nothing behind, and what it had claimed is free again."""
+        """If a client vanishes, its writes are rolled back and its claims are released."""
         self.server.submit("g.addV('account').property('balance', 10)", WRITABLE_SOURCE)
         client = Client(self.server.url, WRITABLE_SOURCE, message_serializer=self.server.serializer(),
                         session=f"vanishes-{uuid.uuid4()}")
@@ -219,7 +221,7 @@ class Sessions:
         expect(balance == [11], f"the balance is {balance}")
 
     def checks(self):
-        """All of them."""
+        """All checks."""
         def emptied(method):
             def run():
                 self.server.empty(WRITABLE_SOURCE)

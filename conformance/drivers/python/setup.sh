@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a virtual environment for checks in Python, once: a second run finds it and does nothing.
+# Makes a virtual environment for the Python checks, once: a second run finds it and does nothing.
 # Usage: setup.sh [DIRECTORY [REQUIREMENTS [PIP-OPTION…]]]   (default: target/venv-gremlinpython in the project,
 # requirements.txt); prints its Python.
 set -eu

@@ -1,4 +1,4 @@
-"""Transactions of several clients at once over the wire, for the checks of isolation."""
+"""Transactions of several concurrent clients over the wire, for the checks of isolation."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ LEVELS = {"serializable": "ggraph", "snapshot": "gsigraph"}  # the server's sour
 
 
 class Running:
-    """A transaction: `g` while it runs, then `commit` or `rollback`. A conflict ends it."""
+    """An open transaction: use `run`, then `commit` or `rollback`. A conflict rolls it back."""
 
     def __init__(self, remote):
         self.tx = traversal().with_(remote).tx()
@@ -24,7 +24,7 @@ class Running:
         self.committed = False
 
     def run(self, body):
-        """What `body(g)` returns; None after a conflict."""
+        """The result of `body(g)`; None after a conflict."""
         if self.over:
             return None
         try:
@@ -35,7 +35,7 @@ class Running:
             return None
 
     def commit(self):
-        """Whether it committed. The driver raises only when the answer is read."""
+        """Returns True if the transaction committed. The driver raises an error only when the answer is read."""
         if self.over:
             return self.committed
         self.over = True
@@ -47,14 +47,14 @@ class Running:
         return self.committed
 
     def rollback(self):
-        """Takes it back."""
+        """Rolls the transaction back, unless it has ended."""
         if not self.over:
             self.over = True
             self.tx.rollback().all().result()
 
 
 class Clients:
-    """Connections to one server: one for each thread and source, kept until `close`."""
+    """Connections to one server, kept until `close`: one for each thread and source."""
 
     def __init__(self, url):
         self.url = url
@@ -70,17 +70,17 @@ class Clients:
         return mine[source]
 
     def begin(self, source):
-        """A transaction."""
+        """Begins a transaction."""
         return Running(self.remote(source))
 
     def once(self, source, body):
-        """Runs `body(g)` in a transaction; its value, or None if others made it abort."""
+        """Runs `body(g)` in a transaction. Returns its result, or None if a conflict aborted it."""
         tx = self.begin(source)
         value = tx.run(body)
         return value if tx.commit() else None
 
     def until_committed(self, source, body):
-        """Runs `body(g)` until it commits."""
+        """Runs `body(g)` in transactions until one commits."""
         for _ in range(1_000):
             tx = self.begin(source)
             value = tx.run(body)
@@ -89,7 +89,7 @@ class Clients:
         raise AssertionError("a transaction did not commit in a thousand attempts")
 
     def jobs(self, count, job, threads=8):
-        """What `job(number, random)` returns for each number; the random choices are the same in every run."""
+        """The results of `job(number, random)` for all numbers. The random choices are the same in every run."""
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(lambda number: job(number, random.Random(number)), range(count)))
 

@@ -17,11 +17,14 @@ import org.apache.tinkerpop.gremlin.language.grammar.GremlinLexer;
 import org.apache.tinkerpop.gremlin.language.grammar.GremlinParser;
 
 /**
- * TinkerPop's own parser of gremlin-lang, asked about scripts: those of the input, one a line, those that the grammar
- * itself makes from a seed, and all of these with a few faults. For each it prints `+`, or the line and column of the first
- * fault and what that is (`?` if the parser does not come to an end), a tab, and the script. A line has line ends as `\n` and backslashes doubled. Nothing is run.
+ * Parses scripts with TinkerPop's own parser of gremlin-lang, and runs none of them. The scripts are those of the input, one
+ * a line, those that are generated from the grammar by a seed, and mutations of all of these. For each script it prints a
+ * verdict, a tab, and the script. The verdict is `+`, or line, column and message of the first fault, or `?` if the parser
+ * does not end in time. In a line, a line end is `\n`, and backslashes are doubled.
  *
- * Usage: java -cp CLASSPATH Grammar SEED GENERATED MUTATIONS <SCRIPTS   (how many to make; how often each is made faulty)
+ * Usage: java -cp CLASSPATH Grammar SEED GENERATED MUTATIONS <SCRIPTS
+ *
+ * GENERATED is the number of generated scripts, MUTATIONS the number of mutations of each script.
  */
 public final class Grammar {
     /** The first fault of a script. */
@@ -31,14 +34,14 @@ public final class Grammar {
         }
     }
 
-    /** On some faulty scripts the parser tries alternatives for minutes; such a script is given up. */
+    /** On some faulty scripts the parser tries alternatives for minutes. Such a script is given up. */
     private static final class TooLong extends RuntimeException {
         TooLong() {
             super(null, null, false, false);
         }
     }
 
-    /** Tokens for as long as a script may take. */
+    /** A stream of tokens that ends when the time of a script is over. */
     private static final class Tokens extends CommonTokenStream {
         private static final long ENOUGH_NANOS = 3_000_000_000L;
         private final long end = System.nanoTime() + ENOUGH_NANOS;
@@ -72,14 +75,14 @@ public final class Grammar {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             final String script = unescaped(line);
             tell(script);
-            // Of those that the lexer can take apart.
+            // Only scripts that the lexer accepts are mutated.
             try {
                 final List<String> tokens = lexer(script).getAllTokens().stream()
                         .filter(token -> token.getChannel() == Token.DEFAULT_CHANNEL).map(Token::getText)
                         .collect(Collectors.toCollection(ArrayList::new));
                 for (int i = 0; i < mutations; i++) tell(scripts.mutated(tokens));
             } catch (Fault fault) {
-                // It was told.
+                // `tell` has printed the fault.
             }
         }
         for (int n = Integer.parseInt(args[1]); n > 0; n--) {

@@ -13,9 +13,9 @@ import org.antlr.v4.runtime.misc.IntervalSet;
 import org.apache.tinkerpop.gremlin.language.grammar.GremlinParser;
 
 /**
- * Scripts out of the grammar's own automaton: a walk from the start of a rule to its end that takes ways by chance,
- * rather longer ones, and, once the script is long enough, the shortest. And scripts with faults: one to three tokens lost, doubled,
- * exchanged or put in, or a character lost.
+ * Generates scripts from the grammar's own automaton: a random walk from the start of a rule to its end. The walk prefers
+ * longer paths, and takes the shortest path once the script is long enough. Also makes mutations: one to three tokens removed,
+ * doubled, exchanged or inserted, or a character removed.
  */
 final class Scripts {
     private static final ATN AUTOMATON = new GremlinParser(null).getATN();
@@ -27,7 +27,7 @@ final class Scripts {
     private static final String[] NAMES = {"x", "abc", "v1", "$p", "_y", "\u00fcber"};
 
     private final Random random;
-    /** How many tokens it takes at least from a state to the end of its rule. */
+    /** The least number of tokens from a state to the end of its rule. */
     private final int[] least = new int[AUTOMATON.states.size()];
     private List<String> tokens;
     private int budget;
@@ -64,7 +64,7 @@ final class Scripts {
         if (random.nextBoolean()) {
             walk(AUTOMATON.ruleToStartState[GremlinParser.RULE_query]);
         } else {
-            // Else most of them would not come far beyond their source.
+            // Otherwise most scripts would end soon after their source.
             tokens.addAll(Arrays.asList("g", ".", "V", "(", ")", "."));
             walk(AUTOMATON.ruleToStartState[GremlinParser.RULE_chainedTraversal]);
         }
@@ -86,7 +86,7 @@ final class Scripts {
 
     private Transition way(final ATNState state) {
         final Transition[] ways = state.getTransitions();
-        // The dearer of two, so that a script goes on; but rules that are longer than what is left are for longer scripts.
+        // Takes the longer of two paths, so that a script continues, but none that is longer than the remaining length.
         final Transition one = ways[random.nextInt(ways.length)];
         final Transition other = ways[random.nextInt(ways.length)];
         final Transition any = price(one) > price(other) ? one : other;
@@ -118,7 +118,7 @@ final class Scripts {
         return texts[random.nextInt(texts.length)];
     }
 
-    /** The script of these tokens, with space where it needs some and here and there besides. */
+    /** The script of these tokens, with white space where it is needed and at some other places. */
     String spelled(final List<String> words) {
         final StringBuilder script = new StringBuilder();
         for (final String word : words) {
@@ -130,14 +130,14 @@ final class Scripts {
         return script.toString();
     }
 
-    /** Whether two tokens with these characters at their ends would become one. */
+    /** Returns true if two tokens with these characters at their ends would become one. */
     private static boolean joins(final char before, final char after) {
         final boolean word = Character.isJavaIdentifierPart(before);
         return word && Character.isJavaIdentifierPart(after) || Character.isDigit(before) && after == '.'
                 || before == '.' && (after == '.' || Character.isDigit(after)) || before == '/' && after == '/';
     }
 
-    /** The script of these tokens with faults, which it may happen to survive. */
+    /** A mutation of the script of these tokens; by chance it may still be valid. */
     String mutated(final List<String> words) {
         final List<String> changed = new ArrayList<>(words);
         for (int faults = 1 + random.nextInt(3); faults > 0 && !changed.isEmpty(); faults--) {

@@ -1,45 +1,44 @@
-//! The anomalies by name, and which level forbids which.
+//! The anomalies by name, and the isolation levels that forbid them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What went wrong. The cycles are Adya's, with the refinements of Elle; `docs/isolation.md` explains
-/// them in words.
+/// A kind of anomaly. The cycles are Adya's, with the refinements of Elle; `docs/isolation.md` explains them in words.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
-    /// A transaction read something that contradicts what it read or wrote before: a fuzzy read, a phantom, an
-    /// own write that is not seen.
+    /// A transaction read a value that contradicts its earlier reads or writes: a fuzzy read, a phantom, or a missing
+    /// own write.
     Internal,
-    /// Somebody read a value that nobody wrote.
+    /// A read returned a value that no transaction wrote.
     GarbageRead,
-    /// A value is twice in a list.
+    /// A list contains a value twice.
     DuplicateValue,
-    /// Two reads of a list of which neither is a beginning of the other.
+    /// Of two reads of one list, neither is a prefix of the other.
     IncompatibleOrder,
-    /// An aborted transaction's write was read.
+    /// A read returned a write of an aborted transaction.
     G1a,
-    /// A value was read that its writer replaced before it committed.
+    /// A read returned a value that its writer replaced before it committed.
     G1b,
-    /// Two transactions read the same version of an object and both replaced it.
+    /// Two transactions read the same version of an object, and both replaced it.
     LostUpdate,
-    /// A cycle of writes that follow one another: dirty writes.
+    /// A cycle of write dependencies: dirty writes.
     G0,
-    /// A cycle of writes and reads: circular information flow.
+    /// A cycle of write and read dependencies: circular information flow.
     G1c,
     /// A cycle with one anti-dependency: read skew.
     GSingle,
-    /// Two readers saw two independent writes in opposite orders.
+    /// Two readers saw two independent writes in opposite orders: a long fork.
     LongFork,
-    /// A cycle with several anti-dependencies, no two of them in a row.
+    /// A cycle with several anti-dependencies, no two of them adjacent.
     GNonadjacent,
-    /// A cycle with two anti-dependencies in a row, all over single objects: write skew.
+    /// A cycle with two adjacent anti-dependencies, all over single objects: write skew.
     G2Item,
-    /// The same with one over a predicate: a phantom between two transactions.
+    /// The same with an anti-dependency over a predicate: a phantom between two transactions.
     G2,
 }
 
 impl Kind {
-    /// The name used in the literature, and in words.
+    /// The name in the literature, and in words.
     pub fn text(self) -> &'static str {
         match self {
             Kind::Internal => "internal inconsistency",
@@ -60,38 +59,39 @@ impl Kind {
     }
 }
 
-/// Which order of transactions an anomaly contradicts.
+/// The order of transactions that an anomaly contradicts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Order {
-    /// None but that of the data: no order at all explains what was read.
+    /// The order of the data alone: no order of transactions explains the reads.
     Data,
-    /// That in which one process ran its transactions.
+    /// The order in which one process ran its transactions.
     Process,
-    /// That in which one transaction had ended before the other began.
+    /// Real time: one transaction had ended before the other began.
     RealTime,
 }
 
-/// A level of isolation.
+/// An isolation level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Adya's PL-2: G0 and G1 are forbidden.
     ReadCommitted,
-    /// Snapshot isolation, from any snapshot of the past: only cycles with two anti-dependencies in a row are left.
+    /// Snapshot isolation from any past snapshot: only cycles with two adjacent anti-dependencies remain.
     Snapshot,
-    /// The same, and a snapshot contains everything that was acknowledged before its transaction began.
+    /// Strong snapshot isolation: also, a snapshot contains every transaction acknowledged before the reader began.
     StrongSnapshot,
-    /// As if one after the other.
+    /// Serializable: as if transactions ran one after the other, in any order, even against real time.
     Serializable,
-    /// As if one after the other, each at some moment between its begin and its end.
+    /// Strict serializable: as if each ran at one moment between its begin and its end.
     StrictSerializable,
 }
 
 impl Level {
+    /// Returns true if this level must respect the order, beyond the data.
     fn respects(self, order: Order) -> bool {
         order == Order::Data || matches!(self, Level::StrongSnapshot | Level::StrictSerializable)
     }
 
-    /// Whether a history at this level has no such anomaly.
+    /// Returns true if this level forbids the anomaly.
     pub fn forbids(self, anomaly: &Anomaly) -> bool {
         if !self.respects(anomaly.order) {
             return false;
@@ -116,13 +116,13 @@ impl Level {
 /// One anomaly.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Anomaly {
-    /// What went wrong.
+    /// The kind of the anomaly.
     pub kind: Kind,
-    /// What it takes to see it.
+    /// The order that it contradicts.
     pub order: Order,
-    /// The transactions that take part, by their place in the history; of a cycle, in its order.
+    /// The transactions that take part, as indexes into the history; those of a cycle in its order.
     pub transactions: Vec<usize>,
-    /// The evidence, for people.
+    /// The evidence, as text.
     pub explanation: String,
 }
 
@@ -137,25 +137,25 @@ impl fmt::Display for Anomaly {
     }
 }
 
-/// What a history was found to contain.
+/// The anomalies of a history.
 #[derive(Clone, Default, Debug)]
 pub struct Report {
-    /// Each kind of anomaly with some examples, the simplest first. Of the strongly connected transactions of one
-    /// kind, one cycle is reported.
+    /// Examples of each kind, simplest first. Not all cycles are among them: one of each family of cycles in each
+    /// strongly connected component (`cycles`).
     pub anomalies: Vec<Anomaly>,
-    /// How many transactions took part in the check: committed, or seen to have committed.
+    /// The number of transactions in the check: committed, or of unknown outcome and seen by others.
     pub transaction_count: usize,
-    /// How many dependencies were found.
+    /// The number of dependencies.
     pub dependency_count: usize,
 }
 
 impl Report {
-    /// What this level forbids.
+    /// The anomalies that this level forbids.
     pub fn violations(&self, level: Level) -> impl Iterator<Item = &Anomaly> {
         self.anomalies.iter().filter(move |anomaly| level.forbids(anomaly))
     }
 
-    /// How often each kind was found.
+    /// The number of anomalies of each kind.
     pub fn counts(&self) -> BTreeMap<Kind, usize> {
         let mut counts = BTreeMap::new();
         for anomaly in &self.anomalies {

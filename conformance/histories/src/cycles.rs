@@ -1,9 +1,9 @@
-//! From dependencies to anomalies by name.
+//! Finds cycles of dependencies and names them as anomalies.
 //!
-//! Each family of anomalies is looked for in a graph of its own: only writes (G0), writes and reads (G1c), all
-//! with anti-dependencies apart (what snapshot isolation forbids: G-single and its kin), and all (G2). Each first on
-//! the data's order alone, then with that of processes, then with real time. Of every strongly connected component one
-//! short cycle is taken and named by what it is made of.
+//! Each family of anomalies is searched for in a graph of its own: writes only (G0), writes and reads (G1c), all
+//! dependencies without two adjacent anti-dependencies (which snapshot isolation forbids: G-single and its kin), and
+//! all (G2). Each is searched for by the data's order alone, then with that of processes, then with real time. In every
+//! strongly connected component one short cycle is taken, and its kinds of dependency name it.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,18 @@ use crate::graph::{Edge, Graph, Kinds, PROCESS, REAL_TIME, RW, WR, WW, Walk};
 use crate::history::Type;
 use crate::index::Index;
 
-/// How many components a family reports on, and from how many edges of each it looks for a short cycle.
+/// The most components for which a family reports a cycle.
 const COMPONENTS_MAX: usize = 10_000;
+/// The most edges of a component that are tried as the first edge of its shortest cycle.
 const SEEDS_MAX: usize = 16;
 
+/// Anomalies that are searched for together.
 struct Family {
+    /// The kinds of dependency in the cycles.
     kinds: Kinds,
     /// Every cycle of the family has an edge of this kind.
     seed: Kinds,
+    /// True if a cycle must not have two anti-dependencies in a row.
     apart: bool,
 }
 
@@ -31,6 +35,7 @@ const FAMILIES: [Family; 4] = [
     Family { kinds: WW | WR | RW, seed: RW, apart: false },
 ];
 
+/// Finds a cycle of each family in each component, by each order. A set of transactions is reported once for each kind.
 pub(crate) fn find(index: &Index<'_>, graph: &Graph) -> Vec<Anomaly> {
     let all = Walk { graph, kinds: Kinds::MAX, apart: false };
     if all.components().members.is_empty() {
@@ -54,7 +59,7 @@ pub(crate) fn find(index: &Index<'_>, graph: &Graph) -> Vec<Anomaly> {
     found
 }
 
-/// A short cycle of each component that has an edge of the seed's kind.
+/// A short cycle in each component that has an edge of the seed's kind.
 fn cycles(walk: &Walk<'_>, seed: Kinds) -> Vec<Vec<Edge>> {
     let components = walk.components();
     let shortest = |members: &Vec<u32>| {
@@ -72,14 +77,15 @@ fn anomaly(index: &Index<'_>, cycle: &[Edge]) -> Anomaly {
         (false, false) => Order::Data,
     };
     Anomaly {
-        kind: name(index, cycle),
+        kind: kind_of(index, cycle),
         order,
         transactions: cycle.iter().map(|e| e.from as usize).collect(),
         explanation: explain::cycle(index, cycle),
     }
 }
 
-fn name(index: &Index<'_>, cycle: &[Edge]) -> Kind {
+/// The kind of anomaly that the dependencies of a cycle make.
+fn kind_of(index: &Index<'_>, cycle: &[Edge]) -> Kind {
     let kinds: Vec<Kinds> = cycle.iter().map(|e| e.kind).collect();
     let anti_count = kinds.iter().filter(|&&k| k == RW).count();
     let in_a_row = (0..kinds.len()).any(|i| kinds[i] == RW && kinds[(i + 1) % kinds.len()] == RW);

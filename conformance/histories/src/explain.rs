@@ -1,4 +1,4 @@
-//! Anomalies as text.
+//! Explains anomalies as text.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::graph::{Edge, PROCESS, RW, WR, WW};
 use crate::history::{History, Object, Operation, Outcome};
 use crate::index::Index;
 
-/// Operations shown of one transaction.
+/// The largest number of operations shown of one transaction.
 const OPERATIONS_MAX: usize = 24;
 
-/// One transaction a line; with an object, only what concerns it.
+/// One transaction a line. If an object is given, only operations on it are shown.
 pub(crate) fn transactions(history: &History, shown: &[u32], only: Option<Object>) -> String {
     let mut text = String::new();
     for &t in shown {
@@ -52,7 +52,7 @@ fn operation(history: &History, operation: &Operation) -> String {
     }
 }
 
-/// The transactions of a cycle and why each comes before the next.
+/// The transactions of a cycle, and the reason why each precedes the next.
 pub(crate) fn cycle(index: &Index<'_>, cycle: &[Edge]) -> String {
     let members: Vec<u32> = cycle.iter().map(|e| e.from).collect();
     let mut text = format!("a cycle of {} transactions\n", cycle.len());

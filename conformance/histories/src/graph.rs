@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// Kinds of dependency, as a set of bits.
+/// A set of kinds of dependency, as bits.
 pub(crate) type Kinds = u8;
 
-/// The first wrote a version, the second the next one.
+/// The first transaction wrote a version, the second the next version.
 pub(crate) const WW: Kinds = 1;
-/// The second read what the first wrote.
+/// The second transaction read a version that the first wrote.
 pub(crate) const WR: Kinds = 2;
-/// The first read a version that the second replaced: an anti-dependency.
+/// The first transaction read a version that the second replaced: an anti-dependency.
 pub(crate) const RW: Kinds = 4;
-/// One process ran the first, then the second.
+/// One process ran the first transaction, then the second.
 pub(crate) const PROCESS: Kinds = 8;
-/// The first had ended when the second began.
+/// The first transaction had ended when the second began.
 pub(crate) const REAL_TIME: Kinds = 16;
 
 /// One dependency.
@@ -21,9 +21,9 @@ pub(crate) const REAL_TIME: Kinds = 16;
 pub(crate) struct Edge {
     pub from: u32,
     pub to: u32,
-    /// One bit.
+    /// The kind: one bit.
     pub kind: Kinds,
-    /// The object's place in the index; `u32::MAX` where none is concerned.
+    /// The index of the object; `u32::MAX` if the dependency is not about an object.
     pub object: u32,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Edge {
 pub(crate) struct Edges(Vec<Edge>);
 
 impl Edges {
-    /// A transaction does not depend on itself.
+    /// Adds a dependency. A dependency of a transaction on itself is ignored.
     pub fn add(&mut self, from: u32, to: u32, kind: Kinds, object: u32) {
         if from != to {
             self.0.push(Edge { from, to, kind, object });
@@ -40,7 +40,7 @@ impl Edges {
     }
 }
 
-/// Dependencies by the transaction they start from.
+/// Dependencies by their first transaction.
 pub(crate) struct Graph {
     edges: Vec<Edge>,
     offsets: Vec<u32>,
@@ -74,15 +74,15 @@ impl Graph {
     }
 }
 
-/// A way of walking the graph.
+/// The rules of a walk over the graph.
 ///
-/// States are transactions. A walk that keeps anti-dependencies *apart* never takes two in a row; its states are
-/// pairs (transaction, whether the last step was an anti-dependency), written `2 * transaction + flag`, so that
-/// its cycles are the closed walks snapshot isolation forbids.
+/// States are transactions. A walk that keeps anti-dependencies *apart* never takes two in a row. Its states are pairs
+/// of a transaction and a flag for the kind of the last step, written `2 * transaction + flag`. So its cycles are the
+/// closed walks that snapshot isolation forbids.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk<'g> {
     pub graph: &'g Graph,
-    /// Only along these.
+    /// The walk takes only edges of these kinds.
     pub kinds: Kinds,
     pub apart: bool,
 }
@@ -96,7 +96,7 @@ impl Walk<'_> {
         if self.apart { state / 2 } else { state }
     }
 
-    /// Where the edge leads from this state, if the walk may take it.
+    /// The state after the edge, or `None` if the walk must not take it.
     fn step(&self, state: u32, edge: &Edge) -> Option<u32> {
         if edge.kind & self.kinds == 0 {
             return None;
@@ -115,7 +115,7 @@ impl Walk<'_> {
         const UNSEEN: u32 = u32::MAX;
         let count = self.state_count();
         let mut components = Components { of: vec![0; count], members: Vec::new() };
-        // `number`: when a state was met first; `low`: the earliest open state it leads back to.
+        // `number`: the order in which states were reached; `low`: the earliest open state that a state can reach.
         let (mut number, mut low) = (vec![UNSEEN; count], vec![0u32; count]);
         let mut assigned = vec![false; count];
         let (mut next, mut open): (u32, Vec<u32>) = (0, Vec::new());
@@ -140,7 +140,7 @@ impl Walk<'_> {
                         continue;
                     };
                     if number[to as usize] == UNSEEN {
-                        // It comes back to this edge when `to` is done, and takes its `low` then.
+                        // The loop returns to this edge after `to` is done, and takes its `low` then.
                         descend = Some(to);
                         break;
                     }
@@ -165,7 +165,7 @@ impl Walk<'_> {
         components
     }
 
-    /// A shortest cycle that begins with this edge and stays in its component; `None` if there is none.
+    /// A shortest cycle that begins with this edge and stays in its component, or `None`.
     pub fn cycle_from(&self, first: &Edge, components: &Components) -> Option<Vec<Edge>> {
         let start = if self.apart { first.from * 2 } else { first.from };
         let entered = self.step(start, first)?;
@@ -191,7 +191,7 @@ impl Walk<'_> {
         None
     }
 
-    /// The edges of one of these kinds between members of a component, not more than `limit`.
+    /// At most `limit` edges of these kinds between members of a component.
     pub fn edges_within(&self, members: &[u32], components: &Components, kinds: Kinds, limit: usize) -> Vec<Edge> {
         let component = components.of[members[0] as usize];
         let inside = |state: u32, edge: &Edge| {
@@ -220,9 +220,9 @@ fn trace_back(first: &Edge, start: u32, entered: u32, reached_by: &HashMap<u32, 
     cycle
 }
 
-/// Which states are strongly connected.
+/// The strongly connected components.
 pub(crate) struct Components {
-    /// The component of each state, from 1; 0 for a state that is alone.
+    /// The component of each state, from 1; 0 for a state in no cycle.
     of: Vec<u32>,
     /// The states of each component.
     pub members: Vec<Vec<u32>>,

@@ -1,9 +1,12 @@
-//! What clients saw.
+//! Histories: transactions as clients saw them.
+//!
+//! Rules of a history, which the index checks: a history writes a value at most once to an object, all operations on an
+//! object are of one type, and no transaction ends before it begins.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// What operations work on. The number is the workload's choice; [`History::name`] may give it a name.
+/// An object of operations. The workload chooses the number; [`History::name`] may name it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Object(pub u64);
 
@@ -13,61 +16,61 @@ impl fmt::Display for Object {
     }
 }
 
-/// One operation and, of a read, its result. An object is a list, a register or a set, by how it is used.
+/// One operation, with its result if it is a read. An object is a list, a register or a set, by the operations on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// Puts a value at the end of a list.
+    /// Appends a value to a list.
     Append {
         /// The list.
         object: Object,
-        /// Appended once in a history.
+        /// The value; a history appends it once.
         value: u64,
     },
     /// Reads a list.
     ReadList {
         /// The list.
         object: Object,
-        /// All of it, in order.
+        /// All values, in order.
         values: Vec<u64>,
     },
     /// Replaces the value of a register.
     Write {
         /// The register.
         object: Object,
-        /// Written once in a history.
+        /// The value; a history writes it once.
         value: u64,
     },
     /// Reads a register.
     Read {
         /// The register.
         object: Object,
-        /// `None`: it was never written.
+        /// The value; `None` if the register was never written.
         value: Option<u64>,
     },
-    /// Adds to a set.
+    /// Adds a value to a set.
     Add {
         /// The set.
         object: Object,
-        /// Added once in a history.
+        /// The value; a history adds it once.
         value: u64,
     },
-    /// Removes from a set what its transaction has seen in it.
+    /// Removes a value from a set. The transaction has read it in the set.
     Remove {
         /// The set.
         object: Object,
-        /// Never added again.
+        /// The value; it is never added again.
         value: u64,
     },
     /// Reads a set.
     ReadSet {
         /// The set.
         object: Object,
-        /// All of it, in any order.
+        /// All values, in any order.
         values: Vec<u64>,
     },
 }
 
-/// How an object is used.
+/// The type of an object, as the operations on it determine it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Type {
     List,
@@ -76,7 +79,7 @@ pub(crate) enum Type {
 }
 
 impl Operation {
-    /// What it works on.
+    /// The object of the operation.
     pub fn object(&self) -> Object {
         match self {
             Operation::Append { object, .. }
@@ -97,7 +100,7 @@ impl Operation {
         }
     }
 
-    /// The value it brings into being: of an append, a write, an addition.
+    /// The value that an append, a write or an addition creates.
     pub(crate) fn written(&self) -> Option<u64> {
         match self {
             Operation::Append { value, .. } | Operation::Write { value, .. } | Operation::Add { value, .. } => {
@@ -107,7 +110,7 @@ impl Operation {
         }
     }
 
-    /// The values a read met; nothing for writes.
+    /// The values that a read returned; none for writes.
     pub(crate) fn met(&self) -> &[u64] {
         match self {
             Operation::ReadList { values, .. } | Operation::ReadSet { values, .. } => values,
@@ -117,30 +120,29 @@ impl Operation {
     }
 }
 
-/// How a transaction ended, as far as its client knows.
+/// The outcome of a transaction, as far as its client knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It did.
+    /// The transaction committed.
     Committed,
-    /// It did not: nothing of it may be seen.
+    /// The transaction aborted: no other transaction may see its writes.
     Aborted,
-    /// Nobody told the client: it counts as committed if somebody saw its writes.
+    /// The client did not learn the outcome. The transaction counts as committed if others saw its writes.
     Unknown,
 }
 
 /// One transaction as its client saw it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transaction {
-    /// Who ran it. A process runs one transaction after the other.
+    /// The process that ran it. A process runs one transaction after the other.
     pub process: u32,
-    /// When it was begun, on a clock all processes share; only the order matters.
+    /// The time of its begin, on a clock that all processes share. Only the order of times matters.
     pub invoked: u64,
-    /// When its end was known.
+    /// The time when its client learned of the end.
     pub completed: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// In the order it did them. Reads that failed are left out; writes that failed belong to aborted
-    /// transactions and are kept.
+    /// The operations in order. Failed reads are left out. Failed writes are kept; their transactions are aborted.
     pub operations: Vec<Operation>,
 }
 
@@ -150,12 +152,12 @@ impl Transaction {
         Transaction { process, invoked, completed, outcome, operations: Vec::new() }
     }
 
-    /// One that committed.
+    /// A committed transaction.
     pub fn committed(process: u32, invoked: u64, completed: u64) -> Self {
         Self::new(process, invoked, completed, Outcome::Committed)
     }
 
-    /// One that did not.
+    /// An aborted transaction.
     pub fn aborted(process: u32, invoked: u64, completed: u64) -> Self {
         Self::new(process, invoked, completed, Outcome::Aborted)
     }
@@ -165,50 +167,50 @@ impl Transaction {
         self
     }
 
-    /// Then it appends.
+    /// Adds an append to a list.
     #[must_use]
     pub fn append(self, object: Object, value: u64) -> Self {
         self.with(Operation::Append { object, value })
     }
 
-    /// Then it reads a list.
+    /// Adds a read of a list.
     #[must_use]
     pub fn read_list(self, object: Object, values: &[u64]) -> Self {
         self.with(Operation::ReadList { object, values: values.to_vec() })
     }
 
-    /// Then it writes a register.
+    /// Adds a write of a register.
     #[must_use]
     pub fn write(self, object: Object, value: u64) -> Self {
         self.with(Operation::Write { object, value })
     }
 
-    /// Then it reads a register.
+    /// Adds a read of a register.
     #[must_use]
     pub fn read(self, object: Object, value: Option<u64>) -> Self {
         self.with(Operation::Read { object, value })
     }
 
-    /// Then it adds to a set.
+    /// Adds an addition to a set.
     #[must_use]
     pub fn add(self, object: Object, value: u64) -> Self {
         self.with(Operation::Add { object, value })
     }
 
-    /// Then it removes from a set.
+    /// Adds a removal from a set.
     #[must_use]
     pub fn remove(self, object: Object, value: u64) -> Self {
         self.with(Operation::Remove { object, value })
     }
 
-    /// Then it reads a set.
+    /// Adds a read of a set.
     #[must_use]
     pub fn read_set(self, object: Object, values: &[u64]) -> Self {
         self.with(Operation::ReadSet { object, values: values.to_vec() })
     }
 }
 
-/// A history that tells nothing, because a rule of the workload was broken: not the database's fault.
+/// The error for a history that breaks a rule of the workload. It says nothing about the database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidHistory(pub(crate) String);
 
@@ -228,12 +230,12 @@ pub struct History {
 }
 
 impl History {
-    /// Adds a transaction; it is known as `T` and its place from now on.
+    /// Adds a transaction. Its name in explanations is `T` and its index.
     pub fn push(&mut self, transaction: Transaction) {
         self.transactions.push(transaction);
     }
 
-    /// Gives an object a name for explanations.
+    /// Gives an object a name in explanations.
     pub fn name(&mut self, object: Object, name: impl Into<String>) {
         self.names.insert(object, name.into());
     }
@@ -243,7 +245,7 @@ impl History {
         &self.transactions
     }
 
-    /// For tests of a checker: the transactions, to be falsified.
+    /// The transactions, to be falsified in tests of a checker.
     pub fn transactions_mut(&mut self) -> &mut Vec<Transaction> {
         &mut self.transactions
     }

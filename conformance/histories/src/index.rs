@@ -1,4 +1,7 @@
-//! The history by object and by value: who wrote what, who read what, and which transactions count.
+//! An index of the history by object and value: writers, removers, uses, and the transactions that count.
+//!
+//! A transaction *counts* if it committed, or if its outcome is unknown and a transaction that counts read its writes.
+//! The index is complete before any other part of the check runs, and does not change afterwards.
 
 use std::collections::HashMap;
 
@@ -6,31 +9,32 @@ use crate::anomaly::{Anomaly, Kind, Order};
 use crate::explain;
 use crate::history::{History, InvalidHistory, Object, Operation, Outcome, Transaction, Type};
 
-/// Who wrote a value.
+/// The writer of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer {
-    /// Its place in the history.
+    /// The index of the transaction in the history.
     pub transaction: u32,
-    /// Whether it wrote nothing else to the object afterwards.
+    /// True if it wrote nothing else to the object afterwards.
     pub last: bool,
 }
 
-/// Everything done to one object.
+/// All operations on one object.
 pub(crate) struct Uses {
     pub object: Object,
     pub kind: Type,
-    /// Transaction and operation, in the history's order; a transaction's in its own.
+    /// Indexes of transaction and operation, in the order of the history, then of the transaction.
     pub operations: Vec<(u32, u32)>,
 }
 
 pub(crate) struct Index<'h> {
     pub history: &'h History,
-    /// Whether each transaction committed, or was seen to have.
+    /// True for each transaction that counts.
     pub included: Vec<bool>,
+    /// All objects. Dependencies name an object by its index here.
     pub objects: Vec<Uses>,
     writers: HashMap<(Object, u64), Writer>,
     removers: HashMap<(Object, u64), u32>,
-    /// Pairs of transactions that both removed a value and both committed.
+    /// Pairs of committed transactions that both removed one value.
     pub removed_twice: Vec<(Object, u32, u32)>,
 }
 
@@ -49,8 +53,9 @@ impl<'h> Index<'h> {
         Ok(index)
     }
 
+    /// Groups operations by object and notes writers and removers. Fails if the history breaks a rule.
     fn sort_operations(&mut self) -> Result<(), InvalidHistory> {
-        let mut places: HashMap<Object, usize> = HashMap::new();
+        let mut object_indexes: HashMap<Object, usize> = HashMap::new();
         for (t, transaction) in self.history.transactions.iter().enumerate() {
             if transaction.completed < transaction.invoked {
                 return Err(InvalidHistory(format!("T{t} ended before it began")));
@@ -58,11 +63,11 @@ impl<'h> Index<'h> {
             let mut previous: HashMap<Object, u64> = HashMap::new();
             for (o, operation) in transaction.operations.iter().enumerate() {
                 let (object, kind) = (operation.object(), operation.kind());
-                let place = *places.entry(object).or_insert_with(|| {
+                let object_index = *object_indexes.entry(object).or_insert_with(|| {
                     self.objects.push(Uses { object, kind, operations: Vec::new() });
                     self.objects.len() - 1
                 });
-                let uses = &mut self.objects[place];
+                let uses = &mut self.objects[object_index];
                 if uses.kind != kind {
                     let name = self.history.show(object);
                     return Err(InvalidHistory(format!("{name} is used as a {:?} and as a {kind:?}", uses.kind)));
@@ -100,12 +105,12 @@ impl<'h> Index<'h> {
     fn note_removal(&mut self, transaction: u32, object: Object, value: u64) {
         let outcome = |t: u32| self.history.transactions[t as usize].outcome;
         match (outcome(transaction), self.removers.get(&(object, value)).copied()) {
-            // An aborted removal has removed nothing.
+            // A removal by an aborted transaction has no effect.
             (Outcome::Aborted, _) => {}
             (Outcome::Committed, Some(other)) if outcome(other) == Outcome::Committed && other != transaction => {
                 self.removed_twice.push((object, other, transaction));
             }
-            // Where one is known to have removed it, one of unknown outcome has not.
+            // If a known commit removed the value, a transaction of unknown outcome did not.
             (Outcome::Unknown, Some(_)) => {}
             (_, _) => {
                 self.removers.insert((object, value), transaction);
@@ -113,7 +118,7 @@ impl<'h> Index<'h> {
         }
     }
 
-    /// Transactions of unknown outcome have committed if somebody who counts saw what they wrote.
+    /// Includes transactions of unknown outcome whose writes were seen by transactions that count.
     fn include_seen(&mut self) {
         let mut pending: Vec<usize> = (0..self.included.len()).filter(|&t| self.included[t]).collect();
         if self.history.transactions.iter().all(|t| t.outcome != Outcome::Unknown) {
@@ -149,18 +154,18 @@ impl<'h> Index<'h> {
         self.writers.get(&(object, value)).copied()
     }
 
-    /// Who wrote a value, if it counts.
+    /// The writer of a value, if the writer counts.
     pub fn committed_writer(&self, object: Object, value: u64) -> Option<u32> {
         self.writer(object, value).map(|w| w.transaction).filter(|&w| self.includes(w))
     }
 
-    /// Who removed a value from a set, whether or not that is known to have committed.
+    /// The transaction that removed a value from a set, even if its outcome is unknown.
     pub fn remover(&self, object: Object, value: u64) -> Option<u32> {
         self.removers.get(&(object, value)).copied()
     }
 
-    /// The anomaly of reading this value at all, if it is one: nobody wrote it, or somebody who aborted, or
-    /// somebody who replaced it later (`replaced`: the read is of a version that ended with this value).
+    /// Returns an anomaly if no transaction may read this value: no transaction wrote it, or its writer aborted, or its
+    /// writer replaced it later (`replaced`: the read is of a version that ended with this value).
     pub fn bad_read(&self, reader: u32, object: Object, value: u64, replaced: bool) -> Option<Anomaly> {
         let name = self.history.show(object);
         let anomaly = |kind, transactions: Vec<u32>, text: String| {
@@ -173,7 +178,7 @@ impl<'h> Index<'h> {
             })
         };
         let Some(writer) = self.writer(object, value) else {
-            let text = format!("T{reader} read {value} in {name}, which nobody wrote");
+            let text = format!("T{reader} read {value} in {name}, which no transaction wrote");
             return anomaly(Kind::GarbageRead, vec![reader], text);
         };
         let w = writer.transaction;

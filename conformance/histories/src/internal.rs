@@ -1,4 +1,5 @@
-//! Whether a transaction agrees with itself: what it read once it reads again, with its own writes in it.
+//! Checks each transaction against itself: repeated reads must agree, with its own writes in them. At most one anomaly
+//! is reported for a transaction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,11 +8,11 @@ use crate::explain;
 use crate::history::{Object, Operation};
 use crate::index::Index;
 
-/// What a transaction knows of an object.
+/// The content of an object, as far as a transaction knows it.
 enum Known<'h> {
     /// The whole list.
     List(Vec<u64>),
-    /// The end of a list it has not read: its own appends.
+    /// The end of a list that the transaction has not read: its own appends.
     ListEnd(Vec<u64>),
     Register(Option<u64>),
     Set(SetKnown<'h>),
@@ -20,7 +21,7 @@ enum Known<'h> {
 #[derive(Default)]
 struct SetKnown<'h> {
     read: Option<&'h [u64]>,
-    /// Own additions and removals since the read.
+    /// The transaction's own additions and removals.
     added: HashSet<u64>,
     removed: HashSet<u64>,
 }
@@ -56,6 +57,7 @@ pub(crate) fn check(index: &Index<'_>, anomalies: &mut Vec<Anomaly>) {
 }
 
 impl<'h> Known<'h> {
+    /// The content as the first operation on the object shows it.
     fn first(operation: &'h Operation) -> Self {
         match operation {
             Operation::Append { value, .. } => Known::ListEnd(vec![*value]),
@@ -70,7 +72,7 @@ impl<'h> Known<'h> {
         }
     }
 
-    /// Takes in one more operation; false if it contradicts what is known.
+    /// Applies one more operation. Returns false if it contradicts the known content.
     fn meet(&mut self, operation: &'h Operation) -> bool {
         match (self, operation) {
             (Known::List(list) | Known::ListEnd(list), Operation::Append { value, .. }) => {
@@ -90,7 +92,7 @@ impl<'h> Known<'h> {
             }
             (Known::Register(known), Operation::Read { value, .. }) => known == value,
             (Known::Set(set), operation) => set.meet(operation),
-            // The index has made sure that an object is used in one way only.
+            // The index guarantees that all operations on an object are of one type.
             _ => true,
         }
     }
@@ -112,13 +114,14 @@ impl<'h> SetKnown<'h> {
                 let agrees = self.agrees(values);
                 self.read = Some(values);
                 self.added.clear();
-                // Removals stay: what was removed never comes back.
+                // Removals stay: a value that was removed is never added again.
                 agrees
             }
             _ => true,
         }
     }
 
+    /// Returns true if a read of these values agrees with the earlier read and the transaction's own changes.
     fn agrees(&self, values: &[u64]) -> bool {
         let met: HashSet<u64> = values.iter().copied().collect();
         if met.len() != values.len() || !self.added.iter().all(|v| met.contains(v)) {

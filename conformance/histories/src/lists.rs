@@ -1,8 +1,8 @@
-//! Lists: a read of a list tells its whole history.
+//! Lists: one read reveals the whole history of a list.
 //!
-//! The longest read gives the order of versions; every other read must be a beginning of it. What committed and was
-//! never read comes after the longest read. Then: each append depends on the one before (ww), a reader on the
-//! last append it saw (wr), and what was appended next on the reader (rw). The rest follows along the chain.
+//! The longest read gives the order of versions; every other read must be a prefix of it. Committed appends that no
+//! read saw come after the longest read. Then each append depends on the one before (ww), a reader on the last append
+//! that it saw (wr), and the next append on the reader (rw). All other dependencies follow along the chain.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +16,13 @@ use crate::index::{Index, Uses};
 struct Read<'h> {
     transaction: u32,
     values: &'h [u64],
-    /// How many of the values were there before the transaction's own appends.
+    /// The number of values before the transaction's own appends.
     foreign: usize,
 }
 
-pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies: &mut Vec<Anomaly>) {
-    let uses = &index.objects[place as usize];
+/// Adds the dependencies over the list at `object_index` of the index, and the anomalies that its reads show.
+pub(crate) fn infer(index: &Index<'_>, object_index: u32, edges: &mut Edges, anomalies: &mut Vec<Anomaly>) {
+    let uses = &index.objects[object_index as usize];
     let reads = reads(index, uses);
     let longest = reads.iter().max_by_key(|read| read.values.len());
     let order = longest.map_or(&[][..], |read| read.values);
@@ -31,11 +32,11 @@ pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies:
     let writers: Vec<Option<u32>> = order.iter().map(|&value| index.committed_writer(uses.object, value)).collect();
     for pair in writers.windows(2) {
         if let [Some(before), Some(after)] = pair {
-            edges.add(*before, *after, WW, place);
+            edges.add(*before, *after, WW, object_index);
         }
     }
     if let Some(Some(last)) = writers.last() {
-        unread.iter().for_each(|&after| edges.add(*last, after, WW, place));
+        unread.iter().for_each(|&after| edges.add(*last, after, WW, object_index));
     }
     for read in &reads {
         if !order.starts_with(read.values) {
@@ -45,18 +46,19 @@ pub(crate) fn infer(index: &Index<'_>, place: u32, edges: &mut Edges, anomalies:
         }
         let seen = read.foreign;
         if let Some(Some(writer)) = seen.checked_sub(1).map(|last| writers[last]) {
-            edges.add(writer, read.transaction, WR, place);
+            edges.add(writer, read.transaction, WR, object_index);
             anomalies.extend(index.bad_read(read.transaction, uses.object, order[seen - 1], true));
         }
         match writers.get(seen) {
-            Some(Some(next)) => edges.add(read.transaction, *next, RW, place),
+            Some(Some(next)) => edges.add(read.transaction, *next, RW, object_index),
             Some(None) => {}
-            None => unread.iter().for_each(|&next| edges.add(read.transaction, next, RW, place)),
+            None => unread.iter().for_each(|&next| edges.add(read.transaction, next, RW, object_index)),
         }
     }
     lost_updates(index, uses, &reads, anomalies);
 }
 
+/// The reads of a list by transactions that count.
 fn reads<'h>(index: &Index<'h>, uses: &Uses) -> Vec<Read<'h>> {
     let own = |transaction, value| index.writer(uses.object, value).is_some_and(|w| w.transaction == transaction);
     uses.operations
@@ -72,7 +74,7 @@ fn reads<'h>(index: &Index<'h>, uses: &Uses) -> Vec<Read<'h>> {
         .collect()
 }
 
-/// Appends that committed and that no read met: they come after all that was read.
+/// Committed appends that no read saw: they come after the longest read.
 fn unread_appends(index: &Index<'_>, uses: &Uses, order: &[u64]) -> Vec<u32> {
     let read: HashSet<u64> = order.iter().copied().collect();
     let mut writers: Vec<u32> = uses
@@ -86,12 +88,12 @@ fn unread_appends(index: &Index<'_>, uses: &Uses, order: &[u64]) -> Vec<u32> {
     writers
 }
 
-/// What the longest read says of its values: twice there, or never to be seen.
+/// The anomalies of the longest read's values: a value twice, or one that no read may return.
 fn check_values(index: &Index<'_>, uses: &Uses, longest: Option<&Read<'_>>, anomalies: &mut Vec<Anomaly>) {
     let Some(read) = longest else { return };
-    let mut places = HashMap::new();
+    let mut positions = HashMap::new();
     for (i, value) in read.values.iter().enumerate() {
-        if let Some(before) = places.insert(value, i) {
+        if let Some(before) = positions.insert(value, i) {
             let name = index.history.show(uses.object);
             anomalies.push(Anomaly {
                 kind: Kind::DuplicateValue,
@@ -104,11 +106,13 @@ fn check_values(index: &Index<'_>, uses: &Uses, longest: Option<&Read<'_>>, anom
     check_all(index, uses, read, anomalies);
 }
 
+/// The values of a read that no read may return, as anomalies.
 fn check_all(index: &Index<'_>, uses: &Uses, read: &Read<'_>, anomalies: &mut Vec<Anomaly>) {
     let bad = |&value: &u64| index.bad_read(read.transaction, uses.object, value, false);
     anomalies.extend(read.values.iter().filter_map(bad));
 }
 
+/// The anomaly of a read that is no prefix of the longest one.
 fn incompatible(index: &Index<'_>, uses: &Uses, read: &Read<'_>, longest: Option<&Read<'_>>) -> Anomaly {
     let transactions: Vec<u32> = [Some(read), longest].into_iter().flatten().map(|r| r.transaction).collect();
     let name = index.history.show(uses.object);
@@ -121,7 +125,7 @@ fn incompatible(index: &Index<'_>, uses: &Uses, read: &Read<'_>, longest: Option
     }
 }
 
-/// Two transactions that read one version and then both appended.
+/// Finds two transactions that read one version and then both appended.
 fn lost_updates(index: &Index<'_>, uses: &Uses, reads: &[Read<'_>], anomalies: &mut Vec<Anomaly>) {
     let appended: HashSet<u32> = uses
         .operations

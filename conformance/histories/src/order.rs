@@ -1,4 +1,4 @@
-//! Orders that need no data: of a process, and of real time.
+//! Orders that do not depend on the data: that of a process, and real time.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::graph::{Edges, PROCESS, REAL_TIME};
 use crate::history::Outcome;
 use crate::index::Index;
 
-/// Each transaction of a process after the one before.
+/// Orders each transaction of a process after the one before.
 pub(crate) fn processes(index: &Index<'_>, edges: &mut Edges) {
     let mut by_process: Vec<(u32, u64, u32)> =
         included(index).map(|t| (index.transaction(t).process, index.transaction(t).invoked, t)).collect();
@@ -18,21 +18,22 @@ pub(crate) fn processes(index: &Index<'_>, edges: &mut Edges) {
     }
 }
 
-/// Each transaction after those that had ended when it began: enough dependencies that the others follow.
+/// Orders each transaction after those that had ended when it began, with few dependencies: the others follow from
+/// them.
 ///
-/// The *frontier* holds the transactions that ended last: a transaction that begins depends on each; when it ends, it
-/// takes the place of those. So there are at most as many dependencies a transaction as there are processes.
+/// The *frontier* holds the transactions that ended last. A transaction that begins depends on all of them. When it
+/// ends, it replaces them in the frontier. So a transaction gets at most one dependency for each process.
 pub(crate) fn real_time(index: &Index<'_>, edges: &mut Edges) {
     let mut events: Vec<(u64, bool, u32)> = Vec::new();
     for t in included(index) {
         let transaction = index.transaction(t);
         events.push((transaction.invoked, false, t));
-        // One whose end nobody saw may have ended at any time later.
+        // A transaction of unknown outcome may have ended at any later time.
         if transaction.outcome == Outcome::Committed {
             events.push((transaction.completed, true, t));
         }
     }
-    // Where numbers are equal, begins come first: they are taken as concurrent.
+    // If times are equal, begins come before ends, so the transactions count as concurrent.
     events.sort_unstable();
     let mut frontier: Vec<u32> = Vec::new();
     let mut before: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -48,6 +49,7 @@ pub(crate) fn real_time(index: &Index<'_>, edges: &mut Edges) {
     }
 }
 
+/// The transactions that count.
 fn included<'i>(index: &'i Index<'_>) -> impl Iterator<Item = u32> + 'i {
     (0..index.included.len() as u32).filter(|&t| index.includes(t))
 }

@@ -1,4 +1,4 @@
-//! Every anomaly by name, in a history made by hand; and histories without any.
+//! Every anomaly by name, in a history made by hand; and histories without anomalies.
 
 use mangrove_histories::{History, Kind, Level, Object, Order, Report, Transaction, check};
 
@@ -17,7 +17,7 @@ fn report(transactions: Vec<Transaction>) -> Report {
     check(&history(transactions)).unwrap()
 }
 
-/// Transactions that all run at the same time, so that only data orders them.
+/// Transactions that are all concurrent, so only the data orders them.
 fn concurrent(process: u32) -> Transaction {
     Transaction::committed(process, 0, 100)
 }
@@ -45,7 +45,7 @@ fn only_allowed_below_serializable(report: &Report) {
 
 #[test]
 fn dirty_write_in_lists() {
-    // Of x one came first, of y the other.
+    // One transaction came first on x, the other on y.
     finds(
         Kind::G0,
         Order::Data,
@@ -92,7 +92,7 @@ fn circular_information_flow() {
 
 #[test]
 fn read_skew() {
-    // The reader sees the writer's x and not its y.
+    // The reader sees the writer's x but not its y.
     let report = finds(
         Kind::GSingle,
         Order::Data,
@@ -139,7 +139,7 @@ fn removing_the_same_twice_is_a_lost_update() {
     let added = Transaction::committed(0, 0, 1).add(X, 1);
     let removal = |process, end| Transaction::committed(process, 2, end).read_set(X, &[1]).remove(X, 1);
     finds(Kind::LostUpdate, Order::Data, vec![added.clone(), removal(1, 4), removal(2, 4)]);
-    // One of the two did not.
+    // One of the two values is missing.
     let aborted = Transaction::aborted(1, 2, 4).read_set(X, &[1]).remove(X, 1);
     passes(Level::StrictSerializable, vec![added, aborted, removal(2, 4)]);
 }
@@ -171,14 +171,14 @@ fn write_skew_of_three_and_over_a_predicate() {
         ],
     );
     only_allowed_below_serializable(&report);
-    // Each counts, and each adds.
+    // Each transaction counts the set, and each adds to it.
     let report = finds(
         Kind::G2,
         Order::Data,
         vec![concurrent(0).read_set(X, &[]).add(X, 1), concurrent(1).read_set(X, &[]).add(X, 2)],
     );
     only_allowed_below_serializable(&report);
-    // The read-only transaction of Fekete, O'Neil and O'Neil: without it all would be well.
+    // The read-only transaction anomaly of Fekete, O'Neil and O'Neil: without the reader, the history is serializable.
     let report = finds(
         Kind::G2Item,
         Order::Data,
@@ -209,7 +209,7 @@ fn long_fork() {
 #[test]
 fn anti_dependencies_that_are_not_in_a_row() {
     let z = Object(3);
-    // As the long fork, but with a third writer that is told from the others by its own read.
+    // Like the long fork, with a third writer whose own read distinguishes it from the others.
     let report = finds(
         Kind::GNonadjacent,
         Order::Data,
@@ -243,7 +243,7 @@ fn what_lists_show_directly() {
 
 #[test]
 fn stale_reads_and_lost_writes_in_real_time() {
-    // Acknowledged, and then not there.
+    // The write was acknowledged, and a later read misses it.
     for stale in [
         vec![Transaction::committed(0, 0, 1).append(X, 1), Transaction::committed(1, 2, 3).read_list(X, &[])],
         vec![Transaction::committed(0, 0, 1).write(X, 1), Transaction::committed(1, 2, 3).read(X, None)],
@@ -259,7 +259,8 @@ fn stale_reads_and_lost_writes_in_real_time() {
         assert!(report.violations(Level::StrictSerializable).next().is_some());
         assert!(report.violations(Level::StrongSnapshot).next().is_some());
     }
-    // One process does not see its own last transaction: real time says so, too, but the process says it first.
+    // A process does not see its own last transaction. Real time reveals it, too, but the order of processes is tried
+    // first.
     finds(
         Kind::GSingle,
         Order::Process,
@@ -275,13 +276,26 @@ fn a_removed_value_is_gone_whoever_added_it() {
         Transaction::committed(2, 4, 5).read_set(X, &[]),
     ]);
     assert!(report.anomalies.is_empty(), "{:#?}", report.anomalies);
-    // Began after the addition, did not meet the value, yet came before the removal.
+    // The reader began after the addition, did not meet the value, and yet came before the removal.
     finds(
         Kind::GSingle,
         Order::RealTime,
         vec![
             Transaction::committed(0, 0, 1).add(X, 1),
             Transaction::committed(1, 10, 20).remove(X, 1).read(Y, None).write(Y, 1),
+            Transaction::committed(2, 2, 20).read_set(X, &[]).read(Y, None),
+        ],
+    );
+}
+
+#[test]
+fn an_addition_of_unknown_outcome_may_end_after_a_reader_begins() {
+    // The reader came before the addition, although the client of the addition had given up by then.
+    passes(
+        Level::StrictSerializable,
+        vec![
+            Transaction::new(0, 0, 1, mangrove_histories::Outcome::Unknown).add(X, 1),
+            Transaction::committed(1, 10, 20).read_set(X, &[1]).remove(X, 1).read(Y, None).write(Y, 1),
             Transaction::committed(2, 2, 20).read_set(X, &[]).read(Y, None),
         ],
     );
@@ -299,7 +313,7 @@ fn serial_histories_have_no_anomaly() {
             Transaction::committed(0, 6, 7).read_list(X, &[1, 2]).read(Y, Some(1)).write(Y, 2).read(Y, Some(2)),
         ],
     );
-    // Concurrent ones may be ordered either way.
+    // Concurrent transactions may be ordered either way.
     passes(
         Level::StrictSerializable,
         vec![concurrent(0).append(X, 1), concurrent(1).append(X, 2), concurrent(2).read_list(X, &[2])],
@@ -311,7 +325,7 @@ fn an_unknown_outcome_is_decided_by_who_saw_it() {
     let unknown = || Transaction::new(0, 0, 1, mangrove_histories::Outcome::Unknown).append(X, 1).append(Y, 1);
     passes(Level::StrictSerializable, vec![unknown(), Transaction::committed(1, 2, 3).read_list(X, &[])]);
     passes(Level::StrictSerializable, vec![unknown(), Transaction::committed(1, 2, 3).read_list(X, &[1])]);
-    // Later than its client gave up on it.
+    // The transaction took effect after its client gave it up.
     passes(
         Level::StrictSerializable,
         vec![
@@ -320,7 +334,7 @@ fn an_unknown_outcome_is_decided_by_who_saw_it() {
             Transaction::committed(1, 4, 5).read_list(X, &[1]),
         ],
     );
-    // Seen, so it has committed, so all of it must be seen.
+    // A write was seen, so the transaction committed, so all its writes must be seen.
     finds(
         Kind::GSingle,
         Order::Data,

@@ -1,5 +1,5 @@
-//! The checker against a small simulated database whose isolation is known: all of its histories pass at that
-//! level, and falsified ones are found out.
+//! Checks the checker against a small simulated database with a known isolation level: all of its histories pass at
+//! that level, and falsified histories fail.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use rand::{Rng, SeedableRng};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Isolation {
-    /// First committer wins over writes.
+    /// First committer wins, for writes.
     Snapshot,
-    /// And over reads.
+    /// First committer wins, for writes and reads.
     Serializable,
-    /// Nobody wins: the last writer does.
+    /// No conflicts: the last writer wins.
     None,
 }
 
-/// The versions of an object: when each was committed, and what it held.
+/// The versions of an object: the time of each commit, and the content.
 type Versions = Vec<(u64, Vec<u64>)>;
 
 struct Running {
@@ -28,7 +28,7 @@ struct Running {
     written: BTreeMap<Object, Vec<u64>>,
 }
 
-/// Many processes over lists (even numbers) and registers (odd ones), one operation at a time.
+/// Many processes over lists (even numbers) and registers (odd numbers), one operation at a time.
 struct Simulation {
     isolation: Isolation,
     random: SmallRng,
@@ -71,7 +71,7 @@ impl Simulation {
     }
 
     fn operate(&mut self, transaction: &mut Running) {
-        // New objects come, so that lists stay short.
+        // New objects are added, so that lists stay short.
         let newest = self.history.transactions().len() as u64 / 50;
         let object = Object(newest * 4 + self.random.random_range(0..8));
         let state = self.state(transaction, object);
@@ -95,7 +95,7 @@ impl Simulation {
             true => Operation::Append { object, value },
             false => Operation::Write { object, value },
         });
-        // An append reads what it appends to.
+        // An append reads the list to which it appends.
         transaction.read.extend(is_list.then_some(object));
     }
 
@@ -170,7 +170,7 @@ fn without_isolation_everything_is_seen() {
     }
 }
 
-/// Replaces what one read returned by what another read of the same object returned, where they differ.
+/// Replaces the result of one read by a different result of another read of the same object.
 fn swap_reads(history: &mut History, random: &mut SmallRng) -> bool {
     let is_read = |o: &Operation| matches!(o, Operation::ReadList { .. } | Operation::Read { .. });
     let mut places: BTreeMap<Object, Vec<(usize, usize)>> = BTreeMap::new();
@@ -201,14 +201,14 @@ fn swapped_reads_of_a_serial_history_are_found() {
     let mut random = SmallRng::seed_from_u64(7);
     let (mut swapped, mut found) = (0, 0);
     for seed in 0..300 {
-        // One process: every two transactions are ordered in real time, so every swap is a lie.
+        // One process: real time orders every two transactions, so every swap is a contradiction.
         let mut history = Simulation::new(Isolation::Serializable, seed).run(100, 1);
         if swap_reads(&mut history, &mut random) {
             swapped += 1;
             found += usize::from(check(&history).unwrap().violations(Level::StrictSerializable).next().is_some());
         }
     }
-    // Of registers that are written blindly no order is known, so some swaps stay hidden.
+    // The order of blind writes to a register is unknown, so some swaps are not found.
     assert!(swapped > 100 && found * 10 >= swapped * 9, "{found} of {swapped} swaps were found");
 }
 

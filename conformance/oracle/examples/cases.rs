@@ -1,9 +1,9 @@
 //! Prints generated cases as text with the oracle's answers, for running them against another engine:
 //! `cargo run -p mangrove-oracle --example cases -- FIRST LAST SCRIPT ANSWERS`.
 //!
-//! The script has `GRAPH` where a new empty graph begins, a line for each traversal that fills it, and the
-//! case's own traversal behind `Q `. The answers have one line a case: `OK` or `ERR`, how the answer may be
-//! compared, how many results there are, and the results in short form.
+//! The script has a line `GRAPH` where a new empty graph begins, then a line for each traversal that fills the graph,
+//! and then the traversal of the case after `Q `. The answers have one line a case: `OK` or `ERR`, how the answer may
+//! be compared, the number of results, and the results in short form.
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,15 @@
-//! Holds the parser against TinkerPop's: reads what `conformance/grammar` says of scripts, a verdict (`+`, or line, column
-//! and what is wrong there), a tab and the script on each line, and parses the scripts too. What both accept or both refuse
-//! is as it should be, if a refusal says where. What they accept and this parser does not must have one of the reasons of
-//! [`REFUSED`], and the script must look so where the error says. What only this parser accepts must be refused by the
-//! compiler, which knows the types of arguments that the grammar puts into its rules, or have one of the reasons of
-//! [`ACCEPTED`].
+//! Compares this project's parser with TinkerPop's.
 //!
-//! Usage: `grammar <ANSWERS` (`--all` shows all that the two do not agree on)
+//! The input is the answers of `conformance/grammar`, one script a line: a verdict (`+`, or the line, the column and
+//! the fault), a tab, and the script. This program parses the same scripts.
+//!
+//! - If both parsers accept or both refuse, they agree; a refusal must name a position.
+//! - If only TinkerPop's accepts, the error must have one of the reasons of [`REFUSED`], and the script must match that
+//!   reason at the position of the error.
+//! - If only this one accepts, the compiler must refuse the script (it knows the types of arguments, which TinkerPop's
+//!   grammar has in its rules), or the fault must have one of the reasons of [`ACCEPTED`].
+//!
+//! Usage: `grammar <ANSWERS` (`--all` shows every script on which the two disagree)
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Error};
@@ -13,18 +17,19 @@ use std::process::ExitCode;
 
 use mangrove_gremlin::{ParseOptions, ScriptStatement, Statement, parse};
 
-/// What the grammar accepts and this parser refuses.
+/// A reason for which this parser refuses what TinkerPop's grammar accepts.
 struct Refused {
     /// A part of the error.
     error: &'static str,
-    /// Whether the script is so there: what stands before the place of the error, and from it on.
+    /// Returns true if the script has this fault, by the text before the position of the error and the text from there
+    /// on.
     shape: fn(&str, &str) -> bool,
     why: &'static str,
 }
 
 const REFUSED: &[Refused] = &[
     Refused {
-        error: "nothing that can be made here",
+        error: "cannot be made here",
         shape: |before, _| before.ends_with("new"),
         why: "`new` makes strategies that there are, not what has any name",
     },
@@ -100,8 +105,7 @@ const REFUSED: &[Refused] = &[
     },
 ];
 
-/// What only this parser accepts although the compiler does not refuse it: how the fault ends that the grammar finds,
-/// and why.
+/// The end of the grammar's message for each fault that neither this parser nor the compiler finds, and why.
 const ACCEPTED: &[(&str, &str)] = &[
     ("expecting {EmptyStringLiteral, 'g'}", "a source has any name, and a script may be empty"),
     (",]'", "a list may end in a comma, as arguments may"),
@@ -151,7 +155,7 @@ fn main() -> Result<ExitCode, Error> {
     Ok(if wrong == 0 && agreed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Why this parser may accept what the grammar finds a fault in.
+/// Returns the reason why this parser may accept a script in which the grammar finds a fault.
 fn accepted(fault: &str, statements: &[ScriptStatement]) -> Result<String, String> {
     let is_refused = statements.iter().any(|statement| match &statement.statement {
         Statement::Traversal { bytecode, .. } => mangrove_plan::compile(bytecode).is_err(),
@@ -163,7 +167,7 @@ fn accepted(fault: &str, statements: &[ScriptStatement]) -> Result<String, Strin
     if statements.iter().any(|statement| matches!(statement.statement, Statement::Transaction { .. })) {
         return Ok("only this parser accepts: what configures the source of a tx() is passed over".to_owned());
     }
-    // A word of the language that stands where nothing but a value can is a variable here.
+    // A word of the language is a variable here if it stands where only a value can stand.
     let word = fault.trim_end_matches(|c: char| !c.is_alphanumeric());
     let word = &word[word.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| at + 1)..];
     if format!("{statements:?}").contains(&format!("Parameter(\"{word}\")")) {
@@ -175,7 +179,7 @@ fn accepted(fault: &str, statements: &[ScriptStatement]) -> Result<String, Strin
     }
 }
 
-/// Why this parser may refuse what the grammar accepts.
+/// Returns the reason why this parser may refuse a script that the grammar accepts.
 fn refused(error: &str, script: &str) -> Result<String, String> {
     let (line, column) = place(error).unwrap_or((1, 1));
     let start: usize = script.split_inclusive('\n').take(line - 1).map(str::len).sum();
@@ -188,7 +192,7 @@ fn refused(error: &str, script: &str) -> Result<String, String> {
         .ok_or_else(|| "only their parser accepts".to_owned())
 }
 
-/// The line and column that an error begins with.
+/// The line and column at the beginning of an error.
 fn place(error: &str) -> Option<(usize, usize)> {
     let rest = &error[error.find("line ")? + "line ".len()..];
     let (line, rest) = rest.split_once(", column ")?;
@@ -202,7 +206,7 @@ fn significant(text: &str) -> String {
     lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
 }
 
-/// A script from its line: `\n` is a line end, another character behind a backslash itself.
+/// Decodes a script from its line: `\n` is a line end; a backslash before any other character is dropped.
 fn unescaped(line: &str) -> String {
     let mut script = String::with_capacity(line.len());
     let mut characters = line.chars();

@@ -1,40 +1,43 @@
-//! Whether two answers are the same, as far as Gremlin fixes them.
+//! Compares two answers, as far as Gremlin determines them.
 //!
-//! A value is brought into a [`Canonical`] form first: elements become kind, id and label; sets, maps and
-//! (where the case says so) lists lose their order; automatic ids become one word, since each side hands out
-//! its own. Floats are the same within a tolerance, as sums may be taken in any order; the widths up to 32
-//! bits are one, as a sum of bytes widens at a point that depends on that order.
+//! Each value first gets a [`Canonical`] form:
+//!
+//! - An element becomes its kind, id and label. All automatic ids are equal, because each side assigns its own.
+//! - Sets and maps lose their order; so do lists, if the case says that their order is not determined.
+//! - Floats are equal within a tolerance, because a sum may be computed in any order.
+//! - Integers of up to 32 bits are equal regardless of width, because the point at which a sum widens depends on that
+//!   order.
 
 use mangrove_graph::{Detached, Token, Tree, Value};
 use smol_str::SmolStr;
 
 use crate::graph::AUTOMATIC_ID_MIN;
 
-/// How much of a stream's order is fixed.
+/// How much of the order of results is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Determinism {
     /// The results in sequence.
     Ordered,
     /// The results in any order.
     Multiset,
-    /// Only how many results there are: which ones depends on an order that nobody promised.
+    /// Only the number of results is compared, because which results remain depends on an unspecified order.
     CountOnly,
 }
 
-/// How much of a value survives on its way from the engine.
+/// How much of a value survives the encoding of the engine's answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// All of it.
+    /// The whole value.
     #[default]
     Whole,
     /// Sets and multisets become lists, and maps have strings for keys, as in GraphSON 2.
     ListsOnly,
-    /// What JSON can say: numbers have no width, and there are no dates and no elements.
+    /// JSON values: numbers have no width, and dates and elements are lost.
     Json,
 }
 
 impl Form {
-    /// Whether this form has all there is to know of the value.
+    /// Returns true if the encoding keeps the whole value.
     pub fn holds(self, value: &Value) -> bool {
         let all = |values: &[Value]| values.iter().all(|value| self.holds(value));
         let plain = self != Form::Json;
@@ -53,16 +56,16 @@ impl Form {
     }
 }
 
-/// What may be expected of an answer.
+/// How an answer may be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// The stream.
+    /// The order of results.
     pub rows: Determinism,
-    /// Lists were folded from a stream without order: compare them as multisets.
+    /// Lists were folded from a stream without an order: they are compared as multisets.
     pub lists_unordered: bool,
-    /// The maps of the answer were put in order last: compare them as sequences.
+    /// The maps of the answer were sorted last: they are compared as sequences.
     pub maps_ordered: bool,
-    /// What of the values comes through.
+    /// How much of the values survives.
     pub form: Form,
 }
 
@@ -72,22 +75,22 @@ impl Default for Expectation {
     }
 }
 
-/// A value as far as it is compared.
+/// A value in the form in which it is compared.
 #[derive(Clone, Debug)]
 enum Canonical {
-    /// A number below float: width class and value.
+    /// An integer: width class and value.
     Integer(u8, i64),
     /// A float: width class and value.
     Float(u8, f64),
-    /// Anything without parts, in its debug form.
+    /// A value without parts, in its debug form.
     Atom(String),
-    /// A name and parts in sequence.
+    /// A name and an ordered list of parts.
     Sequence(&'static str, Vec<Canonical>),
-    /// A name and parts in any order.
+    /// A name and an unordered collection of parts.
     Bag(&'static str, Vec<Canonical>),
 }
 
-/// Says where two answers differ; `None` if they do not.
+/// Returns where two answers differ, or `None`.
 pub fn difference(expectation: &Expectation, ours: &[Value], theirs: &[Value]) -> Option<String> {
     if ours.len() != theirs.len() {
         return Some(format!("{} results against {}", ours.len(), theirs.len()));
@@ -117,7 +120,7 @@ fn canonical(e: &Expectation, value: &Value) -> Canonical {
         Value::I64(n) => Canonical::Integer(if e.form == Form::Json { 32 } else { 64 }, *n),
         Value::F32(n) => Canonical::Float(32, f64::from(*n)),
         Value::F64(n) => Canonical::Float(64, *n),
-        // Where sets are lists too, nobody can tell which of them has an order.
+        // If sets arrive as lists, a list may have been either.
         Value::List(v) if e.lists_unordered || e.form != Form::Whole => Canonical::Bag("list", all(v)),
         Value::List(v) => Canonical::Sequence("list", all(v)),
         Value::Set(v) => Canonical::Bag(if e.form == Form::Whole { "set" } else { "list" }, all(v)),
@@ -128,7 +131,7 @@ fn canonical(e: &Expectation, value: &Value) -> Canonical {
                 .collect(),
         ),
         Value::Map(m) => {
-            // The maps inside of one that was put in order were not.
+            // The order is that of the outer map; maps in its values keep none.
             let inside = Expectation { maps_ordered: false, ..*e };
             let entries = m.iter().map(|(k, v)| canonical_entry(&inside, k, v)).collect();
             if e.maps_ordered && e.form == Form::Whole {
@@ -184,7 +187,7 @@ fn detached(e: &Expectation, element: &Detached) -> Canonical {
     }
 }
 
-/// An id users chose, as one number line; automatic ids are all alike.
+/// Replaces the ids in a value: a user id becomes its integer, and all automatic ids become one.
 fn id(value: &Value) -> Canonical {
     match mangrove_graph::numeric::integer(value) {
         Some(n) if n >= AUTOMATIC_ID_MIN => Canonical::Atom("an automatic id".into()),
@@ -211,12 +214,13 @@ fn close(width: u8, a: f64, b: f64) -> bool {
     (a.is_nan() && b.is_nan()) || a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
 }
 
-/// A member of `a` that finds no partner of its own in `b` (both are equally long).
+/// Returns a member of `a` without a partner in `b`. Both have the same length, and each member has one partner at
+/// most.
 fn unmatched<'a>(a: &'a [Canonical], b: &[Canonical]) -> Option<&'a Canonical> {
     let mut free: Vec<&Canonical> = b.iter().collect();
     for x in a {
         match free.iter().position(|y| same(x, y)) {
-            // In order, so that answers in the same sequence are matched in one pass.
+            // Searching in order matches two equal sequences in one pass.
             Some(at) => drop(free.remove(at)),
             None => return Some(x),
         }

@@ -1,8 +1,8 @@
-//! The plain graph: two maps, scanned from end to end for every question.
+//! The plain graph: two maps. Every question scans them from end to end.
 //!
-//! Element ids inside are handed out in order of insertion and mean nothing outside; users know elements by
-//! their [`UserId`]. An element made without one gets an *automatic* id from [`AUTOMATIC_ID_MIN`] up, far from
-//! the small numbers the generator chooses, so that a comparison can tell the two apart.
+//! Internal element ids are assigned in order of insertion and are never shown; users know elements by their
+//! [`UserId`]. An element without a chosen id gets an *automatic* id from [`AUTOMATIC_ID_MIN`] up. The generator
+//! chooses small numbers, so a comparison can tell the two apart.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use smol_str::SmolStr;
 
 use crate::script::{bytecode, nested, step, token};
 
-/// Integer ids from here up are automatic; ids a user chooses in a case are below.
+/// Integer ids from here up are automatic; the ids that a case chooses are below.
 pub const AUTOMATIC_ID_MIN: i64 = 60_000;
 
 /// One property of a vertex.
@@ -24,7 +24,7 @@ pub const AUTOMATIC_ID_MIN: i64 = 60_000;
 pub struct VertexProperty {
     /// The key.
     pub key: KeyId,
-    /// Which of several values under the key.
+    /// The cardinality of the key.
     pub ordinal: u32,
     /// The value.
     pub value: Value,
@@ -35,7 +35,7 @@ pub struct VertexProperty {
 /// A vertex.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// The id users know.
+    /// The user id.
     pub id: UserId,
     /// The label.
     pub label: SmolStr,
@@ -46,13 +46,13 @@ pub struct Vertex {
 /// An edge.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// The id users know.
+    /// The user id.
     pub id: UserId,
     /// The label.
     pub label: SmolStr,
-    /// Where it starts.
+    /// The source vertex.
     pub source: VertexId,
-    /// Where it ends.
+    /// The target vertex.
     pub target: VertexId,
     /// Properties in order of insertion.
     pub properties: Vec<(KeyId, Value)>,
@@ -94,7 +94,7 @@ impl Graph {
         Ok(vertex)
     }
 
-    /// Adds an edge; fails if the id is taken or an end is gone.
+    /// Adds an edge; fails if the id is taken or an end does not exist.
     pub fn add_edge(&mut self, id: Option<UserId>, label: &str, source: VertexId, target: VertexId) -> Result<EdgeId> {
         let number = self.next_number();
         let id = id.unwrap_or_else(|| Self::automatic(number));
@@ -108,7 +108,7 @@ impl Graph {
         Ok(edge)
     }
 
-    /// The number of a key's name, made where it is new.
+    /// The number of a key; a new key gets a new number.
     pub fn intern_key(&mut self, name: &str) -> KeyId {
         let at = self.keys.iter().position(|k| k == name).unwrap_or_else(|| {
             self.keys.push(name.into());
@@ -122,7 +122,7 @@ impl Graph {
         self.keys[key.0 as usize].clone()
     }
 
-    /// Sets a property of a vertex, with these meta-properties. A value that a set has already stays, and gets them.
+    /// Sets a property of a vertex, with these meta-properties. If a set has the value already, the value gets them.
     pub fn set_vertex_property(
         &mut self,
         vertex: VertexId,
@@ -137,7 +137,7 @@ impl Graph {
         if cardinality == Cardinality::Single {
             let mut single = VertexProperty { key, ordinal: 0, value, meta: Vec::new() };
             meta.into_iter().for_each(|(key, value)| put(&mut single.meta, key, value));
-            // The place of the first value is kept, as in a map.
+            // The first value keeps its position, as in a map.
             match properties.iter().position(|p| p.key == key) {
                 Some(at) => {
                     properties[at] = single;
@@ -189,7 +189,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Removes a vertex and its edges, an edge, or a property; what is gone already is left alone.
+    /// Removes a vertex and its edges, an edge, or a property. If it does not exist, nothing happens.
     pub fn remove(&mut self, object: &Value) -> Result<()> {
         match object {
             Value::Vertex(v) => {
@@ -231,27 +231,28 @@ impl Graph {
         self.edges.iter().map(|(id, e)| (*id, e))
     }
 
-    /// A vertex that must be there.
+    /// The vertex of this id; it must exist.
     pub fn vertex(&self, id: VertexId) -> Result<&Vertex> {
         self.vertices.get(&id).ok_or_else(gone)
     }
 
-    /// An edge that must be there.
+    /// The edge of this id; it must exist.
     pub fn edge(&self, id: EdgeId) -> Result<&Edge> {
         self.edges.get(&id).ok_or_else(gone)
     }
 
-    /// The vertex a user knows by this id.
+    /// The vertex of this user id.
     pub fn find_vertex(&self, id: &UserId) -> Option<VertexId> {
         self.vertices().find(|(_, v)| v.id == *id).map(|(v, _)| v)
     }
 
-    /// The edge a user knows by this id.
+    /// The edge of this user id.
     pub fn find_edge(&self, id: &UserId) -> Option<EdgeId> {
         self.edges().find(|(_, e)| e.id == *id).map(|(e, _)| e)
     }
 
-    /// The edges of a vertex with the vertex at their other end: outgoing first, a self-loop twice in `Both`.
+    /// The edges of a vertex, each with the vertex at its other end. Outgoing edges come first; `Both` has a self-loop
+    /// twice.
     pub fn incident(&self, vertex: VertexId, direction: Direction) -> Vec<(EdgeId, VertexId)> {
         let mut found = Vec::new();
         if direction != Direction::In {
@@ -263,7 +264,7 @@ impl Graph {
         found
     }
 
-    /// The properties of a vertex, an edge or a vertex property as objects.
+    /// The properties of a vertex, an edge or a vertex property, as property objects.
     pub fn properties(&self, element: &Value) -> Result<Vec<Value>> {
         Ok(match element {
             Value::Vertex(vertex) => self
@@ -282,7 +283,7 @@ impl Graph {
                 .iter()
                 .map(|(key, value)| plain_property(PropertyOwner::Edge(*edge), *key, value))
                 .collect(),
-            // As it is now, not as it was when the traverser came to it.
+            // The current value, not the value at the time when the traverser reached the property.
             Value::VertexProperty(of) => self
                 .vertices
                 .get(&of.vertex)
@@ -302,7 +303,7 @@ impl Graph {
         })
     }
 
-    /// The traversals that build this graph in an empty one: one a vertex, then one an edge.
+    /// The traversals that build this graph from an empty one: one for each vertex, then one for each edge.
     pub fn script(&self) -> Vec<Bytecode> {
         let vertices = self.vertices().map(|(_, v)| {
             let mut steps = vec![
@@ -341,13 +342,13 @@ impl Graph {
         Instruction::new("property", arguments)
     }
 
-    /// The same graph with its elements inserted the other way round: every scan and every expansion comes in
-    /// another order.
+    /// The same graph with its elements inserted in reverse order, so every scan and every expansion has another order.
     pub fn reversed(&self) -> Result<Graph> {
         self.inserted(self.vertices.values().rev(), self.edges.values().rev())
     }
 
-    /// The same graph with the later half of its elements inserted first: what is a palindrome comes in another order too.
+    /// The same graph with the later half of its elements inserted first. Unlike reversal, this changes palindromes,
+    /// too.
     pub fn rotated(&self) -> Result<Graph> {
         let (vertex_half, edge_half) = (self.vertices.len() / 2, self.edges.len() / 2);
         self.inserted(
@@ -376,7 +377,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// The graph in words, one element a line, for reports.
+    /// The graph as text for reports, one element a line.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (_, v) in self.vertices() {
@@ -395,7 +396,7 @@ impl Graph {
     }
 }
 
-/// Sets what is under a key, in its place or at the end.
+/// Replaces the value under a key, or appends the key.
 fn put(properties: &mut Vec<(KeyId, Value)>, key: KeyId, value: Value) {
     match properties.iter_mut().find(|(known, _)| *known == key) {
         Some((_, old)) => *old = value,
@@ -411,7 +412,7 @@ fn gone() -> Error {
     Error::new(ErrorKind::NotFound, "the element was removed")
 }
 
-/// TinkerPop's `modern` toy graph, with the ids its documentation uses.
+/// TinkerPop's toy graph `modern`, with the ids that TinkerPop's documentation uses.
 pub fn modern() -> Graph {
     let mut graph = Graph::new();
     let people = [(1, "marko", 29), (2, "vadas", 27), (4, "josh", 32), (6, "peter", 35)];

@@ -1,13 +1,13 @@
-//! Runs both sides of a case, compares, shrinks what differs, and says it.
+//! Runs a case on both sides, compares the answers, shrinks a case that differs, and reports it.
 //!
-//! The engine is behind [`Engine`]; a [`Loader`] makes one that holds a given graph (most simply by running
-//! the traversals of [`Graph::script`]). A case whose answer is not fixed well enough to compare is
-//! [`Verdict::Skipped`] with the reason, and the report counts those, so that a generator that avoids the
+//! The engine under test implements [`Engine`]. A [`Loader`] makes an engine that holds a given graph, most simply by
+//! running the traversals of [`Graph::script`]. If the answer of a case is not determined well enough to compare, the
+//! verdict is [`Verdict::Skipped`] with the reason. The report counts these verdicts, so a generator that avoids hard
 //! questions is noticed.
 //!
-//! Errors: both sides must fail or neither (which error is not compared). Only where a step may stop reading
-//! early (a limit, a test, a `by` that takes the first result) may one side fail alone: what it met, the other
-//! need not have looked at.
+//! Errors: both sides must fail or neither; which error is not compared. If a step may stop reading early (a limit, a
+//! test, a `by` that takes the first result), one side may fail alone: the other may not have read the object that
+//! causes the error.
 
 use std::fmt::Write as _;
 
@@ -21,34 +21,34 @@ use crate::graph::Graph;
 use crate::interpreter::{Failure, Interpreter, Merging};
 use crate::script::{bytecode, nested, step, text};
 
-/// What is tested.
+/// The side under test.
 pub trait Engine {
-    /// Runs a traversal in a transaction of its own, which commits; elements come detached.
+    /// Runs a traversal in a transaction of its own, which commits. Elements of the result are detached.
     fn run(&mut self, traversal: &Bytecode) -> Result<Vec<Value>>;
 }
 
 /// Makes an engine that holds the graph.
 pub type Loader<'a> = dyn FnMut(&Graph) -> Result<Box<dyn Engine>> + 'a;
 
-/// How a case went.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same answer.
+    /// Both sides gave the same answer.
     Agreed,
-    /// Both failed.
+    /// Both sides failed.
     BothFailed,
-    /// No comparison, and why.
+    /// The answers were not compared, with the reason.
     Skipped(String),
-    /// Different answers, and where.
+    /// The answers differ, with the first difference.
     Differed(String),
 }
 
-/// The oracle as an engine: for testing the harness, and for replaying a case.
+/// The oracle as an engine: for tests of the harness, and to replay a case.
 pub struct OracleEngine(pub Graph);
 
 impl Engine for OracleEngine {
     fn run(&mut self, traversal: &Bytecode) -> Result<Vec<Value>> {
-        // A traversal that fails changes nothing.
+        // If a traversal fails, the graph stays unchanged.
         let mut after = self.0.clone();
         let answer = Interpreter::run(&mut after, traversal).map_err(into_error)?;
         self.0 = after;
@@ -56,12 +56,12 @@ impl Engine for OracleEngine {
     }
 }
 
-/// An engine as right as the oracle that differs from it wherever it may: elements come the other way round, and traversers
-/// are merged at barriers.
+/// An engine that is correct but differs from the oracle wherever it may: elements come in reverse order, and barriers
+/// merge traversers.
 pub struct OtherEngine(Graph);
 
 impl OtherEngine {
-    /// Over a copy of this graph.
+    /// Makes an engine over a copy of this graph.
     pub fn new(graph: &Graph) -> Result<OtherEngine> {
         graph.reversed().map(OtherEngine)
     }
@@ -84,7 +84,7 @@ fn into_error(failure: Failure) -> mangrove_graph::Error {
     }
 }
 
-/// Runs a case on both sides. After a case that writes, the graphs are compared too.
+/// Runs a case on both sides. After a case that writes, this also compares the graphs.
 pub fn check(case: &Case, load: &mut Loader<'_>) -> Verdict {
     let mut graph = case.graph.clone();
     let ours = match Interpreter::run(&mut graph, &case.traversal) {
@@ -119,12 +119,12 @@ pub fn check(case: &Case, load: &mut Loader<'_>) -> Verdict {
     }
 }
 
-/// As much of an answer as a person reads.
+/// The beginning of an answer, for a report.
 fn shown(answer: &[Value]) -> String {
     crate::show::show_answer(answer, 50)
 }
 
-/// The traversals whose answers together are the whole graph.
+/// Traversals whose answers together are the whole graph.
 fn probes() -> [Bytecode; 3] {
     let tokens = Argument::Value(Value::Bool(true));
     let of_property = [nested([step("element", [])]), nested([step("identity", [])])].map(|by| step("by", [by]));
@@ -132,7 +132,7 @@ fn probes() -> [Bytecode; 3] {
     [
         bytecode([step("V", []), step("valueMap", [tokens])]),
         bytecode([step("E", []), step("elementMap", [])]),
-        // With their meta-properties.
+        // Values with their meta-properties.
         bytecode([&properties[..], &of_property[..]].concat()),
     ]
 }
@@ -159,12 +159,12 @@ fn compare_graphs(graph: &mut Graph, engine: &mut dyn Engine, form: Form) -> Ver
     Verdict::Agreed
 }
 
-/// Whether an engine may leave part of the stream unread.
+/// Returns true if an engine may leave a part of the stream unread.
 pub fn may_stop_early(traversal: &Bytecode) -> bool {
     traversal.steps.iter().any(|instruction| {
         let name = instruction.name.as_str();
         let cuts = matches!(name, "limit" | "range" | "skip" | "tail" | "none" | "discard");
-        // Children of these run to their end; those of all others are asked for a first result only.
+        // Children of these steps run to their end; of all other children, the step takes the first result only.
         let runs_children_out = matches!(name, "union" | "local" | "flatMap" | "sideEffect" | "repeat");
         let nested = |a: &Argument| match a {
             Argument::Traversal(child) => !runs_children_out || may_stop_early(child),
@@ -174,12 +174,12 @@ pub fn may_stop_early(traversal: &Bytecode) -> bool {
     })
 }
 
-/// What a run over many seeds came to.
+/// Counts of a run over many seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Cases with the same answer.
     pub agreed: usize,
-    /// Of these, those of which only the number of results was compared.
+    /// Cases whose answers were compared by number of results only; part of `agreed`.
     pub count_only: usize,
     /// Cases that failed on both sides.
     pub both_failed: usize,
@@ -187,16 +187,16 @@ pub struct Report {
     pub skipped: std::collections::BTreeMap<String, usize>,
 }
 
-/// Where the two sides differ.
+/// A difference between the two sides.
 #[derive(Clone, Debug)]
 pub struct Difference {
     /// The case.
     pub seed: u64,
-    /// The traversal as it was generated; the case, shrunk, with both answers, in words.
+    /// The traversal as generated, then the shrunk case with both answers.
     pub text: String,
 }
 
-/// Runs the cases of these seeds; the first difference is the error.
+/// Runs the cases of these seeds. The first difference is the error.
 pub fn run(
     seeds: std::ops::Range<u64>,
     options: &Options,
@@ -222,9 +222,9 @@ pub fn run(
     Ok(report)
 }
 
-/// Removes from a case what it can while the two sides still differ: steps, vertices, edges, properties.
+/// Removes steps, vertices, edges and properties from a case as long as the two sides still differ.
 ///
-/// A step may have been what fixed the answer (an order before a cut), so only candidates that are still
+/// A removed step may have determined the answer (an order before a cut), so only candidates that are still
 /// [`is_well_posed`] count.
 pub fn shrink(mut case: Case, load: &mut Loader<'_>) -> Case {
     loop {
@@ -238,10 +238,10 @@ pub fn shrink(mut case: Case, load: &mut Loader<'_>) -> Case {
     }
 }
 
-/// Whether the oracle agrees with itself, as far as the case's expectation goes, when the elements of the
-/// graph come in other orders.
+/// Returns true if the oracle agrees with itself, as far as the case's expectation says, when the elements of the graph
+/// come in other orders.
 pub fn is_well_posed(case: &Case) -> bool {
-    // What the branches of a `union()` at the very start are given, no document says.
+    // No document says what the branches of a `union()` receive at the very start of a traversal.
     let sources = ["V", "E", "inject", "addV", "addE", "mergeV", "mergeE", "call"];
     if !case.traversal.steps.first().is_some_and(|step| sources.contains(&step.name.as_str())) {
         return false;
@@ -253,7 +253,7 @@ pub fn is_well_posed(case: &Case) -> bool {
     })
 }
 
-/// Every traversal with one source instruction or one step less, at any depth.
+/// Every traversal with one source instruction or one step fewer, at any depth.
 fn smaller_traversals(case: &Case) -> Vec<Case> {
     let plainer = (0..case.traversal.source.len()).map(|at| {
         let mut plainer = case.traversal.clone();
@@ -301,7 +301,7 @@ fn smaller_graphs(case: &Case) -> Vec<Case> {
         .collect()
 }
 
-/// A case that was shrunk and how it goes, for a person to read and to run again.
+/// A shrunk case and its answers, as text that can be read and run again.
 pub fn explain(case: &Case, load: &mut Loader<'_>) -> String {
     let mut text = format!("shrunk; compared as {:?}\n", case.expectation);
     for statement in case.graph.script() {

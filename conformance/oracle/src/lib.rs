@@ -1,16 +1,16 @@
-//! The test oracle: a plain, obviously right interpreter of Gremlin, and random cases to hold the engine
-//! against it.
+//! The test oracle: a plain, obviously correct interpreter of Gremlin, and random cases on which to compare the engine
+//! with it.
 //!
 //! - [`graph`]: a property graph in two `BTreeMap`s.
-//! - [`interpreter`]: recursive and eager; every step takes all traversers and gives all traversers.
-//! - [`generate`]: graphs and traversals from a seed, each with what may be expected of its answer.
-//! - [`compare`]: whether two answers are the same, as far as Gremlin fixes them.
+//! - [`interpreter`]: recursive and eager; every step takes all traversers and returns all traversers.
+//! - [`generate`]: graphs and traversals from a seed, each with how its answer may be compared.
+//! - [`compare`]: whether two answers are equal, as far as Gremlin determines them.
 //! - [`harness`]: runs both sides, compares, shrinks, reports.
-//! - [`script`], [`show`]: bytecode and values in few words.
+//! - [`script`], [`show`]: short forms of bytecode and values.
 //!
-//! The oracle shares with the engine only the vocabulary (values, comparison, arithmetic, bytecode): no
-//! plan, no store, no dataflow. It is slow on purpose: nested loops over whole lists, no index, no bulk, no
-//! laziness. What it does not know it refuses ([`interpreter::Failure::Unsupported`]) rather than guess.
+//! The oracle shares with the engine only the vocabulary (values, comparison, arithmetic, bytecode): no plan, no store,
+//! no dataflow. It is slow on purpose: nested loops over whole lists, no index, no bulk, no laziness. It refuses a step
+//! that it does not support ([`interpreter::Failure::Unsupported`]) rather than guess.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Short ways to write bytecode in code: `bytecode([step("V", []), step("out", ["knows".into()])])`.
+//! Short forms for bytecode in Rust code: `bytecode([step("V", []), step("out", ["knows".into()])])`.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Bytecode, Comparison, Instruction, Predicate};
@@ -23,7 +23,7 @@ pub fn text(s: &str) -> Argument {
     Argument::Value(Value::string(s))
 }
 
-/// A 32-bit integer argument, as a plain number in a script is read.
+/// A 32-bit integer argument, the type of a plain number in a script.
 pub fn int(n: i32) -> Argument {
     Argument::Value(Value::I32(n))
 }
@@ -33,7 +33,7 @@ pub fn token(t: Token) -> Argument {
     Argument::Value(Value::Token(t))
 }
 
-/// A comparing predicate.
+/// A comparison predicate.
 pub fn compare(comparison: Comparison, operand: impl Into<Value>) -> Argument {
     Argument::Predicate(Predicate::Compare(comparison, Box::new(Argument::Value(operand.into()))))
 }

@@ -1,5 +1,5 @@
-//! Values in a short form, for reports and for expected answers in tests: `v[1]`, `e[7][1-knows->2]`, `29`,
-//! `6l`, `[name:marko]`. It is not meant to be read back.
+//! Values in a short form, for reports and for expected answers in tests: `v[1]`, `e[7][1-knows->2]`, `29`, `6l`,
+//! `[name:marko]`. There is no parser for it.
 
 use mangrove_graph::{Detached, Value};
 
@@ -35,7 +35,7 @@ pub fn show(value: &Value) -> String {
     }
 }
 
-/// The first so many of an answer.
+/// The first results of an answer, up to a limit.
 pub fn show_answer(values: &[Value], count_max: usize) -> String {
     let mut text = values.iter().take(count_max).map(show).collect::<Vec<_>>().join(", ");
     if values.len() > count_max {

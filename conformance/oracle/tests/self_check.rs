@@ -1,5 +1,5 @@
-//! The oracle against what is known: examples of TinkerPop's documentation on the `modern` graph, and the
-//! promises of the generator and the harness.
+//! Checks the oracle against known answers: examples of TinkerPop's documentation on the graph `modern`, and the
+//! guarantees of the generator and the harness.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::Bytecode;
@@ -11,7 +11,7 @@ use mangrove_oracle::harness::{self, Engine, OracleEngine, OtherEngine, Verdict}
 use mangrove_oracle::interpreter::{Failure, Interpreter};
 use mangrove_oracle::show::show;
 
-/// A script without its `g.`, read.
+/// Parses a script without its `g.`.
 fn read(text: &str) -> Bytecode {
     let text = format!("g.{text}");
     match parse_one(&text, &ParseOptions::default()).unwrap_or_else(|e| panic!("{text}: {e}")) {
@@ -250,7 +250,7 @@ fn patterns_structures_and_conversions() {
     check("V(1).emit().repeat(both().dedup()).count()", &["7l"]);
 }
 
-/// What one traversal leaves behind, another one reads.
+/// A traversal reads what the one before it wrote.
 #[track_caller]
 fn check_write(write: &str, probe: &str, expected: &[&str]) {
     let mut engine = OracleEngine(modern());
@@ -270,7 +270,7 @@ fn writes() {
     check_write("E(7).properties().drop()", "E(7).valueMap()", &["[:]"]);
     check_write("addE('self').from(V(1)).to(V(1)).property(id,99)", "V(1).both('self').id()", &["1", "1"]);
     check_write("V(1).as('a').out('created').addE('by').to('a').property(id,99)", "E(99)", &["e[99][3-by->1]"]);
-    // A step that writes sees what was there before it, not what it makes.
+    // A step that writes sees the graph as it was before the step.
     check_write("V().addV('more')", "V().count()", &["12l"]);
     check_fails("addV('x').property(id,1)");
     check_fails("addE('x').from(V(1))");
@@ -281,7 +281,7 @@ fn the_same_seed_gives_the_same_case() {
     let options = Options { write_share: 0.5, ..Options::default() };
     for seed in 0..200 {
         let (a, b) = (case(seed, &options), case(seed, &options));
-        // Debug forms: a NaN is not equal to itself.
+        // Compared by their debug forms, because a NaN is not equal to itself.
         assert_eq!(format!("{:?} {:?}", a.traversal, a.expectation), format!("{:?} {:?}", b.traversal, b.expectation));
         assert_eq!(a.graph.describe(), b.graph.describe());
     }
@@ -290,7 +290,7 @@ fn the_same_seed_gives_the_same_case() {
 #[test]
 fn generated_traversals_end_and_mostly_succeed() {
     const CASE_COUNT: usize = 4_000;
-    /// What no document fixes the answer of.
+    /// Traversals whose answer no document determines.
     const OPEN: &str = "a null in format()";
     let (mut fine, mut failed, mut too_big, mut unknown, mut empty, mut weak, mut open) = (0, 0, 0, 0, 0, 0, 0);
     for seed in 0..CASE_COUNT as u64 {
@@ -327,19 +327,19 @@ fn generated_traversals_end_and_mostly_succeed() {
     assert!(open * 200 <= CASE_COUNT, "{open} of {CASE_COUNT} have an answer that nothing fixes");
 }
 
-/// What a report prints can be pasted into a console.
+/// The traversal in a report can be pasted into a console.
 #[test]
 fn generated_traversals_print_and_parse_back() {
     for seed in 0..1_000 {
         let traversal = case(seed, &Options::default()).traversal;
         let text = traversal.to_string();
         let again = read(text.strip_prefix("g.").unwrap());
-        // Compared as text: a NaN is not equal to itself.
+        // Compared as text, because a NaN is not equal to itself.
         assert_eq!(again.to_string(), text);
     }
 }
 
-/// Every step the oracle claims to know comes up.
+/// Every step that the oracle supports occurs in generated traversals.
 #[test]
 fn every_step_is_generated() {
     fn collect(traversal: &Bytecode, seen: &mut std::collections::BTreeSet<String>) {
@@ -365,7 +365,7 @@ fn every_step_is_generated() {
     assert!(missing.is_empty(), "never generated: {missing:?}");
 }
 
-/// A graph is what its script builds.
+/// The script of a graph builds the same graph.
 #[test]
 fn scripts_build_the_graph_they_were_made_from() {
     let graph = modern();
@@ -380,14 +380,14 @@ fn scripts_build_the_graph_they_were_made_from() {
 fn no_expectation_relies_on_an_order_nobody_promised() {
     let options = Options { write_share: 0.2, ..Options::default() };
     let mut load = |graph: &mangrove_oracle::Graph| Ok(Box::new(OtherEngine::new(graph)?) as Box<dyn Engine>);
-    // More seeds on request: `ORACLE_CASES=1000000`.
+    // For more seeds: `ORACLE_CASES=1000000`.
     let case_count = std::env::var("ORACLE_CASES").map_or(4_000, |n| n.parse().expect("ORACLE_CASES is a number"));
     let report = harness::run(0..case_count, &options, &mut load).unwrap_or_else(|what| panic!("{}", what.text));
     println!("{report:?}");
     assert!(report.agreed as u64 * 10 > case_count * 9);
 }
 
-/// The engine here never hears of self-loops.
+/// An engine that drops self-loops.
 #[test]
 fn a_wrong_engine_is_caught_and_the_case_shrunk() {
     let mut load = |graph: &mangrove_oracle::Graph| {

@@ -1,26 +1,27 @@
-//! Whether two answers are the same.
+//! Compares two answers.
 //!
-//! Numbers are compared by value (a division gives a float where LDBC's files print an integer), objects field by field,
-//! lists in order but where [`Comparison`] says that the source promises none.
+//! Numbers are compared by value, because a division gives a float where LDBC's files print an integer. Objects are
+//! compared field by field, and lists in order, unless [`Comparison`] says that the source leaves the order open.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-/// What the source of a query promises about the order of its rows.
+/// The order of rows, as far as the source of a query specifies it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparison {
     /// All rows, in this order.
     Ordered,
     /// All rows, in any order.
     AnyOrder,
-    /// All rows in the order of this field; rows that are equal in it in any order.
+    /// All rows in the order of this field; ties in any order.
     OrderedBy(String),
-    /// So many of these rows, all different, in any order: a limit without an order.
+    /// This many of the rows, all different, in any order: the query has a limit and no order.
     Some(usize),
 }
 
-/// Why an answer is not what it must be; `None` where it is. Fields named in `unordered` hold lists without order.
+/// Returns the first difference between an answer and the expected rows, or `None`. Fields named in `unordered` hold
+/// lists without an order.
 pub fn difference(answer: &[Json], expected: &[Json], comparison: &Comparison, unordered: &[String]) -> Option<String> {
     let answer: Vec<Json> = answer.iter().map(|row| canonical(row, unordered)).collect();
     let expected: Vec<Json> = expected.iter().map(|row| canonical(row, unordered)).collect();
@@ -46,6 +47,7 @@ fn first_difference(answer: &[Json], expected: &[Json]) -> Option<String> {
     ))
 }
 
+/// The reason why an answer is not a choice of `limit` different rows among the expected ones, or `None`.
 fn not_some_of(answer: &[Json], expected: &[Json], limit: usize) -> Option<String> {
     let texts = |rows: &[Json]| rows.iter().map(Json::to_string).collect::<BTreeSet<_>>();
     let (distinct, possible) = (texts(answer), texts(expected));
@@ -56,12 +58,13 @@ fn not_some_of(answer: &[Json], expected: &[Json], limit: usize) -> Option<Strin
     distinct.difference(&possible).next().map(|row| format!("{row} is no answer"))
 }
 
+/// The rows in the order of their texts, so that their own order does not count.
 fn sorted(mut rows: Vec<Json>) -> Vec<Json> {
     rows.sort_by_cached_key(Json::to_string);
     rows
 }
 
-/// The same value in one form: whole floats as integers, lists without order sorted.
+/// The value in normal form: whole floats as integers, lists without an order sorted.
 fn canonical(json: &Json, unordered: &[String]) -> Json {
     match json {
         Json::Number(number) if number.as_i64().is_none() => whole(number.as_f64()).unwrap_or_else(|| json.clone()),

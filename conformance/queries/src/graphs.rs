@@ -1,4 +1,4 @@
-//! The graphs the queries are asked of.
+//! The graphs on which the queries run.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use mangrove_testdata::dataset;
 /// A data set of LDBC's social network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataSet {
-    /// Scale factor 0.1: 1,528 persons, 1.5 million edges. The published answers are about it.
+    /// Scale factor 0.1: 1,528 persons, 1.5 million edges. The published answers are for this one.
     Tenth,
     /// Scale factor 0.003, with update streams of all eight kinds.
     Small,
 }
 
 impl DataSet {
-    /// Its name among the data sets.
+    /// The name of its folder among the data sets.
     pub fn name(self) -> &'static str {
         match self {
             DataSet::Tenth => "ldbc_snb_sf0.1",
@@ -23,7 +23,7 @@ impl DataSet {
         }
     }
 
-    /// Its folder; `None` (and a word about it) where the data is not there.
+    /// Its folder. If the data is missing, prints a line and returns `None`.
     pub fn folder(self) -> Option<PathBuf> {
         dataset(self.name())
     }
@@ -37,11 +37,11 @@ impl DataSet {
     }
 }
 
-/// A database with the data set of this folder and an index for each kind of vertex that parameters name.
+/// A database with the data set of this folder, and an index for each label whose ids are parameters.
 ///
 /// # Panics
 ///
-/// When the files do not load without a single bad row.
+/// If a file does not load without rejects.
 pub fn loaded(set: DataSet, folder: &Path) -> Database {
     let mapping = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mappings/ldbc-snb.toml");
     let options =
@@ -53,19 +53,19 @@ pub fn loaded(set: DataSet, folder: &Path) -> Database {
     for (label, key) in by_id.into_iter().chain([("Tag", "name"), ("Person", "firstName")]) {
         db.create_index(Some(label), key, false, false).expect("an index on loaded data");
     }
-    // A message is a post or a comment: who asks by id alone knows no label.
+    // A message is a post or a comment. A query that finds it by id alone does not know its label.
     db.create_index(None, "id", false, false).expect("an index on loaded data");
     db
 }
 
-/// Makes all likes ten seconds younger.
+/// Moves the dates of all likes ten seconds into the future.
 ///
-/// The mixed validation file of scale factor 0.1 comes of a generator whose likes are all exactly that much later than in the
-/// CSV files beside it (its IC7 answers say so; nothing else differs).
+/// The mixed validation file of scale factor 0.1 comes from a generator run whose likes are exactly ten seconds later
+/// than those in the CSV files beside it. The answers of IC7 show it; nothing else differs.
 ///
 /// # Panics
 ///
-/// When the database refuses.
+/// If the database returns an error.
 pub fn shift_likes(db: &Database) {
     let script = "g.withSack(10000L).E().hasLabel('likes').sack(sum).by('creationDate').property('creationDate', sack()).iterate()";
     db.query(script).and_then(mangrove::ResultStream::collect).expect("likes have dates");

@@ -1,9 +1,10 @@
-//! Values as JSON and back: the form in which parameters and answers are published.
+//! Converts values to JSON and back: the form in which parameters and answers are published.
 
 use mangrove::{Detached, Value};
 use serde_json::{Number, Value as Json};
 
-/// A result. Sets become lists, elements their ids; a map's keys become texts.
+/// Converts a result. Sets become lists, elements become their ids, and keys of maps become texts. A float that is not
+/// finite becomes null.
 ///
 /// # Panics
 ///
@@ -24,7 +25,7 @@ pub fn to_json(value: &Value) -> Json {
     }
 }
 
-/// The text of a map's key.
+/// Converts the key of a map to text.
 fn key_text(key: &Value) -> String {
     match to_json(key) {
         Json::String(text) => text,
@@ -32,7 +33,7 @@ fn key_text(key: &Value) -> String {
     }
 }
 
-/// An element by its id, a property by key and value.
+/// An element as its id, a property as key and value.
 fn element(detached: &Detached) -> Json {
     match detached {
         Detached::Vertex { id, .. } | Detached::Edge { id, .. } => to_json(id),
@@ -45,7 +46,7 @@ fn property_json(key: &str, value: &Value) -> Json {
     Json::Array(vec![key.into(), to_json(value)])
 }
 
-/// A parameter.
+/// Converts a parameter.
 ///
 /// # Panics
 ///

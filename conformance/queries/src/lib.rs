@@ -1,21 +1,23 @@
-//! The query sets of LDBC and of the papers, as data, and what their answers must be.
+//! The query sets of LDBC and of the papers, as data, with their expected answers.
 //!
 //! ```text
 //! sets/*.toml ──► QuerySet ──► Runner: parameters in, rows out as JSON ──► compared with
-//!                                                                           ├ published answers (Published)
+//!                                                                           ├ published answers (published)
 //!                                                                           └ the reference: loops over maps
 //! ```
 //!
-//! Two kinds of judges, because one alone is weak. LDBC's validation files say what its reads answer, so those are
-//! compared with them ([`published`]). The papers print templates without answers: those are answered a second time by
-//! [`mod@reference`], plain loops over the CSV files, which shares no line with the engine and imports none of its crates.
-//! Updates are checked by both graphs after them.
+//! Expected answers have two sources:
 //!
-//! A query says what it wants; it does not say how fast it must be. `cargo run --release -p mangrove-queries` prints
-//! how long each takes on this machine and checks the same answers.
+//! - LDBC's validation files contain the answers of LDBC's reads ([`published`]).
+//! - The papers print templates without answers. A reference implementation answers them ([`mod@reference`]): plain
+//!   loops over the CSV files, which share no code with the engine and import none of its crates. After updates, both
+//!   graphs are compared.
 //!
-//! Not here: the nine patterns of LSQB and answers computed for this project's data (`crates/db/tests/datasets`), and the
-//! mixes of reads and writes that are measured (`bench`).
+//! A query says nothing about how fast it must be. `cargo run --release -p mangrove-queries` prints the time of each
+//! query on this machine and checks the same answers.
+//!
+//! Not here: the nine patterns of LSQB and the computed answers on this project's data (`crates/db/tests/datasets`),
+//! and the mixes of reads and writes that `bench` measures.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

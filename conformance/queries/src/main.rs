@@ -1,12 +1,12 @@
-//! Asks the queries of a set, checks their answers, and prints how long each takes on this machine.
+//! Runs the queries of a set, checks their answers, and prints the time of each on this machine.
 //!
 //! ```text
 //! cargo run --release -p mangrove-queries                              all sets
 //! cargo run --release -p mangrove-queries -- banyan-cq --query CQ4     one query
 //! ```
 //!
-//! Times are of prepared queries, run inline after one run to warm up, on one thread; they are those of development data and
-//! no results of any benchmark. The exit code is 0 only if all answers are right.
+//! Times are of prepared queries, run inline on one thread after one warm-up run. They are times on development data,
+//! not results of a benchmark. The exit code is 0 only if all answers are right.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -16,21 +16,21 @@ use comfy_table::Table;
 use mangrove_queries::reference::{self, Graph};
 use mangrove_queries::{DataSet, JsonParameters, Query, QuerySet, Runner, loaded, papers, published};
 
-/// Ask query sets, check their answers and print their times.
+/// Run query sets, check their answers and print their times.
 #[derive(Parser)]
 struct Arguments {
     /// The sets; all of them if none is named
     sets: Vec<String>,
-    /// Only the query of this name
+    /// Run only the query with this name
     #[arg(long)]
     query: Option<String>,
-    /// The time limit of one answer
+    /// The time limit of one run, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Print the plans instead
+    /// Print the plans, and run nothing
     #[arg(long)]
     explain: bool,
-    /// How often each question is asked for its time
+    /// How many timed runs each query gets for each set of parameters
     #[arg(long, default_value_t = 3)]
     runs: u32,
 }
@@ -70,7 +70,7 @@ fn explain(arguments: &Arguments, db: &mangrove::Database, set: &QuerySet) {
     }
 }
 
-/// Asks all questions of a set and prints a table; returns how many answers were wrong.
+/// Runs all queries of a set and prints a table; returns the number of wrong answers.
 fn measure_set(
     arguments: &Arguments,
     runner: &Runner<'_>,
@@ -105,7 +105,7 @@ fn measure_set(
     wrong
 }
 
-/// What a query is asked with, and its published answers, if it has some.
+/// The parameters of a query, each with its published answer if it has one.
 fn questions(
     set: &QuerySet,
     query: &Query,
@@ -130,7 +130,7 @@ fn check_published(
     }
 }
 
-/// How long an answer takes; nothing where there is none in time.
+/// The time of one run, or `None` if it failed or passed the time limit.
 #[allow(clippy::disallowed_methods, reason = "a program that measures looks at the clock")]
 fn time(runner: &Runner<'_>, query: &Query, given: &JsonParameters) -> Option<Duration> {
     let begin = Instant::now();

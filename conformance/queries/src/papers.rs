@@ -1,4 +1,4 @@
-//! Checking the papers' queries against the reference.
+//! Checks the papers' queries: the database must answer like the reference graph ([`crate::reference`]).
 
 use serde_json::Value as Json;
 
@@ -7,10 +7,10 @@ use crate::reference::{Graph, answer};
 use crate::run::Runner;
 use crate::set::{JsonParameters, Query, QuerySet};
 
-/// The sets whose answers the reference gives.
+/// The sets whose expected answers come from the reference.
 pub const SETS: [&str; 5] = ["banyan-cq", "gtran-templates", "gtran-lbv", "grasper", "patterns"];
 
-/// What the paper promises of the order of rows.
+/// How rows are compared, by what the paper says of their order.
 fn comparison(query: &Query) -> Comparison {
     match (query.limit, query.ordered) {
         (Some(limit), _) => Comparison::Some(limit),
@@ -19,11 +19,11 @@ fn comparison(query: &Query) -> Comparison {
     }
 }
 
-/// Asks a question and compares; says how many rows there were.
+/// Runs a query on the database, compares its answer with the reference's, and returns the number of rows.
 ///
 /// # Errors
 ///
-/// What is wrong with the answer, naming the query and its parameters.
+/// The difference, or the error of the database, with the query and its parameters.
 pub fn check(
     runner: &Runner<'_>,
     graph: &Graph,

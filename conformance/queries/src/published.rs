@@ -1,6 +1,6 @@
 //! LDBC's validation files: operations with their answers.
 //!
-//! A line is `{parameters}|answer`, both JSON. Which operation it is, the names of its parameters say.
+//! A line is `{parameters}|answer`, both in JSON. The names of the parameters identify the query.
 
 use std::path::Path;
 
@@ -12,20 +12,28 @@ use crate::set::{JsonParameters, Query};
 /// An operation and, for a read, its published answer.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// The name of its query: `IC1`, `IS1`, `IU1` and so on.
+    /// The name of the query: `IC1`, `IS1`, `IU1` and so on.
     pub query: String,
-    /// What it is asked with.
+    /// The parameters.
     pub parameters: JsonParameters,
-    /// The rows of a read.
+    /// The rows of a read; `None` for an update.
     pub answer: Option<Vec<Json>>,
 }
 
-/// The 224 complex reads of scale factor 0.1; they hold for the data as loaded.
+/// The 224 complex reads of scale factor 0.1, with answers for the data as loaded.
+///
+/// # Panics
+///
+/// If the file cannot be read or is no validation file.
 pub fn complex_reads(folder: &Path) -> Vec<Operation> {
     read(&folder.join("validation/validation_params_sf0.1_complex_read_only.csv"))
 }
 
-/// The 100 operations of scale factor 0.1 that are to be done in order: complex and short reads, and updates between them.
+/// The 100 operations of scale factor 0.1, to be run in order: complex and short reads, with updates between them.
+///
+/// # Panics
+///
+/// If the file cannot be read or is no validation file.
 pub fn mixed_operations(folder: &Path) -> Vec<Operation> {
     read(&folder.join("validation/validation_params-sf0.1-100.csv"))
 }
@@ -42,7 +50,7 @@ fn read(path: &Path) -> Vec<Operation> {
 }
 
 fn operation(line: &str) -> Operation {
-    // A '|' may stand in a text of either part: the first part ends where its JSON ends.
+    // Texts in either part may contain a '|', so the first part ends where its JSON ends.
     let mut parts = serde_json::Deserializer::from_str(line).into_iter::<Json>();
     let parameters = parts.next().expect("parameters").expect("parameters are JSON");
     let answer = serde_json::from_str(&line[parts.byte_offset() + 1..]).expect("an answer is JSON");

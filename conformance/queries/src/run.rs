@@ -1,4 +1,4 @@
-//! Asking a database the queries of a set.
+//! Runs the queries of a set on a database. Only [`Runner::update`] leaves changes in it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::json::{from_json, to_json};
 use crate::set::{JsonParameters, Query, Statement};
 
-/// Asks a database; texts are prepared once.
+/// Runs queries on a database. The text of each query is prepared once.
 pub struct Runner<'a> {
     db: &'a Database,
     prepared: RefCell<HashMap<String, Arc<Prepared>>>,
@@ -18,23 +18,23 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Asks this database.
+    /// A runner for this database.
     pub fn new(db: &'a Database) -> Self {
         Runner { db, prepared: RefCell::default(), options: QueryOptions::default() }
     }
 
-    /// The same, with a limit to the time of each read.
+    /// Limits the time of each read, in seconds.
     #[must_use]
     pub fn with_time_limit(mut self, seconds: u64) -> Self {
         self.options.limits = QueryLimits { time_nanos: Some(seconds * 1_000_000_000), ..self.options.limits };
         self
     }
 
-    /// The rows of a read.
+    /// Runs a read and returns its rows.
     ///
     /// # Errors
     ///
-    /// Those of the database.
+    /// The error of the database.
     pub fn ask(&self, query: &Query, given: &JsonParameters) -> Result<Vec<Json>> {
         let parameters = values(&self.resolved(&query.with_derived(given))?);
         let rows = self.db.run_with(&*self.prepare(&query.text)?, &parameters, &self.options)?.collect()?;
@@ -45,7 +45,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     ///
-    /// Those of the database; nothing of the update is left then.
+    /// The error of the database; the update is then rolled back as a whole.
     pub fn update(&self, query: &Query, given: &JsonParameters) -> Result<()> {
         let transaction = self.db.begin()?;
         for statement in &query.statements {
@@ -56,15 +56,15 @@ impl<'a> Runner<'a> {
         transaction.commit().map(drop)
     }
 
-    /// What a write shows: it is performed, its effect is read in the same transaction, and then it is rolled back.
+    /// Performs a write, reads its effect in the same transaction, and rolls the transaction back.
     ///
     /// # Errors
     ///
-    /// Those of the database.
+    /// The error of the database.
     ///
     /// # Panics
     ///
-    /// When the query does not say how it shows what it did.
+    /// If the query has no `shows`.
     pub fn try_write(&self, query: &Query, given: &JsonParameters) -> Result<Vec<Json>> {
         let shows = query.shows.as_deref().expect("a write says how it shows what it did");
         let given = self.resolved(given)?;
@@ -75,7 +75,7 @@ impl<'a> Runner<'a> {
         Ok(rows)
     }
 
-    /// The parameters with the database's own ids in place of elements that are named by LDBC's.
+    /// Replaces parameters that name an element by its label and LDBC's ids with the database's id of that element.
     fn resolved(&self, given: &JsonParameters) -> Result<JsonParameters> {
         let mut resolved = given.clone();
         for named in resolved.values_mut() {
@@ -112,7 +112,7 @@ fn values(parameters: &JsonParameters) -> Parameters {
     parameters.iter().map(|(name, value)| (name.as_str().into(), from_json(value))).collect()
 }
 
-/// What a statement runs with: the parameters, once for every entry of the list it names, if it names one.
+/// The parameters of a statement, once for every entry of its list if it has one, otherwise once.
 fn entries(statement: &Statement, given: &JsonParameters) -> Vec<JsonParameters> {
     let Some((list, names)) = statement.each.iter().next() else { return vec![given.clone()] };
     let list = given[list].as_array().expect("a statement runs for each entry of a list");

@@ -1,10 +1,10 @@
-//! Query sets as they stand in `sets/*.toml`.
+//! The query sets of `sets/*.toml`, which are part of the program. A file that is not valid is a mistake in this crate.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// The sets there are, by name, with their files.
+/// The names of the sets, with their files.
 const SETS: [(&str, &str); 6] = [
     ("ldbc-interactive", include_str!("../sets/ldbc-interactive.toml")),
     ("banyan-cq", include_str!("../sets/banyan-cq.toml")),
@@ -14,21 +14,21 @@ const SETS: [(&str, &str); 6] = [
     ("patterns", include_str!("../sets/patterns.toml")),
 ];
 
-/// Parameters as the files and the validation sets have them.
+/// Parameters, as the set files and the validation files have them.
 pub type JsonParameters = BTreeMap<String, serde_json::Value>;
 
-/// The queries of one source.
+/// The queries of one source, such as a paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuerySet {
-    /// Its name: that of its file.
+    /// The name of the set and of its file.
     #[serde(skip)]
     pub name: String,
     /// Where the queries come from.
     pub source: String,
-    /// The data set whose graph they are asked of.
+    /// The data set on which the queries run.
     pub graph: String,
-    /// The parameters of every query that has none of its own: each is asked once with each.
+    /// Parameters for every query that has none of its own. Each query runs once with each.
     #[serde(default)]
     pub parameters: Vec<JsonParameters>,
     /// The queries.
@@ -40,11 +40,11 @@ pub struct QuerySet {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
-    /// Its name in its source.
+    /// The name of the query in its source.
     pub name: String,
-    /// What it asks, in words.
+    /// The question in words.
     pub says: String,
-    /// What the paper prints, where that is another dialect.
+    /// The query as the paper prints it, if its dialect differs.
     pub paper: Option<String>,
     /// The traversal; empty for an update of several statements.
     #[serde(default)]
@@ -52,25 +52,25 @@ pub struct Query {
     /// The statements of an update, in order, in one transaction.
     #[serde(default, rename = "statement")]
     pub statements: Vec<Statement>,
-    /// A traversal that shows what a write did, asked in its transaction, which is then rolled back.
+    /// A traversal that reads the effect of a write in its transaction, before the transaction is rolled back.
     pub shows: Option<String>,
-    /// Parameters of its own.
+    /// The query's own parameters.
     #[serde(default)]
     pub parameters: Vec<JsonParameters>,
-    /// Parameters that are computed from others before the question is asked.
+    /// Parameters that are computed from others before the query runs.
     #[serde(default)]
     pub derive: BTreeMap<String, Derived>,
     /// Fields of a row whose lists have no order.
     #[serde(default)]
     pub unordered: Vec<String>,
-    /// The published answer is one object, not a list of rows.
+    /// True if the published answer is one object, not a list of rows.
     #[serde(default)]
     pub single: bool,
-    /// The field by which rows are ordered, where rows equal in it come in any order.
+    /// The field by which rows are ordered; ties are in any order.
     pub ties: Option<String>,
-    /// The limit of a query without an order: its rows are any so many of those that qualify.
+    /// The largest number of rows of a query without an order. The answer may have any of the rows that qualify.
     pub limit: Option<usize>,
-    /// Whether the rows have an order.
+    /// True if the rows have an order.
     #[serde(default)]
     pub ordered: bool,
 }
@@ -81,27 +81,28 @@ pub struct Query {
 pub struct Statement {
     /// The traversal.
     pub text: String,
-    /// A list among the parameters, and the names of an entry or of its parts: the statement runs once an entry.
+    /// At most one list parameter, and names for an entry or for its parts: the statement runs once for each entry.
     #[serde(default)]
     pub each: BTreeMap<String, Vec<String>>,
 }
 
-/// How a client computes a parameter.
+/// How a client computes a parameter from others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Derived {
-    /// A date in milliseconds and a number of days behind it, by the names of their parameters.
+    /// A date in milliseconds plus a number of days; both are names of parameters.
     Day(String, String),
-    /// `-MM` and an ending, for a month by the name of its parameter and how many months later.
+    /// A text `-MM` with an ending. The month is a parameter plus a number of months, and December is followed by
+    /// January.
     Month(String, i64, String),
 }
 
 impl QuerySet {
-    /// The set of this name.
+    /// The set with this name.
     ///
     /// # Panics
     ///
-    /// Without a set of this name, and when its file is not what [`QuerySet`] says: both are mistakes in this crate.
+    /// If there is no such set, or its file is not a valid [`QuerySet`]. Both are mistakes in this crate.
     pub fn named(name: &str) -> QuerySet {
         let (_, file) =
             SETS.iter().find(|(set, _)| *set == name).unwrap_or_else(|| panic!("no query set is named {name}"));
@@ -115,11 +116,11 @@ impl QuerySet {
         SETS.iter().map(|(name, _)| *name)
     }
 
-    /// The query of this name.
+    /// The query with this name.
     ///
     /// # Panics
     ///
-    /// Where the set has none.
+    /// If the set has no such query.
     pub fn query(&self, name: &str) -> &Query {
         self.queries
             .iter()
@@ -127,14 +128,14 @@ impl QuerySet {
             .unwrap_or_else(|| panic!("{} has no query {name}", self.name))
     }
 
-    /// What a query is asked with.
+    /// The parameters with which a query runs.
     pub fn parameters_of<'a>(&'a self, query: &'a Query) -> &'a [JsonParameters] {
         if query.parameters.is_empty() { &self.parameters } else { &query.parameters }
     }
 }
 
 impl Query {
-    /// The parameters with those that are computed from them.
+    /// The given parameters, and the parameters that are computed from them ([`Query::derive`]).
     pub fn with_derived(&self, given: &JsonParameters) -> JsonParameters {
         const DAY_MS: i64 = 24 * 60 * 60 * 1000;
         let number = |name: &String| given[name].as_i64().expect("computed parameters are computed from integers");

@@ -1,7 +1,8 @@
 //! LDBC's update streams: the eight updates as the generator writes them.
 //!
-//! A line is `due|depends|kind|…`: when it is due, what it depends on (both in milliseconds), which of the eight updates it is, and
-//! its parameters, lists separated by `;`, pairs in them by `,`.
+//! A line is `due|depends|kind|…`: the time at which the update is due and the time on which it depends, both in
+//! milliseconds; the number of the update, 1 to 8; and its parameters. Lists are separated by `;`, pairs in them by
+//! `,`.
 
 use std::path::Path;
 
@@ -9,12 +10,12 @@ use serde_json::Value as Json;
 
 use crate::published::Operation;
 
-/// How a field is read.
+/// The type of a field.
 #[derive(Clone, Copy)]
 enum Field {
     Integer,
     Text,
-    /// A text that may be missing: a list of none or one.
+    /// An optional text: a list of none or one.
     Optional,
     Texts,
     Integers,
@@ -23,7 +24,7 @@ enum Field {
 
 use Field::{Integer, Integers, Optional, Pairs, Text, Texts};
 
-/// The parameters of the eight updates, in the order of a line.
+/// The fields of the eight updates, in the order of a line.
 const UPDATES: [&[(&str, Field)]; 8] = [
     &[
         ("personId", Integer),
@@ -50,7 +51,7 @@ const UPDATES: [&[(&str, Field)]; 8] = [
         ("moderatorPersonId", Integer),
         ("tagIds", Integers),
     ],
-    // This generator writes the forum first.
+    // In the streams, the forum comes first.
     &[("forumId", Integer), ("personId", Integer), ("joinDate", Integer)],
     &[
         ("postId", Integer),
@@ -82,11 +83,11 @@ const UPDATES: [&[(&str, Field)]; 8] = [
     &[("person1Id", Integer), ("person2Id", Integer), ("creationDate", Integer)],
 ];
 
-/// The updates of a data set's streams, in the order in which they are due.
+/// The updates of a data set's streams, in the order of their due times.
 ///
 /// # Panics
 ///
-/// When the files are not there or not update streams.
+/// If a file is missing or is no update stream.
 pub fn updates(folder: &Path) -> Vec<Operation> {
     let mut due: Vec<(i64, Operation)> = Vec::new();
     for stream in ["person", "forum"] {

@@ -1,10 +1,10 @@
-//! LDBC's reads against their published answers, and its updates against another graph.
+//! Compares LDBC's reads with their published answers, and runs its updates between them.
 
 use mangrove::Database;
 use mangrove_queries::published::{self, Operation};
 use mangrove_queries::{DataSet, QuerySet, Runner, difference, loaded, shift_likes};
 
-/// Asks what an operation asks and compares; an update is performed.
+/// Runs an operation: compares the answer of a read, and performs an update.
 fn check(runner: &Runner<'_>, set: &QuerySet, operation: &Operation) -> Result<(), String> {
     let query = set.query(&operation.query);
     let label = |problem: String| format!("{} of {:?}: {problem}", query.name, operation.parameters);
@@ -18,7 +18,7 @@ fn check(runner: &Runner<'_>, set: &QuerySet, operation: &Operation) -> Result<(
     }
 }
 
-/// Checks operations in order and tells all that went wrong.
+/// Checks operations in order and reports all failures.
 fn check_all(db: &Database, operations: &[Operation]) {
     let (set, runner) = (QuerySet::named("ldbc-interactive"), Runner::new(db));
     let problems: Vec<String> =

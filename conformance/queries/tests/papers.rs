@@ -1,4 +1,4 @@
-//! The papers' queries: the engine's answers are those of plain loops over the same files.
+//! The engine answers the papers' queries like plain loops over the same files.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use mangrove_queries::papers::check;
 use mangrove_queries::reference::{self, Graph};
 use mangrove_queries::{DataSet, QuerySet, Runner, loaded};
 
-/// The graph of scale factor 0.1 twice: in the engine, and in maps.
+/// The graph of scale factor 0.1, in the engine and in maps.
 fn graphs() -> Option<&'static (Database, Graph)> {
     static GRAPHS: OnceLock<Option<(Database, Graph)>> = OnceLock::new();
     let load = || {

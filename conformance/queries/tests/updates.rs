@@ -1,5 +1,5 @@
-//! LDBC's update streams, all eight kinds of updates, replayed as transactions: the graph is then that of plain maps
-//! to which the same was done.
+//! Replays LDBC's update streams, all eight kinds, as transactions. Afterwards the graph equals plain maps with the
+//! same updates.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use mangrove_queries::reference::{self, Graph, apply};
 use mangrove_queries::{DataSet, QuerySet, Runner, loaded, stream, to_json};
 use serde_json::Value as Json;
 
-/// How many there are of something.
+/// Counts by name.
 type Counts = BTreeMap<String, u64>;
 
 fn count(names: impl Iterator<Item = String>) -> Counts {
@@ -27,18 +27,19 @@ fn counts_of(db: &Database, script: &str) -> Counts {
             Json::String(text) => text,
             number => number.to_string(),
         };
-        // A number loaded as 32 bits and one written as 64 are two keys of a group.
+        // A key may occur as a 32-bit number, as loaded, and as a 64-bit number, as written. The group then has two
+        // keys.
         *counts.entry(name).or_default() += to_json(count).as_u64().unwrap();
     }
     counts
 }
 
-/// What both graphs have of each kind of vertex, each relation, and each date on an edge.
+/// Compares the number of vertices by label, of edges by relation, and of edges by each date.
 fn check_same(db: &Database, graph: &Graph) {
     let kinds = count(graph.vertices.iter().map(|vertex| vertex.kind.clone()));
     let mut labels = Counts::new();
     for (label, count) in counts_of(db, "g.V().groupCount().by(label)") {
-        // `Place::City` is a place.
+        // `Place::City` counts as `Place`.
         *labels.entry(label.split("::").next().unwrap().to_owned()).or_default() += count;
     }
     assert_eq!(labels, kinds);

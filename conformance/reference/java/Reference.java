@@ -35,14 +35,15 @@ import org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerIoRegistryV3;
 import org.apache.tinkerpop.shaded.jackson.databind.ObjectMapper;
 
 /**
- * TinkerPop's own answers: runs scripts of gremlin-lang on a TinkerGraph in this process. Every line read is a word, a tab and
- * a text: `load` and a list of vertices and edges in GraphSON 3 begins a graph of these alone, `run` and a script asks it.
- * Every line is answered by one: `+`, a tab and the results as a list in GraphSON 3, or `!`, a tab and the error, which is the
- * name of its class and its message.
+ * Runs scripts of gremlin-lang on a TinkerGraph in this process. A request is a line: a word, a tab and a text. `load` replaces
+ * the graph by a list of vertices and edges in GraphSON 3. `run` runs a script. Each request gets an answer of one line: `+`, a
+ * tab and the results as a list in GraphSON 3; or `!`, a tab and the error, by the name of its class and its message.
  *
  * Usage: java -cp CLASSPATH Reference AUTOMATIC_ID_MIN SECONDS_MAX
- * Elements made without an id are numbered from the first; a traversal that takes longer than the second is an error, which
- * says whether the traversal was stopped or goes on: then nothing else gets its turn.
+ *
+ * Elements that are created without an id are numbered from AUTOMATIC_ID_MIN. A traversal that takes longer than SECONDS_MAX is
+ * an error. The error says if the traversal was stopped. If it was not, the process must be replaced, because no other request
+ * will run.
  */
 public final class Reference {
     /** A traversal with more results is an error. */
@@ -72,11 +73,11 @@ public final class Reference {
             out.print(answer(executor, () -> mapper.writeValueAsString(work.call())) + "\n");
             out.flush();
         }
-        // A traversal that does not end when it is interrupted must not keep the process.
+        // Ends the process even if a traversal still runs because it did not heed an interruption.
         System.exit(0);
     }
 
-    /** Begins a graph of these elements, whose ids are integers, as those of TinkerPop's toy graphs. */
+    /** Replaces the graph by these elements. Their ids are integers, like those of TinkerPop's toy graphs. */
     private static List<?> load(final List<?> elements) throws ReflectiveOperationException {
         final BaseConfiguration configuration = new BaseConfiguration();
         configuration.setProperty(Graph.GRAPH, TinkerGraph.class.getName());
@@ -123,7 +124,7 @@ public final class Reference {
         return results;
     }
 
-    /** Whether the executor soon does something else: not everything in TinkerPop heeds an interruption. */
+    /** Returns true if the executor soon runs another task: not all code in TinkerPop heeds an interruption. */
     private static boolean isIdle(final ExecutorService executor) throws InterruptedException {
         try {
             executor.submit(() -> { }).get(1, TimeUnit.SECONDS);
@@ -142,7 +143,7 @@ public final class Reference {
             final String stopped = isIdle(executor) ? "it was stopped" : GOES_ON;
             return "!\tTimeoutException: more than " + secondsMax + " s, " + stopped;
         } catch (final ExecutionException e) {
-            // The engine wraps what the parser throws.
+            // The script engine wraps exceptions of the parser.
             Throwable cause = e.getCause();
             while (cause instanceof javax.script.ScriptException && cause.getCause() != null) cause = cause.getCause();
             final String message = String.valueOf(cause.getMessage()).replaceAll("\\s+", " ").trim();

@@ -1,12 +1,14 @@
-//! Random cases of `conformance/oracle` on both sides, with what the case itself says may be expected of its answer.
+//! Runs random cases of `conformance/oracle` on both sides, and compares the answers as each case says that they may be
+//! compared.
 //!
-//! TinkerPop's barriers between steps, which merge equal traversers when there are many, are taken out of what writes, calls or
-//! carries sacks: a merged traverser writes once for all it stands for, is answered by a service once for each of them (and
-//! every answer counts for all), and no document says how often traversers merge.
+//! TinkerPop inserts barriers between steps, which merge equal traversers when there are many. These barriers are
+//! removed from traversals that write, call services or carry sacks. A merged traverser writes once for all traversers
+//! that it stands for. A service answers each of them, and every answer counts for all. No document says how often
+//! traversers merge.
 //!
-//! The oracle is asked two things; what it answers plays no part. The first is whether a case stays within its budget. The
-//! second is whether a traversal fails once every step sees all its input. If it does, one side may fail alone: that side
-//! looked at what the other left unread.
+//! The oracle decides two things; its answer is not used otherwise. It decides if a case stays within its budget. And
+//! it decides if a traversal fails when every step reads all its input. If it does, one side may fail alone, because
+//! the other side may leave the cause unread.
 
 use std::collections::BTreeMap;
 use std::io::Result;
@@ -24,37 +26,38 @@ use crate::reference::{Reference, took_too_long};
 use crate::rephrase::rephrased;
 use crate::{corpus, engine};
 
-/// How random cases went.
+/// The counts of a run of random cases.
 #[derive(Default)]
 pub struct Report {
     /// Cases with the same answer, or an error on both sides.
     pub agreed: usize,
-    /// Cases that differ as something that is known does, by its name.
+    /// Cases with a known difference, by its name.
     pub known: BTreeMap<&'static str, usize>,
-    /// Cases where one side left an error unread, as it may.
+    /// Cases in which only one side failed, because the other may leave the cause unread.
     pub out_of_reach: usize,
-    /// Cases that were not compared: their seeds, by reason.
+    /// The seeds of cases that were not compared, by reason.
     pub skipped: BTreeMap<String, Vec<u64>>,
-    /// How many cases differ.
+    /// The number of cases that differ without a known reason.
     pub differed: usize,
 }
 
+/// Begins a traversal of the reference in which it inserts no barriers.
 const WITHOUT_BARRIERS: &str = "g.withoutStrategies(LazyBarrierStrategy).";
-/// The reference with everything off that may not change an answer, and sometimes does.
+/// Begins a traversal of the reference without its optimizations. They should not change an answer, but sometimes do.
 const WITHOUT_OPTIMIZATION: &str = "g.withoutStrategies(LazyBarrierStrategy, PathRetractionStrategy, InlineFilterStrategy, \
      FilterRankingStrategy, IdentityRemovalStrategy, CountStrategy, EarlyLimitStrategy, MatchPredicateStrategy, \
      RepeatUnrollStrategy, IncidentToAdjacentStrategy, AdjacentToIncidentStrategy, ByModulatorOptimizationStrategy, \
      OrderLimitStrategy, TinkerGraphStepStrategy, TinkerGraphCountStrategy).";
 
-/// How one case went.
+/// The outcome of one case.
 enum Outcome {
     Agreed,
     /// An error on both sides.
     BothFailed,
-    /// One side fails at what the other left unread.
+    /// Only one side fails; the other may have left the cause unread.
     OutOfReach,
     Skipped(String),
-    /// The reference agrees once its optimization is off.
+    /// The reference agrees if its optimizations are off.
     Optimizer,
     Differed {
         script: String,
@@ -65,7 +68,7 @@ enum Outcome {
     },
 }
 
-/// What is held against the reference.
+/// The side that is compared with the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The engine.
@@ -74,7 +77,7 @@ pub enum Side {
     Oracle,
 }
 
-/// The one that is asked, with the graph of the case.
+/// That side, loaded with the graph of the case.
 enum Subject {
     Engine(Database),
     Oracle(Box<OracleEngine>),
@@ -92,7 +95,7 @@ impl Subject {
     }
 }
 
-/// The cases of these seeds. What differs is told at once, if it has no known reason or one of these reasons.
+/// Runs the cases of these seeds. Passes a difference to `tell` if it has no known reason, or one of these reasons.
 pub fn run(
     reference: &mut Reference,
     seeds: std::ops::Range<u64>,
@@ -124,6 +127,7 @@ pub fn run(
     Ok(report)
 }
 
+/// Runs one case on both sides, and finds the reason of a difference.
 fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
     let whole = Interpreter::run(&mut case.graph.clone(), &case.traversal);
     if let Err(Failure::TooBig) = whole {
@@ -144,7 +148,7 @@ fn one(reference: &mut Reference, case: &Case, side: Side) -> Result<Outcome> {
     }
 }
 
-/// The case's graph on both sides, as it was before the case.
+/// Loads the case's graph on both sides, as it was before the case.
 fn loaded(reference: &mut Reference, case: &Case, side: Side) -> Result<Subject> {
     let database = Database::in_memory();
     for statement in case.graph.script() {
@@ -159,7 +163,7 @@ fn loaded(reference: &mut Reference, case: &Case, side: Side) -> Result<Subject>
     })
 }
 
-/// What to make of a case's first outcome.
+/// The final outcome of a case, by further checks that depend on the first outcome.
 fn judged(
     reference: &mut Reference,
     subject: &mut Subject,
@@ -186,7 +190,7 @@ fn judged(
             }
         }
         Outcome::Agreed if case.writes => compare_graphs(reference, subject, &script, &case.expectation),
-        // TinkerGraph keeps what was written before the error; the engine goes back to the graph as it was.
+        // TinkerGraph keeps the writes before an error; the engine rolls them back.
         Outcome::BothFailed if case.writes && matches!(subject, Subject::Engine(_)) => {
             loaded(reference, case, Side::Engine)?;
             compare_graphs(reference, subject, &script, &case.expectation)
@@ -195,8 +199,8 @@ fn judged(
     }
 }
 
-/// The known reason of a difference: it covers the case and, if it has other words for it, both sides agree with those. Of
-/// several reasons that hold only together, the first.
+/// The known reason of a difference. Its test covers the case and, if there is a rephrased script for it, both sides
+/// agree on that. If several reasons hold only together, this returns the first.
 fn reason(
     reference: &mut Reference,
     case: &Case,
@@ -224,7 +228,8 @@ fn reason(
     Ok(covering.first().copied().filter(|_| together))
 }
 
-/// Returns true if both sides answer these scripts alike, with the reference's optimization or without.
+/// Returns true if both sides give the same answer to these scripts, with the reference's optimizations or without, or
+/// if the answers cannot be compared.
 fn agree(reference: &mut Reference, case: &Case, side: Side, [theirs, ours]: [&str; 2]) -> Result<bool> {
     let plain = if case.writes { WITHOUT_BARRIERS } else { WITHOUT_OPTIMIZATION };
     for theirs in [&theirs.replacen("g.", plain, 1), theirs] {
@@ -233,7 +238,7 @@ fn agree(reference: &mut Reference, case: &Case, side: Side, [theirs, ours]: [&s
         if case.writes && matches!(outcome, Outcome::Agreed) {
             outcome = compare_graphs(reference, &mut subject, ours, &case.expectation)?;
         }
-        // What takes the reference too long cannot be asked.
+        // A script that takes the reference too long does not refute the reason.
         if let Outcome::Agreed | Outcome::Skipped(_) = outcome {
             return Ok(true);
         }
@@ -241,7 +246,7 @@ fn agree(reference: &mut Reference, case: &Case, side: Side, [theirs, ours]: [&s
     Ok(false)
 }
 
-/// Asks both sides, each with its own script.
+/// Runs a script on each side and compares the answers.
 fn ask(
     reference: &mut Reference,
     subject: &mut Subject,
@@ -276,7 +281,7 @@ fn ask(
     })
 }
 
-/// Whether the graphs are alike after a case that wrote.
+/// Compares the graphs after a case that wrote.
 fn compare_graphs(
     reference: &mut Reference,
     subject: &mut Subject,

@@ -1,20 +1,20 @@
-//! Scripts with the reference's answers on record: `corpus/*.txt`.
+//! Scripts with recorded answers of the reference: `corpus/*.txt`.
 //!
-//! A file is read line by line:
+//! The lines of a file:
 //!
 //! ```text
 //! # a comment; a blank line is kept, too
-//! graph modern                the graph of the cases behind it, graphs/modern.gremlin
+//! graph modern                the graph of the cases after this line, graphs/modern.gremlin
 //! > g.V(1).drop()             a script
-//! + g.V().count()             another one behind it; the last one's answer counts, or the first error
+//! + g.V().count()             a further script; the answer is the last script's, or the first error
 //! = 5L                        a result (src/notation.rs), in any order
-//! >> g.V().id().order()       here the order counts
+//! >> g.V().id().order()       a script whose results have an order
 //! ! SomeException: …          an error, instead of results
-//! ~ some-name                 we answer otherwise, for the reason of that name in src/known.rs
-//! ~= 5                        ours; `~!` is an error
+//! ~ some-name                 the engine answers differently, for this reason in src/known.rs
+//! ~= 5                        the engine's result; `~!` is an error
 //! ```
 //!
-//! Cases that write begin with the graph as it is in its file.
+//! A case that writes begins with the graph as it is in its file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -25,32 +25,33 @@ use crate::notation::written;
 use crate::reference::Reference;
 use crate::{Answer, engine};
 
-/// A line at the end of a text.
+/// Appends a line to a text.
 macro_rules! put {
     ($text:expr, $($written:tt)*) => { writeln!($text, $($written)*).expect("a string takes every write") };
 }
 
-/// What stands for an answer without results.
+/// The mark of an answer without results.
 const NOTHING: &str = "(nothing)";
-/// The reason of a difference for which somebody has to find one.
+/// The name that [`record`] gives to a new difference. No reason has this name, so [`check`] fails until a person
+/// replaces it.
 pub const UNEXPLAINED: &str = "unexplained";
 /// The graph of cases before the first line that names one.
 const FIRST_GRAPH: &str = "modern";
 
-/// A script with what is answered.
+/// Scripts with their answers.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What is asked, one after the other.
+    /// The scripts, to be run in order.
     pub scripts: Vec<String>,
-    /// Whether the order of results and of entries in maps counts.
+    /// True if the order of results and of entries in maps counts.
     pub ordered: bool,
-    /// What the reference answers to the last script, or the first error.
+    /// The reference's answer to the last script, or the first error.
     pub reference: Option<Answer>,
-    /// What we answer where that is something else, and the name of the reason.
+    /// The engine's answer if it differs, and the name of the reason.
     pub ours: Option<(String, Answer)>,
 }
 
-/// A part of a file.
+/// An item of a file.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A comment or a blank line.
@@ -61,7 +62,7 @@ pub enum Item {
     Case(Case),
 }
 
-/// The folder of this crate, which has the corpus and its graphs.
+/// The folder of this crate, with the corpus and its graphs.
 pub fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -77,7 +78,7 @@ pub fn files() -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Reads a file; a line that is none of these is an error.
+/// Parses a file. Any other line is an error.
 pub fn parse(text: &str) -> Result<Vec<Item>, String> {
     let mut items: Vec<Item> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -102,6 +103,7 @@ pub fn parse(text: &str) -> Result<Vec<Item>, String> {
     Ok(items)
 }
 
+/// Adds a result to an answer. The mark for no results adds nothing.
 fn add(answer: &mut Answer, line: String) {
     match answer {
         Ok(lines) if line != NOTHING => lines.push(line),
@@ -148,7 +150,7 @@ fn render_answer(answer: &Answer, mark: &str, text: &mut String) {
     }
 }
 
-/// Whether two answers are the same: an error is like any other.
+/// Returns true if two answers are equal. All errors are equal.
 pub fn agree(a: &Answer, b: &Answer) -> bool {
     match (a, b) {
         (Ok(a), Ok(b)) => a == b,
@@ -157,14 +159,14 @@ pub fn agree(a: &Answer, b: &Answer) -> bool {
     }
 }
 
-/// Our side of the corpus. A graph is made anew only behind a case that may have written.
+/// The engine's side of the corpus. It loads the graph again only after a case that may have written.
 #[derive(Default)]
 pub struct Ours {
     graph: Option<(String, Database)>,
 }
 
 impl Ours {
-    /// What we answer to a case. Of an error only the kind is kept: what users are told is checked elsewhere.
+    /// The engine's answer to a case. Only the kind of an error is kept; other tests check messages.
     pub fn ask(&mut self, graph: &str, case: &Case) -> mangrove::Result<Answer> {
         let database = match self.graph.take() {
             Some((name, database)) if name == graph => database,
@@ -188,7 +190,7 @@ impl Ours {
     }
 }
 
-/// Whether a script leaves the graph as it is; one that we cannot run may mean anything to the reference.
+/// Returns true if a script leaves the graph unchanged. A script that the engine cannot run may write in the reference.
 fn only_reads(database: &Database, script: &str) -> bool {
     database.prepare(script).is_ok_and(|prepared| !prepared.is_mutating())
 }
@@ -200,12 +202,12 @@ pub struct Theirs {
 }
 
 impl Theirs {
-    /// Asks this one.
+    /// Uses this process.
     pub fn new(reference: Reference) -> Self {
         Theirs { reference, loaded: None }
     }
 
-    /// What the reference answers to a case.
+    /// The reference's answer to a case.
     pub fn ask(&mut self, graph: &str, case: &Case) -> std::io::Result<Answer> {
         let database = match self.loaded.take() {
             Some((name, database)) if name == graph => database,
@@ -231,7 +233,7 @@ impl Theirs {
     }
 }
 
-/// The cases of a file's items, each with its graph.
+/// The cases among a file's items, each with its graph.
 pub fn cases(items: &mut [Item]) -> impl Iterator<Item = (String, &mut Case)> {
     let mut graph = FIRST_GRAPH.to_owned();
     items.iter_mut().filter_map(move |item| match item {
@@ -244,7 +246,7 @@ pub fn cases(items: &mut [Item]) -> impl Iterator<Item = (String, &mut Case)> {
     })
 }
 
-/// Holds our answer against the record; what is wrong is the error.
+/// Compares the engine's answer with the record. The error is the difference.
 pub fn check(sides: &mut Ours, graph: &str, case: &Case) -> Result<(), String> {
     let script = case.scripts.join(" ; ");
     let Some(reference) = &case.reference else { return Err(format!("{script}: no answer is on record")) };
@@ -260,7 +262,7 @@ pub fn check(sides: &mut Ours, graph: &str, case: &Case) -> Result<(), String> {
     }
 }
 
-/// Both answers, for people.
+/// Both answers, as text.
 pub fn beside(reference: &Answer, ours: &Answer) -> String {
     let shown = |answer: &Answer| match answer {
         Ok(lines) if lines.is_empty() => NOTHING.to_owned(),
@@ -270,7 +272,8 @@ pub fn beside(reference: &Answer, ours: &Answer) -> String {
     format!("  reference: {}\n  ours:      {}", shown(reference), shown(ours))
 }
 
-/// Puts on record what both answer now; reasons are kept where there still is a difference.
+/// Records the current answers of both sides. If they differ, the recorded name of the reason is kept, or is
+/// [`UNEXPLAINED`].
 pub fn record(theirs: &mut Theirs, ours: &mut Ours, graph: &str, case: &mut Case) -> std::io::Result<()> {
     let theirs = theirs.ask(graph, case)?;
     let ours = ours.ask(graph, case).map_err(std::io::Error::other)?;

@@ -1,10 +1,10 @@
-//! Our side: a database in memory for each graph.
+//! The engine's side: a database in memory for each graph.
 
 use std::path::Path;
 
 use mangrove::{Database, Error, Result, Value};
 
-/// A graph by the name of its file, which has one traversal a line that makes a part of it.
+/// Loads a graph by the name of its file, which has one traversal a line.
 pub fn graph(folder: &Path, name: &str) -> Result<Database> {
     let file = folder.join("graphs").join(format!("{name}.gremlin"));
     let text = std::fs::read_to_string(&file).map_err(|e| Error::from(e).context(file.display()))?;

@@ -1,17 +1,18 @@
-//! The engine against TinkerPop itself: TinkerGraph 3.8.1 in a process beside, asked in the same words.
+//! Compares the engine with TinkerPop itself: TinkerGraph 3.8.1, in a process of its own, which runs the same scripts.
 //!
-//! The differential test of `conformance/oracle` holds the engine against an interpreter of our own, which may share our
-//! misreadings. Here the reference is the judge, in two ways:
+//! The differential test of `conformance/oracle` compares the engine with this project's own interpreter, which may
+//! share its misunderstandings. Here the reference is TinkerPop's implementation, in two ways:
 //!
-//! - A *corpus* ([`corpus`]) of scripts written by hand, area by area (arithmetic, comparison, dates, merges, …), each with
-//!   what the reference answers, type by type, on record. A test holds the engine against the record, so it needs no Java;
-//!   `run.sh` asks the reference again and says where the record is wrong.
-//! - *Random cases* ([`cases`]): the graphs and traversals of `conformance/oracle`, run on both.
+//! - A *corpus* ([`corpus`]) of scripts written by hand, by area (arithmetic, comparison, dates, merges, …), with
+//!   recorded answers of the reference, every value with its type. A test compares the engine with the record, so it
+//!   needs no Java. `run.sh` runs the scripts on the reference again and reports where the record is wrong.
+//! - *Random cases* ([`cases`]): the graphs and traversals of `conformance/oracle`, run on both sides.
 //!
-//! What differs and is to stay so has a name in [`known`], with the reason; docs/gremlin.md tells users of those they could
-//! meet. Where [`rephrase`] has other words for a random case, the two sides must agree with those. Errors are not compared with each other: both sides must fail, or neither.
+//! An intended difference has a name and a reason in [`known`]; docs/gremlin.md lists those that users may meet. If
+//! [`rephrase`] has a rephrased script for a random case, the two sides must agree on that. Errors are not compared
+//! with each other: both sides must fail, or neither.
 //!
-//! [`reference`](mod@reference) is the process, [`notation`] how values are written, [`engine`] our side.
+//! [`reference`](mod@reference) is the process, [`notation`] the text form of values, [`engine`] the engine's side.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -24,5 +25,5 @@ pub mod notation;
 pub mod reference;
 pub mod rephrase;
 
-/// What somebody answers: results in their notation, or an error.
+/// The answer of a side: results in their notation, or an error.
 pub type Answer = Result<Vec<String>, String>;

@@ -1,4 +1,4 @@
-//! Asks the reference: about the corpus, about random cases, or about one script. See the crate.
+//! The program `mangrove-reference`: checks the corpus, runs random cases, or runs one script.
 
 use std::process::ExitCode;
 
@@ -6,10 +6,10 @@ use clap::{Parser, Subcommand};
 use mangrove_oracle::generate::Options;
 use mangrove_reference::{cases, corpus, engine, notation, reference::Reference};
 
-/// The engine against TinkerPop's own TinkerGraph.
+/// Compare the engine with TinkerPop's own TinkerGraph.
 #[derive(Parser)]
 struct Arguments {
-    /// Where Java finds TinkerGraph and the compiled `Reference`.
+    /// The class path with TinkerGraph and the compiled `Reference`.
     class_path: String,
     #[command(subcommand)]
     question: Question,
@@ -17,32 +17,32 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Question {
-    /// Whether the reference answers as the corpus has it on record.
+    /// Check if the reference answers as recorded in the corpus.
     Corpus {
-        /// Puts on record what both sides answer now.
+        /// Record the current answers of both sides.
         #[arg(long)]
         record: bool,
-        /// Only files whose name has this in it.
+        /// Only files whose name contains this text.
         #[arg(long, default_value = "")]
         only: String,
     },
-    /// Random cases, on both.
+    /// Run random cases on both sides.
     Cases {
         /// The first seed.
         first: u64,
-        /// How many.
+        /// The number of cases.
         count: u64,
-        /// The share of cases that write.
+        /// The fraction of cases that write.
         #[arg(long, default_value_t = 0.15)]
         writes: f64,
-        /// Holds the interpreter of the oracle against the reference instead of the engine.
+        /// Compare the interpreter of the oracle with the reference, instead of the engine.
         #[arg(long)]
         oracle: bool,
-        /// Also tells the cases that differ for the known reasons of these names.
+        /// Also print cases that differ for these known reasons.
         #[arg(long)]
         tell: Vec<String>,
     },
-    /// One script on a graph of the corpus, on both.
+    /// Run one script on a graph of the corpus, on both sides.
     Ask {
         /// The graph.
         graph: String,
@@ -53,11 +53,11 @@ enum Question {
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let arguments = Arguments::parse();
-    // A random case may be one that no machine gets done; what is on record must not depend on how busy this one is.
+    // Some random cases never end, so their limit is short. A record must not depend on the load of the machine.
     let seconds_max = if matches!(arguments.question, Question::Cases { .. }) { 2 } else { 60 };
     let mut reference = Reference::start(&arguments.class_path, seconds_max)?;
     let failed = match arguments.question {
-        Question::Corpus { record, only } => hold_corpus(reference, record, &only)?,
+        Question::Corpus { record, only } => check_or_record_corpus(reference, record, &only)?,
         Question::Cases { first, count, writes, oracle, tell: reasons } => {
             let options = Options { write_share: writes, ..Options::default() };
             let tell = &mut |difference: String| println!("{difference}\n");
@@ -82,7 +82,8 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn hold_corpus(reference: Reference, record: bool, only: &str) -> Result<usize, Box<dyn std::error::Error>> {
+/// Compares the reference with the record, or records the answers of both sides. Returns the number of wrong answers.
+fn check_or_record_corpus(reference: Reference, record: bool, only: &str) -> Result<usize, Box<dyn std::error::Error>> {
     let (mut right, mut wrong) = (0, 0);
     let (mut theirs, mut ours) = (corpus::Theirs::new(reference), corpus::Ours::default());
     for file in corpus::files()? {

@@ -1,8 +1,8 @@
-//! Values in writing, so that two that print alike are alike: every number says its type, members of sets and (unless an
-//! order was asked for) entries of maps stand in the order of their texts.
+//! The text form of values. Values with equal text are equal: every number has its type, and members of sets are sorted
+//! by their texts. So are entries of maps, unless the case asks for their order.
 //!
-//! Scalars are literals of the language. Elements are their ids, labels and ends, without their properties; ids that were
-//! not chosen by anybody are all `*`.
+//! Scalars are literals of the language. An element is its id, label and ends, without its properties. All automatic
+//! ids are `*`.
 
 use mangrove::{Detached, Tree, Value};
 use mangrove_gremlin::Literal;
@@ -17,7 +17,7 @@ pub fn written(results: &[Value], ordered: bool) -> Vec<String> {
     lines
 }
 
-/// One value.
+/// The text of one value.
 pub fn write(value: &Value, ordered: bool) -> String {
     let each = |values: &[Value]| values.iter().map(|value| write(value, ordered)).collect::<Vec<_>>();
     match value {

@@ -1,4 +1,5 @@
-//! The reference: a process of Java with a TinkerGraph in it, asked line by line (`java/Reference.java` has the words).
+//! The reference: a Java process with a TinkerGraph. Requests and answers are one line each; `java/Reference.java` has
+//! the protocol.
 
 use std::io::{BufRead, BufReader, BufWriter, Error, ErrorKind, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -7,7 +8,7 @@ use mangrove::Value;
 use mangrove_gremlin::graphson::{Dialect, Version, decode_value, encode_value};
 use mangrove_oracle::graph::AUTOMATIC_ID_MIN;
 
-/// A running reference; its process ends with it.
+/// A running reference. Dropping it ends the process.
 pub struct Reference {
     class_path: String,
     seconds_max: u32,
@@ -16,15 +17,15 @@ pub struct Reference {
     answers: BufReader<ChildStdout>,
 }
 
-/// What the reference answers: values, or what it calls the error.
+/// The answer of the reference: values, or its error.
 pub type Told = Result<Vec<Value>, String>;
 
 impl Reference {
-    /// Starts one. The class path has TinkerGraph and the compiled `Reference`; a script that takes longer than these seconds
-    /// is an error.
+    /// Starts a process. The class path has TinkerGraph and the compiled `Reference`. A script that takes longer than
+    /// `seconds_max` is an error.
     pub fn start(class_path: &str, seconds_max: u32) -> std::io::Result<Self> {
-        // Some of its maps are ordered by the addresses of objects (of classes, of `T.label`): with one address for all, the
-        // order of answers does not depend on what was asked before.
+        // The reference orders some maps by the identity hash codes of objects (of classes, of `T.label`). With one
+        // hash code for all objects, the order of answers does not depend on earlier scripts.
         let one_identity = ["-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=2"];
         let mut process = Command::new("java")
             .args(["-Xmx2g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
@@ -40,7 +41,7 @@ impl Reference {
         Ok(Reference { class_path: class_path.to_owned(), seconds_max, process, questions, answers })
     }
 
-    /// Begins a graph of these elements, which are detached.
+    /// Replaces the graph by these elements, which are detached.
     pub fn load(&mut self, elements: Vec<Value>) -> std::io::Result<()> {
         let mut text = Vec::new();
         let dialect = Dialect { version: Version::V3, typed: true };
@@ -49,7 +50,8 @@ impl Reference {
         self.exchange("load", &text)?.map(drop).map_err(Error::other)
     }
 
-    /// The results of a script. After one that took too long there may be another graph, or none.
+    /// Runs a script and returns its results. If the script took too long, the process may have another graph
+    /// afterwards, or none. Then call [`Reference::load`] before the next script.
     pub fn ask(&mut self, script: &str) -> std::io::Result<Told> {
         let told = self.exchange("run", script)?;
         if goes_on(&told) {
@@ -58,8 +60,9 @@ impl Reference {
         Ok(told)
     }
 
+    /// Sends a request and reads its answer. The outer error means that the process ended or broke the protocol.
     fn exchange(&mut self, word: &str, text: &str) -> std::io::Result<Told> {
-        // A line is a question: what would end it early, no literal needs.
+        // A line is one request; no literal needs a line end.
         let text = text.replace(['\n', '\r'], " ");
         writeln!(self.questions, "{word}\t{text}")?;
         self.questions.flush()?;
@@ -72,7 +75,7 @@ impl Reference {
             Some(("+", results)) => match decode_value(results.as_bytes()) {
                 Ok(Value::List(values)) => Ok(Ok(values.to_vec())),
                 Ok(other) => Err(Error::other(format!("{text}: {} in place of a list", other.type_name()))),
-                // It has types that no value here has.
+                // The results have types for which there is no value here.
                 Err(error) => Ok(Err(format!("unreadable: {error}"))),
             },
             _ => Err(Error::other(format!("the reference says: {line}"))),
@@ -80,19 +83,19 @@ impl Reference {
     }
 }
 
-/// Whether that is the answer to a script that took too long.
+/// Returns true if this is the answer to a script that took too long.
 pub fn took_too_long(told: &Told) -> bool {
     matches!(told, Err(error) if error.starts_with("TimeoutException"))
 }
 
-/// Whether that is the answer to a script that took too long and cannot be stopped.
+/// Returns true if this is the answer to a script that took too long and cannot be stopped.
 fn goes_on(told: &Told) -> bool {
     took_too_long(told) && matches!(told, Err(error) if error.ends_with("and it goes on"))
 }
 
 impl Drop for Reference {
     fn drop(&mut self) {
-        // It may be at work on a traversal without end; nothing of it is wanted any more.
+        // The process may be in an endless traversal whose result is not needed.
         drop(self.process.kill());
         drop(self.process.wait());
     }

@@ -1,16 +1,16 @@
-//! Other words for a script, in which both sides should agree if a known reason is why they differ.
+//! Rephrases a script so that both sides agree, if a known reason is the cause of their difference.
 //!
-//! The test of a reason looks at the script's text, so it may also cover a difference that has another cause. A difference
-//! therefore counts as known only if the two sides agree once the script avoids the step that they understand differently.
+//! The test of a reason looks at the script's text, so it may also cover a difference with another cause. A difference
+//! therefore counts as known only if the two sides agree once the script avoids the step that they treat differently.
 
-/// The script for the reference and the one for us that should have the same answer if this is the reason why the script's
-/// own answers differ. None if there are no other words.
+/// The scripts for the reference and for the engine that must have equal answers if this reason is the cause. `None` if
+/// there is no rephrased script.
 pub fn rephrased(reason: &str, script: &str) -> Option<[String; 2]> {
     let theirs = |words: String| [words, script.to_owned()];
     Some(match reason {
-        // The list of all values has each once for every traverser.
+        // The list contains each value once for every traverser.
         "fold-of-merged" => theirs(script.replace(".fold(0", ".fold().unfold().fold(0")),
-        // A barrier reads all matches, so that none is left over.
+        // A barrier reads all matches, so none is left over.
         "match-left-over" => {
             theirs(every_call(script, "match(", &|arguments| format!("match({arguments}).fold().unfold()")))
         }
@@ -20,9 +20,9 @@ pub fn rephrased(reason: &str, script: &str) -> Option<[String; 2]> {
         "identity-removed" => {
             theirs(script.replace("flatMap(__.identity().identity())", "flatMap(__.union(__.identity()))"))
         }
-        // What follows a barrier is no look-up.
+        // After a barrier, the step is no look-up.
         "has-id-twice" => theirs(script.replace(".hasId(", ".fold().unfold().hasId(")),
-        // The property of a vertex that is already there.
+        // The property then belongs to an existing vertex.
         "partition-property-of-new" => {
             let apart = every_call(script, ".addV(", &|label| format!(".addV({label}).fold().unfold()"));
             [apart.clone(), apart]
@@ -32,14 +32,14 @@ pub fn rephrased(reason: &str, script: &str) -> Option<[String; 2]> {
             let properties = script.replace(".properties()", other);
             [script.to_owned(), properties.replace(".values()", &format!("{other}.value()"))]
         }
-        // What the script names stays where it was, so its steps cannot be parted.
+        // A barrier would lose the labels of the script.
         "barrier-before-writes" if !script.contains(".as('") => theirs(writes_apart(script)),
         "hop-without-edge" => [script.to_owned(), hops_by_edges(script)],
         _ => return None,
     })
 }
 
-/// The degree of each vertex, counted by steps.
+/// Replaces the service by steps that count edges.
 fn without_service(script: &str) -> String {
     const CALL: &str = "call('tinker.degree.centrality'";
     let mut parts = script.split(CALL);
@@ -55,7 +55,7 @@ fn without_service(script: &str) -> String {
     words
 }
 
-/// Modulators that ask for a key by a step, which strategies see. The values of a group are lists.
+/// Replaces modulators with a key by steps, to which strategies apply. The values of a group are lists.
 fn by_values(script: &str) -> String {
     let lists = every_call(script, ".group().by(T.label).by('", &|rest| {
         let key = rest.trim_end_matches('\'');
@@ -64,7 +64,7 @@ fn by_values(script: &str) -> String {
     every_call(&lists, ".by('", &|rest| format!(".by(__.values('{rest}))"))
 }
 
-/// The script with a barrier, which merges nothing, before and after each step that writes.
+/// The script with a barrier before and after each step that writes; the barriers merge nothing.
 fn writes_apart(script: &str) -> String {
     const WRITES: [&str; 6] = ["addE(", "addV(", "drop(", "mergeV(", "mergeE(", "property("];
     let (source, steps) = script.split_at(script.find(").V(").or_else(|| script.find("g.V(")).map_or(0, |at| at + 1));
@@ -94,7 +94,7 @@ fn steps_of(chain: &str) -> Vec<&str> {
     steps
 }
 
-/// Hops as steps to edges and on to the other vertex, after the traversal's start.
+/// Replaces hops by steps to edges and to the other vertex, after the start of the traversal.
 fn hops_by_edges(script: &str) -> String {
     let start = script.find(").V(").or_else(|| script.find(").E(")).unwrap_or_default();
     let (source, steps) = script.split_at(start);
@@ -106,7 +106,8 @@ fn hops_by_edges(script: &str) -> String {
     source.to_owned() + &steps
 }
 
-/// The script with other words for each call that begins so, made of what is between these words and the end of the call.
+/// Replaces each call that begins with `begin`. `words` makes the replacement from the text up to the end of the
+/// call.
 fn every_call(script: &str, begin: &str, words: &dyn Fn(&str) -> String) -> String {
     let mut result = String::new();
     let mut rest = script;
@@ -120,7 +121,7 @@ fn every_call(script: &str, begin: &str, words: &dyn Fn(&str) -> String) -> Stri
     result + rest
 }
 
-/// Where the call that this is the inside of is closed; it may begin within a text.
+/// The end of the call whose inside this is. The text may begin within a literal.
 fn end_of_call(inside: &str, mut in_text: bool) -> usize {
     let mut depth = 0_usize;
     for (at, c) in inside.char_indices() {

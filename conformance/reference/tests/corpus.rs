@@ -1,4 +1,4 @@
-//! The engine against what the reference answers, as it is on record.
+//! Compares the engine with the recorded answers of the reference.
 
 use mangrove_reference::corpus;
 

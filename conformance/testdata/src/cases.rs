@@ -1,11 +1,11 @@
-//! How many cases a random test tries, and with which seeds.
+//! The number of cases of random tests, and their seeds.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// How many cases a test tries that tries so many in CI: as many as `MANGROVE_CASES` says, or `MANGROVE_TIMES` as many as
-/// in CI. The former is for a test run by itself, the latter for all of them together, since a case of one may cost a
-/// thousand of another's.
+/// The number of cases of a test that tries `in_ci` of them in CI: `MANGROVE_CASES`, or `MANGROVE_TIMES` times `in_ci`.
+/// Use the first for a single test, and the second for all tests together, because the cost of a case differs between
+/// tests by a factor of up to a thousand.
 pub fn case_count<N>(in_ci: N) -> N
 where
     N: FromStr + Copy + std::ops::Mul<Output = N>,
@@ -18,7 +18,7 @@ where
     }
 }
 
-/// The seed of the first case: `MANGROVE_FIRST`, to run one again that failed.
+/// The seed of the first case: `MANGROVE_FIRST`, which repeats a failed case, or the default.
 pub fn first_seed(default: u64) -> u64 {
     variable("MANGROVE_FIRST").unwrap_or(default)
 }

@@ -1,13 +1,12 @@
-//! What tests run on: data sets, unpacked where a program can read them, and numbers of random cases.
+//! Test data: data sets, unpacked where a program can read them, and numbers of random cases.
 //!
-//! The archives live outside the project, in `../shared/data` beside its root (see the README there for what
-//! each holds). [`dataset`] unpacks one into `target/testdata` the first time it is asked for and returns
-//! its folder. Where the archives are absent it returns `None`, and a test says so and passes: the project
-//! must build and test from a bare checkout. TinkerPop's graphs can be had there, too: `tinkerpop.sh` fetches them from
-//! Maven, and `make test` calls it.
+//! The archives are outside the project, in `../shared/data` beside its root (the README there describes them).
+//! [`dataset`] unpacks an archive to `target/testdata` at its first use, and returns the folder. If the archive is
+//! missing, it returns `None`, and the test prints so and passes: the project must build and test from a bare checkout.
+//! `tinkerpop.sh`, which `make test` calls, fetches TinkerPop's graphs from Maven to the same place.
 //!
-//! Several test programs may ask at once: each unpacks into a folder of its own and renames it into place;
-//! the first wins.
+//! Several test programs may call [`dataset`] at once: each unpacks to a folder of its own and renames it; the first
+//! rename wins.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -20,11 +19,12 @@ use std::path::{Path, PathBuf};
 
 pub use cases::{case_count, first_seed};
 
-/// The folder of a data set, unpacked; `None` where its archive is absent (say so and skip the test).
+/// The folder of an unpacked data set. If its archive is missing, prints a line and returns `None`; the test should
+/// then return.
 ///
 /// # Panics
 ///
-/// When the archive is there but cannot be unpacked: a test must not pass because a disk is full.
+/// If the archive exists but cannot be unpacked: a test must not pass because a disk is full.
 pub fn dataset(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate lies two folders deep");
     let target = root.join("target/testdata");
@@ -46,7 +46,7 @@ pub fn dataset(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Unpacks an archive that holds one folder, and moves that folder into place.
+/// Unpacks an archive that holds one folder, and moves that folder to its place.
 fn unpack(archive: &Path, target: &Path, folder: &Path) -> io::Result<()> {
     let own = target.join(format!(".unpacking-{}-{:?}", std::process::id(), std::thread::current().id()));
     fs::create_dir_all(&own)?;

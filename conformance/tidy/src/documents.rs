@@ -1,11 +1,13 @@
-//! Links between documents lead somewhere.
+//! Links between documents must lead to existing files and headings.
+//!
+//! Only links of the form `[…](target)` are checked.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::files;
 
-/// The links of the project's documents that lead to no file, or to no heading of it.
+/// The links in the project's documents to a missing file, or to a missing heading.
 pub fn broken_links() -> Vec<String> {
     let mut broken = Vec::new();
     let mut headings: HashMap<PathBuf, Vec<String>> = HashMap::new();
@@ -29,7 +31,7 @@ pub fn broken_links() -> Vec<String> {
     broken
 }
 
-/// The lines of a document that are not within a fenced block of code, with their numbers from 1.
+/// The lines of a document outside fenced code blocks, with their numbers from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     text.lines().enumerate().filter_map(move |(number, line)| {
@@ -39,7 +41,8 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of links to other files, `[…](target)`, with the numbers of their lines. Code in a line has none.
+/// The targets of the links `[…](target)` to files or headings of the project, with their line numbers. Inline code
+/// contains no links.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -55,8 +58,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The anchors of a document's headings, as they are made of their text: lower case, hyphens for spaces, nothing but letters,
-/// digits, hyphens and underscores.
+/// The anchors of a document's headings: lower case, hyphens for spaces, only letters, digits, hyphens and underscores.
 fn anchors(text: &str) -> Vec<String> {
     let headings = prose(text).filter_map(|(_, line)| Some(line.strip_prefix('#')?.trim_start_matches('#').trim()));
     let anchor = |heading: &str| {

@@ -1,4 +1,4 @@
-//! The files of the project: where they are, and how they are read.
+//! The files of the project: where they are, and how to read them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).expect("this crate is two folders below the root").to_path_buf()
 }
 
-/// All files below a folder whose names end in `.` and the extension, sorted by path. Folders that hold what is built or
-/// fetched (`target`, `node_modules`, hidden ones) are passed over.
+/// All files below a folder whose names end in `.` and the extension, sorted by path. Folders with built or fetched
+/// files (`target`, `node_modules`, hidden ones) are skipped.
 ///
 /// # Panics
 ///
@@ -39,12 +39,16 @@ pub fn below(folder: &Path, extension: &str) -> Vec<PathBuf> {
 ///
 /// # Panics
 ///
-/// If it cannot be read.
+/// If it cannot be read or is not UTF-8.
 pub fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the folders of `crates/`, sorted.
+/// The names of the folders in `crates/` that have a `Cargo.toml`, sorted.
+///
+/// # Panics
+///
+/// If `crates/` cannot be read.
 pub fn crates() -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(root().join("crates"))
         .expect("there is a folder `crates`")
@@ -55,7 +59,7 @@ pub fn crates() -> Vec<String> {
     names
 }
 
-/// A path as it is shown: from the root of the project.
+/// A path relative to the root of the project, as text.
 pub fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }

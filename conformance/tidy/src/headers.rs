@@ -1,8 +1,8 @@
-//! Every source file begins with a comment on the module it is.
+//! Every source file must begin with a comment on its module.
 
 use crate::files;
 
-/// The source files of the project that do not begin with a module comment (`//!`).
+/// The paths of the source files that do not begin with a module comment (`//!`).
 pub fn missing() -> Vec<String> {
     let folders = ["crates", "bench", "fuzz", "conformance", "demo"];
     let sources = folders.iter().flat_map(|folder| files::below(&files::root().join(folder), "rs"));

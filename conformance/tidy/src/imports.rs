@@ -1,11 +1,11 @@
-//! Which modules of a crate import which, and where that goes in a circle.
+//! Finds which modules of a crate import which, and where imports form a cycle.
 //!
-//! A *module* is a file or a folder; tests are left out. Modules of one folder are siblings. A sibling imports another if any
-//! file of it names an item of the other, by `crate::…` or `super::…`, in a `use` or in full, or by a name that the crate's
-//! root exports again. What modules import of the folder they are in, and the folder of them, does not count: a folder's own
-//! file may be its façade.
+//! A *module* is a file or a folder; tests are left out. Modules of one folder are siblings. A sibling imports another
+//! one if any of its files names an item of the other: by `crate::…` or `super::…`, in a `use` or in full, or by a name
+//! that the crate's root re-exports. Imports from a module's own folder, and from the folder to its modules, do not
+//! count: a folder's own file may be its façade.
 //!
-//! Names inside of macros' arguments are not seen.
+//! Limits: names within arguments of macros are not seen.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -14,7 +14,7 @@ use syn::visit::Visit;
 
 use crate::files;
 
-/// The path of a module within its crate, such as `adjacency::tail`. The crate's root is empty.
+/// The path of a module within its crate, such as `adjacency::tail`. That of the crate's root is empty.
 pub type ModulePath = Vec<String>;
 
 /// For each sibling of a folder, the siblings that it imports.
@@ -24,9 +24,9 @@ pub type Siblings = BTreeMap<String, BTreeSet<String>>;
 #[derive(Debug, Default)]
 pub struct Imports {
     modules: BTreeSet<ModulePath>,
-    /// From a module to an item, as a path from the root.
+    /// Items that each module names, as paths from the root.
     imports: BTreeSet<(ModulePath, Vec<String>)>,
-    /// Names of the root that stand for items of modules.
+    /// Names of the root that re-export items of modules.
     exports: HashMap<String, Vec<String>>,
 }
 
@@ -56,7 +56,7 @@ impl Imports {
         all
     }
 
-    /// The folders with more than one module in them, each with its modules and what these import of one another.
+    /// The folders with more than one module, each with its modules and the siblings that each of them imports.
     pub fn folders(&self) -> BTreeMap<ModulePath, Siblings> {
         let mut folders: BTreeMap<ModulePath, Siblings> = BTreeMap::new();
         for module in &self.modules {
@@ -80,27 +80,27 @@ impl Imports {
         folders
     }
 
-    /// The circles, each as the folder and the modules in it that import one another, round and round.
-    pub fn circles(&self) -> Vec<(ModulePath, Vec<String>)> {
+    /// The cycles: for each, the folder and the modules that import one another.
+    pub fn cycles(&self) -> Vec<(ModulePath, Vec<String>)> {
         let folders = self.folders();
         folders
             .iter()
-            .flat_map(|(folder, siblings)| circles(siblings).into_iter().map(|circle| (folder.clone(), circle)))
+            .flat_map(|(folder, siblings)| cycles(siblings).into_iter().map(|cycle| (folder.clone(), cycle)))
             .collect()
     }
 }
 
 /// Reads one file.
 struct Reader<'a> {
-    /// The module that the file is.
+    /// The module of the file.
     file: ModulePath,
-    /// The module that is being read: the file's, or one that is written out in it.
+    /// The module being read: that of the file, or an inline module in it.
     module: ModulePath,
     found: &'a mut Imports,
 }
 
 impl Reader<'_> {
-    /// Notes the import of an item whose path begins with `crate`, `self` or `super`.
+    /// Records the import of an item whose path begins with `crate`, `self` or `super`.
     fn import(&mut self, path: &[String]) {
         let mut item = match path.first().map(String::as_str) {
             Some("crate") => Vec::new(),
@@ -119,6 +119,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Records the imports of a `use` whose tree begins after the path `before`.
     fn import_tree(&mut self, before: &[String], tree: &syn::UseTree, is_export: bool) {
         let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
         match tree {
@@ -130,6 +131,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Records the import of a path by a `use`, and its export under `name` if the root re-exports it.
     fn import_name(&mut self, path: &[String], name: &syn::Ident, is_export: bool) {
         if is_export && self.module.is_empty() && path[0] != "crate" {
             self.found.exports.insert(name.to_string(), path.to_vec());
@@ -166,7 +168,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         }
     }
 
-    // What may see an item says nothing of what the item needs.
+    // The visibility of an item (`pub(in …)`) is no import.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -178,7 +180,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// Returns true if the attributes say that an item is there for tests and models only.
+/// Returns true if a `cfg` among the attributes restricts an item to tests.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let syn::Meta::List(list) = &attribute.meta else { return false };
@@ -191,7 +193,7 @@ fn is_test_file(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
 }
 
-/// The module that a file is, by its path below `src`.
+/// The module of a file, by its path below `src`.
 fn module_of(path: &Path) -> ModulePath {
     let mut names: ModulePath =
         path.with_extension("").components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
@@ -201,22 +203,22 @@ fn module_of(path: &Path) -> ModulePath {
     names
 }
 
-/// The sets of modules of which each imports, by way of others, every other one.
-fn circles(siblings: &Siblings) -> Vec<Vec<String>> {
+/// The strongly connected sets of modules with more than one member.
+fn cycles(siblings: &Siblings) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         siblings.keys().map(|from| (from, reach(siblings, from))).collect();
-    let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
+    let mut cycles: BTreeSet<Vec<String>> = BTreeSet::new();
     for (from, there) in &reached {
-        let circle: Vec<String> =
+        let cycle: Vec<String> =
             there.iter().filter(|to| reached[**to].contains(from)).map(|to| (*to).clone()).collect();
-        if circle.len() > 1 {
-            circles.insert(circle);
+        if cycle.len() > 1 {
+            cycles.insert(cycle);
         }
     }
-    circles.into_iter().collect()
+    cycles.into_iter().collect()
 }
 
-/// What a module imports, by itself or by way of others.
+/// All modules that a module imports, directly or indirectly.
 fn reach<'a>(siblings: &'a Siblings, from: &'a String) -> BTreeSet<&'a String> {
     let mut reached = BTreeSet::new();
     let mut ahead = vec![from];
@@ -226,13 +228,13 @@ fn reach<'a>(siblings: &'a Siblings, from: &'a String) -> BTreeSet<&'a String> {
     reached
 }
 
-/// A folder of a crate as it is shown, such as `store::adjacency`.
+/// The text form of the path of a folder in a crate, such as `store::adjacency`.
 pub fn shown(crate_name: &str, folder: &[String]) -> String {
     folder.iter().fold(crate_name.to_owned(), |path, name| format!("{path}::{name}"))
 }
 
-/// The modules of a folder as text, a line each, those that import nothing of the folder first; a module comes after what it
-/// imports, as far as there is no circle.
+/// The modules of a folder as text, one a line. A module comes after the modules that it imports, unless they form a
+/// cycle.
 pub fn draw(siblings: &Siblings) -> String {
     let mut drawn: BTreeSet<&String> = BTreeSet::new();
     let mut text = String::new();
@@ -242,7 +244,7 @@ pub fn draw(siblings: &Siblings) -> String {
         let ahead: Vec<&String> = siblings.keys().filter(|module| !drawn.contains(*module)).collect();
         let mut ready: Vec<&String> = ahead.iter().copied().filter(|module| is_ready(module)).collect();
         if ready.is_empty() {
-            // Only circles and what stands on them are left: begin with the one that the fewest imports keep back.
+            // Only cycles and modules above them are left: continue with the module with the fewest missing imports.
             let missing = |module: &&String| siblings[*module].iter().filter(|import| !drawn.contains(*import)).count();
             ready.extend(ahead.into_iter().min_by_key(missing));
         }
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_however_it_is_written() {
+    fn a_cycle_is_found_however_it_is_written() {
         let ways = [
             "use crate::b::Thing;",
             "use crate::{a, b::{Other, Thing}};",
@@ -284,12 +286,12 @@ mod tests {
         for way in ways {
             let all =
                 imports(&[("lib.rs", "mod a; mod b; pub use b::Thing;"), ("a.rs", way), ("b/mod.rs", "use crate::a;")]);
-            assert_eq!(all.circles(), [(Vec::new(), names(&["a", "b"]))], "{way}");
+            assert_eq!(all.cycles(), [(Vec::new(), names(&["a", "b"]))], "{way}");
         }
     }
 
     #[test]
-    fn tests_and_visibility_make_no_circle() {
+    fn tests_and_visibility_make_no_cycle() {
         let ways = [
             "#[cfg(test)] mod tests { use crate::b::Thing; }",
             "#[cfg(test)] use crate::b::Thing;",
@@ -298,19 +300,19 @@ mod tests {
         ];
         for way in ways {
             let all = imports(&[("lib.rs", ""), ("a.rs", way), ("b.rs", "use crate::a;")]);
-            assert!(all.circles().is_empty(), "{way}");
+            assert!(all.cycles().is_empty(), "{way}");
         }
     }
 
     #[test]
-    fn circles_within_a_folder_are_its_own() {
+    fn cycles_within_a_folder_are_its_own() {
         let all = imports(&[
             ("a/mod.rs", "mod x; mod y; pub use x::X;"),
             ("a/x.rs", "use super::y::Y; use crate::b::B;"),
             ("a/y.rs", "use super::x::X;"),
             ("b.rs", ""),
         ]);
-        assert_eq!(all.circles(), [(names(&["a"]), names(&["x", "y"]))]);
+        assert_eq!(all.cycles(), [(names(&["a"]), names(&["x", "y"]))]);
         assert_eq!(draw(&all.folders()[&Vec::new()]), "b\na  b\n");
     }
 }

@@ -1,18 +1,17 @@
-//! Invariants have one home, and are cited where they are kept.
+//! Every invariant has one definition, and code that keeps it cites it.
 //!
-//! An invariant is *defined* in the header of the module that owns the data it is about, in a line such as
-//! `//! - **STORE-3.** A packed run never changes after it is published.`, and *cited* by its name wherever code keeps it or
-//! a document argues with it.
+//! An invariant is *defined* in the header of the module that owns its data, in a line such as `//! - **STORE-3.** A
+//! packed run never changes after it is published.` It is *cited* by name wherever code keeps it or a document uses it.
 
 use std::collections::BTreeMap;
 
 use crate::files;
 
-/// What invariants are about; a name is one of these, a hyphen and a number.
+/// The prefixes of names; a name is a prefix, a hyphen and a number.
 pub const PREFIXES: [&str; 13] =
     ["RECLAIM", "GRAPH", "STORE", "TXN", "LOG", "WIRE", "PLAN", "FLOW", "STEPS", "LOAD", "DB", "SERVER", "GENERATE"];
 
-/// Where the name of an invariant stands.
+/// A mention of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// The path of the file, from the root of the project.
@@ -24,15 +23,15 @@ pub struct Mention {
 /// All mentions of one invariant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mentions {
-    /// Where it is defined.
+    /// Lines that define it.
     pub definitions: Vec<Mention>,
-    /// Where code cites it.
+    /// Lines of code that cite it.
     pub citations: Vec<Mention>,
-    /// Where documents cite it.
+    /// Lines of documents that cite it.
     pub documents: Vec<Mention>,
 }
 
-/// What is said of each invariant, by name, in the crates and in the documents.
+/// All mentions of each invariant in crates and documents, by name.
 pub fn mentions() -> BTreeMap<String, Mentions> {
     let mut all: BTreeMap<String, Mentions> = BTreeMap::new();
     for path in files::below(&files::root().join("crates"), "rs") {
@@ -56,7 +55,7 @@ pub fn mentions() -> BTreeMap<String, Mentions> {
     all
 }
 
-/// What is wrong with the invariants: cited and not defined, defined twice, or defined and never cited by code.
+/// The invariants that are cited but not defined, defined twice, or defined but not cited by code, each as a message.
 pub fn faults() -> Vec<String> {
     let mut faults = Vec::new();
     for (name, mentions) in mentions() {
@@ -79,7 +78,7 @@ pub fn faults() -> Vec<String> {
     faults
 }
 
-/// The names in a line, and whether the line defines them.
+/// The names in a line, each with true if the line defines it.
 fn names(line: &str) -> Vec<(String, bool)> {
     let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let mut found = Vec::new();

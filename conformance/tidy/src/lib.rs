@@ -1,13 +1,13 @@
-//! Rules of the house that no compiler checks, read off the project's own sources.
+//! Rules of this project that no compiler checks, checked on its sources.
 //!
 //! | module | rule |
 //! |---|---|
-//! | [`imports`] | the modules of a crate import one another in one direction only: no circle |
-//! | [`invariants`] | an invariant has one home, a global name, and at least one place that cites it |
+//! | [`imports`] | the modules of a crate import one another in one direction only: no cycle |
+//! | [`invariants`] | an invariant has one definition, a global name, and at least one line of code that cites it |
 //! | [`documents`] | every link from one document to another leads to a file, and to a heading of it |
-//! | [`headers`] | every source file begins with a sentence about what it is for |
+//! | [`headers`] | every source file begins with a comment on its module |
 //!
-//! Everything here reads files and changes none. `tests/house.rs` runs all of it; the program `mangrove-tidy` draws the
+//! This crate reads files and changes none. `tests/house.rs` checks all rules; the program `mangrove-tidy` draws the
 //! imports of a crate.
 
 #![forbid(unsafe_code)]

@@ -24,8 +24,8 @@ fn main() -> ExitCode {
             println!("{}", shown(&name, folder));
             draw(siblings).lines().for_each(|line| println!("    {line}"));
         }
-        for (folder, circle) in imports.circles() {
-            println!("circle in {}: {}", shown(&name, &folder), circle.join(", "));
+        for (folder, cycle) in imports.cycles() {
+            println!("cycle in {}: {}", shown(&name, &folder), cycle.join(", "));
         }
     }
     ExitCode::SUCCESS

@@ -26,14 +26,14 @@ import org.apache.tinkerpop.gremlin.util.ser.GraphBinaryMessageSerializerV1;
 import org.apache.tinkerpop.gremlin.util.ser.GraphSONMessageSerializerV3;
 
 /**
- * Runs TinkerPop's feature files with TinkerPop's own step definitions: they read the text of each traversal with the
- * official grammar and the official driver sends it as bytecode. What becomes of a scenario is printed in one line of
- * fields between tabs: its feature, its name, `passed`, `skipped` or `failed`, and what went wrong. Nothing is judged.
+ * Runs TinkerPop's feature files with TinkerPop's own step definitions. These parse the text of each traversal with the
+ * official grammar, and the official driver sends it as bytecode. The outcome of each scenario is printed in one line with
+ * fields between tabs: feature, name, `passed`, `skipped` or `failed`, and the error. The caller compares the outcomes.
  *
  * Usage: java -cp CLASSPATH Features HOST PORT SERIALIZER FEATURES…   (graphbinary or graphson3; files or folders)
  */
 public final class Features {
-    /** TinkerPop's own filter for a graph without a computer that keeps no nulls in properties. */
+    /** TinkerPop's own filter for a graph without OLAP that stores no null properties. */
     private static final String LEFT_OUT = "not @GraphComputerOnly and not @AllowNullPropertyValues";
 
     private static String host;
@@ -57,13 +57,13 @@ public final class Features {
     private static MessageSerializer<?> serializer() {
         if (!graphson) return new GraphBinaryMessageSerializerV1();
         final GraphSONMessageSerializerV3 made = new GraphSONMessageSerializerV3();
-        // Graphs as results are TinkerGraph's to read.
+        // TinkerGraph's registry reads graphs in results.
         made.configure(Collections.singletonMap("ioRegistries", Collections.singletonList(
                 "org.apache.tinkerpop.gremlin.tinkergraph.structure.TinkerIoRegistryV3")), null);
         return made;
     }
 
-    /** A server with each of TinkerPop's graphs under the name the files have for it; connections last a scenario. */
+    /** A server with each of TinkerPop's graphs, under its name in the files. Connections last for one scenario. */
     public static final class Remote implements World {
         private final Map<String, GraphTraversalSource> sources = new HashMap<>();
         private Cluster cluster;
@@ -94,7 +94,7 @@ public final class Features {
         }
     }
 
-    /** Makes the step definitions, new ones for each scenario. */
+    /** Makes new step definitions for each scenario. */
     public static final class Steps implements ObjectFactory {
         private StepDefinition steps;
 
@@ -119,7 +119,7 @@ public final class Features {
         }
     }
 
-    /** Tells what becomes of each scenario. */
+    /** Prints the outcome of each scenario. */
     public static final class Outcomes implements ConcurrentEventListener {
         @Override
         public void setEventPublisher(final EventPublisher publisher) {

@@ -1,8 +1,8 @@
-"""The lists of scenarios that do not pass, and the judgment over a run.
+"""The lists of scenarios that do not pass, and the verdict on a run.
 
-Each line of TinkerPop has a list. An entry is `feature scenario -- reason`; one that holds only for some combinations of
-form and serializer names them in front, in brackets: `[bytecode]`, `[text graphson3, go]`. A scenario that no entry names
-must pass, and one that an entry names and that passes must be taken off, so that it keeps passing.
+Each TinkerPop version has a list. An entry is `feature scenario -- reason`. If it holds only for some combinations of
+form and serializer, it begins with them in brackets: `[bytecode]`, `[text graphson3, go]`. A scenario without an entry
+must pass. If a scenario with an entry passes, the entry must be removed, so that the scenario is checked from then on.
 """
 
 import dataclasses
@@ -24,13 +24,13 @@ class Entry:
     reason: str
 
     def line(self):
-        """The entry as its file has it."""
+        """The line of the entry in its file."""
         words = "" if self.combinations == ALL else f"[{', '.join(words_of(self.combinations))}] "
         return f"{words}{self.key} -- {self.reason}"
 
 
 class Exceptions:
-    """The list of a line, seen from one combination."""
+    """The list of a TinkerPop version (`line`, such as 3.8.1), for one combination of form and serializer."""
 
     def __init__(self, line, form, serializer):
         self.path = FOLDER / ("exceptions.txt" if line == "3.8.1" else f"exceptions-{line}.txt")
@@ -44,8 +44,10 @@ class Exceptions:
         return {each.key: each for each in self.entries if self.combination in each.combinations}
 
     def record(self, outcomes):
-        """Writes the list anew. Reasons that are there stay, and so do scenarios that did not run. What fails as text with
-        GraphBinary is taken to fail everywhere, and what passes there to pass everywhere, until another run says else."""
+        """Writes the list again, with these outcomes by key. Existing reasons stay, and so do entries of
+        scenarios that did not run. If a scenario fails as text with GraphBinary, it counts as failing in all
+        combinations. If it passes there, an entry for all combinations is removed. Another run may show otherwise for
+        other combinations."""
         first = self.combination == ("text", "graphbinary")
         here = ALL if first else frozenset([self.combination])
         kept = {(each.key, each.reason): each for each in self.entries}
@@ -62,7 +64,7 @@ class Exceptions:
         self.path.write_text("\n".join([*self.head, *(each.line() for each in lines)]) + "\n", encoding="utf-8")
 
     def judge(self, outcomes):
-        """Prints what is not as the list says, and sums; gives back how many that are."""
+        """Prints deviations from the list, and sums. Returns the number of deviations."""
         mine = self.mine()
         failed = {key: told.removeprefix("failed: ") for key, told in outcomes.items() if told.startswith("failed")}
         broken = sorted(failed.keys() - mine.keys())
@@ -70,17 +72,17 @@ class Exceptions:
             print(f"failed: {key} -- {failed[key]}")
         mended = sorted(key for key in mine if outcomes.get(key) == "passed")
         for key in mended:
-            print(f"passes now; take it off {self.path.name}: {key}")
+            print(f"passes now; remove it from {self.path.name}: {key}")
         passed = sum(told == "passed" for told in outcomes.values())
-        print(f"feature files: {passed} as they should, {len(failed) - len(broken)} known exceptions, "
-              f"{sum(told == 'skipped' for told in outcomes.values())} unsupported by their own word")
+        print(f"feature files: {passed} as expected, {len(failed) - len(broken)} known exceptions, "
+              f"{sum(told == 'skipped' for told in outcomes.values())} marked as unsupported by their files")
         wrong = len(broken) + len(mended)
         print(f"{passed - len(mended)} passed, {wrong} failed")
         return wrong
 
 
 def words_of(combinations):
-    """The fewest words that say these combinations."""
+    """The shortest list of words for these combinations."""
     left, words = set(combinations), []
     named = [(form, None) for form in FORMS] + [(None, serializer) for serializer in SERIALIZERS] + sorted(ALL)
     for form, serializer in named:
@@ -92,20 +94,20 @@ def words_of(combinations):
 
 
 def covered(form, serializer):
-    """The combinations of this form, or of any, with this serializer, or with any."""
+    """The combinations of this form (None means any) with this serializer (None means any)."""
     return {each for each in ALL if each[0] == (form or each[0]) and each[1] == (serializer or each[1])}
 
 
 def entry(line):
-    """Reads an entry."""
+    """Parses an entry."""
     found = re.fullmatch(r"(?:\[([a-z0-9, ]+)\] )?(\S+ \S+)(?: -- (.*))?", line)
     if not found:
-        raise SystemExit(f"no entry of a list of exceptions: {line}")
+        raise SystemExit(f"this line is no entry of a list of exceptions: {line}")
     combinations = ALL if not found[1] else frozenset()
     for words in (found[1] or "").split(", ") if found[1] else []:
         forms = [word for word in words.split() if word in FORMS]
         serializers = [word for word in words.split() if word in SERIALIZERS]
         if len(forms) + len(serializers) != len(words.split()) or max(len(forms), len(serializers)) > 1:
-            raise SystemExit(f"no combination of form and serializer: {words} in {line}")
+            raise SystemExit(f"`{words}` is no combination of form and serializer, in the line: {line}")
         combinations |= covered(*(forms or [None]), *(serializers or [None]))
     return Entry(combinations, found[2], found[3] or "")

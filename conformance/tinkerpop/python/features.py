@@ -1,7 +1,7 @@
-"""Reads TinkerPop's feature files: as much of Gherkin as they use (no backgrounds, no outlines).
+"""Reads TinkerPop's feature files: the part of Gherkin that they use (no backgrounds, no outlines).
 
-A scenario is a name, its tags (those of its feature too) and steps; a step is its text without the keyword, and a
-doc string or a table behind it.
+A scenario has a name, its tags and those of its feature, and steps. A step is its text without the keyword, with the
+doc string or the table after it.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ KEYWORDS = ("Given ", "When ", "Then ", "And ", "But ")
 
 @dataclasses.dataclass
 class Step:
-    """One line of a scenario with what stands below it."""
+    """One step of a scenario, with its doc string or table."""
     text: str
     doc: str | None = None
     table: list | None = None
@@ -21,7 +21,7 @@ class Step:
 
 @dataclasses.dataclass
 class Scenario:
-    """A scenario and where it is from."""
+    """A scenario and the name of its feature."""
     feature: str
     name: str
     tags: frozenset
@@ -29,12 +29,12 @@ class Scenario:
 
     @property
     def key(self):
-        """How it is called in lists: names alone are not unique."""
+        """The key in lists: names alone are not unique."""
         return f"{self.feature} {self.name}"
 
 
 def read_all(folder):
-    """All scenarios below a folder, by the names of the files."""
+    """All scenarios below a folder, in the order of file names."""
     folder = pathlib.Path(folder)
     files = sorted(folder.rglob("*.feature"))
     return [s for f in files for s in read(f.read_text(encoding="utf-8"), f.relative_to(folder).with_suffix(""))]
@@ -72,6 +72,6 @@ def read(text, feature):
 
 
 def cells(line):
-    """The cells of a table's line; a bar or a backslash in a cell is written with a backslash before it."""
+    """The cells of a table row. A bar or a backslash in a cell is escaped by a backslash."""
     parts = re.split(r"(?<!\\)\|", line)[1:-1]
     return [re.sub(r"\\([|\\])", r"\1", part.strip()) for part in parts]

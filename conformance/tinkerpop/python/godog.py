@@ -1,11 +1,11 @@
-"""Runs the Go client's own runner of the feature files, and reads what it says of each scenario."""
+"""Runs the Go client's own runner of the feature files, and reads the outcome of each scenario from its log."""
 
 import os
 import pathlib
 import re
 import subprocess
 
-# Its own filter beside TinkerPop's.
+# The filter of the Go client's runner, in addition to TinkerPop's.
 LEFT_OUT = {"@StepSubgraph", "@StepTree"}
 
 SCENARIO = re.compile(r"\s+Scenario: (\S+)\s+# (?:.*/features/)?(.*)\.feature:\d+$")
@@ -14,8 +14,8 @@ UNDEFINED = "\x1b[33m"
 
 
 def run(runner, url, features, log):
-    """What becomes of each scenario by its key. In the log, each scenario comes with its steps, those yellow for which the
-    runner has no function; behind a headline, those that failed come again, with the error."""
+    """Returns the outcome of each scenario by its key. The log lists each scenario with its steps; a yellow step has
+    no function in the runner. After a headline, the failed scenarios are listed again, with their errors."""
     environment = {**os.environ, "CUCUMBER_FEATURE_FOLDER": os.path.realpath(features), "GREMLIN_SERVER_URL": url}
     with open(log, "w", encoding="utf-8") as file:
         subprocess.run([os.path.realpath(runner), "-test.run", "TestCucumberFeatures"], env=environment, stdout=file,
@@ -24,7 +24,7 @@ def run(runner, url, features, log):
 
 
 def read(log):
-    """What a log says."""
+    """The outcomes in a log, by the keys of scenarios: `passed`, `skipped`, or `failed: ` and the error."""
     told, key, failures = {}, None, False
     for line in log.splitlines():
         plain = COLOR.sub("", line)

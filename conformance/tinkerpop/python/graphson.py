@@ -1,6 +1,8 @@
-"""Reads GraphSON 3 into what `notation` makes canonical values of: no type is lost, as the official client loses some.
+"""Reads GraphSON 3 without loss of types, which the official client loses in part. `notation` makes canonical values of
+it.
 
-Elements and tokens become the official client's, numbers and collections pairs of a letter or word and the value.
+Elements and tokens become objects of the official client. Numbers and collections become pairs of a letter or word and
+the value.
 """
 
 import datetime
@@ -17,17 +19,17 @@ NUMBERS = {"g:Int32": "i", "g:Int64": "l", "g:Float": "f", "g:Double": "d", "gx:
 
 
 def read(value):
-    """A value with or without its type."""
+    """A value, with or without its type."""
     if isinstance(value, dict):
         return typed(value["@type"], value["@value"])
     return ("list", [read(each) for each in value]) if isinstance(value, list) else value
 
 
 def typed(name, value):
-    """The value of this type."""
+    """A value of this type."""
     match name:
         case _ if name in NUMBERS:
-            # Numbers that JSON has no notation for are texts.
+            # Numbers without a notation in JSON are texts.
             return (NUMBERS[name], value)
         case "g:List":
             return ("list", [read(each) for each in value])
@@ -69,12 +71,12 @@ def typed(name, value):
 
 
 def branches(value):
-    """The branches of a tree, with those below."""
+    """The branches of a tree, with their subtrees."""
     return [(read(each["key"]), branches(each["value"]["@value"])) for each in value]
 
 
 def duration(text):
-    """A duration of days and less, as ISO 8601 writes it."""
+    """A duration of at most days, in ISO 8601."""
     sign = r"([-+]?[\d.]+)"
     found = re.fullmatch(rf"P(?:{sign}D)?(?:T(?:{sign}H)?(?:{sign}M)?(?:{sign}S)?)?", text)
     days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
@@ -82,10 +84,10 @@ def duration(text):
 
 
 class Serializer(GraphSONSerializersV3d0):
-    """GraphSON 3, the data of responses read by `read`; the rest of a response as ever."""
+    """A serializer for GraphSON 3 that reads the data of responses by `read`, and the rest like the official one."""
 
     def deserialize_message(self, message):
-        """One response."""
+        """Reads one response."""
         response = json.loads(message)
         data = response["result"].pop("data")
         response = self._graphson_reader.to_object(response)

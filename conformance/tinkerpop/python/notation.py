@@ -1,9 +1,9 @@
 """TinkerPop's notation for values in feature files, as canonical values and as Gremlin.
 
-`d[29].i` is an int, `v[marko]` the vertex of this name, `v[marko].id` its id, `e[marko-knows->josh]` an edge,
-`l[…]`, `s[…]`, `m[{…}]`, `p[…]` are lists, sets, maps and paths, `t[…]`, `D[…]`, `M[…]` tokens. A canonical value is a
-pair of a word for the type and something that can be compared and sorted: two values are the same to a scenario if
-their canonical forms are equal.
+`d[29].i` is an int, `v[marko]` the vertex with this name, `v[marko].id` its id, `e[marko-knows->josh]` an edge. `l[…]`,
+`s[…]`, `m[{…}]`, `p[…]` are lists, sets, maps and paths; `t[…]`, `D[…]`, `M[…]` are tokens. A canonical value is a pair
+of a word for the type and a value that can be compared and sorted. Two values are equal to a scenario if their
+canonical forms are equal.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from gremlin_python.structure import graph
 
 
 class Elements:
-    """The vertices and edges of a graph by the names that scenarios have for them: ids, as canonical values."""
+    """The ids of a graph's vertices and edges as canonical values, by their names in scenarios."""
 
     def __init__(self, vertices, edges):
         self.vertices = vertices
@@ -27,7 +27,7 @@ class Elements:
 
 
 def canonical(value):
-    """The canonical form of what the wire said."""
+    """The canonical form of a value from the wire."""
     match value:
         case None:
             return ("null", 0)
@@ -60,7 +60,7 @@ def canonical(value):
 
 
 def container(word, inner):
-    """The canonical form of a value that says its type."""
+    """The canonical form of a value with its type."""
     match word:
         case "list":
             return ("list", tuple(canonical(each) for each in inner))
@@ -78,23 +78,23 @@ def container(word, inner):
 
 
 def multiset(values):
-    """Canonical values in any order."""
+    """The canonical forms of values, sorted, so that their order does not count."""
     return tuple(sorted((canonical(each) for each in values), key=repr))
 
 
 def pairs(entries):
-    """The entries of a map, whose order does not count."""
+    """Canonical entries of a map, sorted, so that their order does not count."""
     return tuple(sorted(entries, key=repr))
 
 
 def branches(inner):
-    """A tree: its branches in any order."""
+    """A tree: its branches without an order."""
     return pairs((canonical(key), branches(below)) for key, below in inner)
 
 
 def number(letter, value):
-    """A number of the type with this letter. Floating-point numbers are compared to 12 digits (of 6 for 32 bits):
-    the order in which a stream that has no order is added up is nobody's promise."""
+    """A number of the type with this letter. Floating-point numbers are compared to 12 digits (6 for 32 bits),
+    because the order of a sum over an unordered stream is unspecified."""
     if letter in ("f", "d"):
         single = letter == "f"
         value = struct.unpack("f", struct.pack("f", float(value)))[0] if single else float(value)
@@ -105,7 +105,7 @@ def number(letter, value):
 
 
 def split(text):
-    """The parts between commas that stand in no brackets."""
+    """The parts between commas outside brackets."""
     if not text:
         return []
     parts, depth = [""], 0
@@ -120,19 +120,19 @@ def split(text):
 
 @dataclasses.dataclass
 class Predicate:
-    """A predicate on a value in notation."""
+    """A predicate with a value in notation."""
     name: str
     value: str
 
 
 class Notation:
-    """Reads the notation of one graph's scenarios."""
+    """Reads the notation of the scenarios of one graph."""
 
     def __init__(self, elements):
         self.elements = elements
 
     def id_of(self, text):
-        """The id of the element that `v[…]` or `e[…]` names; one that is not there has none."""
+        """The id of the element that `v[…]` or `e[…]` names. If there is no such element, a text that says so."""
         kind, name = text[0], text[2:text.rindex("]")]
         known = self.elements.vertices if kind == "v" else self.elements.edges
         return known.get(name, ("string", f"there is no {text}"))
@@ -185,7 +185,7 @@ class Notation:
                 return ("string", text)
 
     def json_value(self, value, read):
-        """What JSON says; its strings are notation again."""
+        """The value of JSON; its strings are in notation again."""
         match value:
             case dict():
                 return ("map", pairs((read(key), read(each)) for key, each in value.items()))
@@ -201,7 +201,7 @@ class Notation:
                 return number("d", value)
 
     def gremlin(self, text):
-        """The value as Gremlin writes it."""
+        """The value as a literal of Gremlin."""
         if isinstance(text, Predicate):
             return f"P.{text.name}({self.gremlin(text.value)})"
         if not isinstance(text, str):
@@ -218,7 +218,7 @@ class Notation:
         return literal(self.expected(text))
 
     def json_gremlin(self, value):
-        """What JSON says as Gremlin; keys that are tokens stand in parentheses."""
+        """JSON as Gremlin; keys that are tokens are in parentheses."""
         match value:
             case dict() if not value:
                 return "[:]"
@@ -250,7 +250,7 @@ def literal(value):
         case "T" | "Direction":
             return f"{word}.{inner}"
         case "vertex":
-            # The label of a reference is not looked at.
+            # The label of a reference is ignored.
             return f'Vertex({literal(inner)}, "vertex")'
         case "d" | "f" if inner in ("nan", "inf", "-inf"):
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[inner]
@@ -261,4 +261,4 @@ def literal(value):
 
 
 class Unsupported(Exception):
-    """A scenario asks for what the runner cannot do."""
+    """The scenario uses a feature that the runner does not support."""

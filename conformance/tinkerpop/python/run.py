@@ -1,8 +1,8 @@
-"""Runs TinkerPop's feature files against a server, and prints a table of what passed by group of steps.
+"""Runs TinkerPop's feature files against a server, and prints a table of the results by group of steps.
 
-As text, the runner here does all; as bytecode it is TinkerPop's own (java/Features.java), or that of the Go client, and
-only the judgment is made here. Which scenarios do not pass, and why, stands in the lists that exceptions.py reads; the exit code is 0 only if every
-scenario does as its list says. Nothing is started here but that runner.
+This runner runs the text form itself. For bytecode it starts TinkerPop's own runner (java/Features.java), and for Go
+the Go client's, and only compares their outcomes. exceptions.py reads the lists of scenarios that do not pass, with
+their reasons. The exit code is 0 only if the outcome of every scenario is as listed. The program starts nothing else.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from features import read_all
 from notation import Unsupported
 from scenario import Failed, Server, Skipped, run
 
-# TinkerPop's own filter for a graph without a computer that keeps no nulls in properties.
+# TinkerPop's own filter for a graph without OLAP that stores no null properties.
 LEFT_OUT = {"@GraphComputerOnly", "@AllowNullPropertyValues"}
 
 
 def outcome(server, scenario):
-    """`passed`, `skipped`, or the reason why it failed."""
+    """`passed`, `skipped`, or `failed: ` and the reason."""
     try:
         run(server, scenario)
         return "passed"
@@ -31,12 +31,12 @@ def outcome(server, scenario):
         return "skipped"
     except (Failed, Unsupported) as why:
         return f"failed: {why}"
-    except Exception as error:  # A broken connection, an answer that cannot be read: tell it and go on.
+    except Exception as error:  # such as a broken connection: it is reported, and the run continues
         return f"failed: {type(error).__name__}: {error}"
 
 
 def as_text(options, scenarios):
-    """What becomes of each scenario, as text by the runner here."""
+    """The outcome of each scenario, as text with this runner."""
     server = Server(options.url, options.serializer)
     for scenario in scenarios:
         yield scenario.key, outcome(server, scenario)
@@ -44,7 +44,7 @@ def as_text(options, scenarios):
 
 
 def as_bytecode(options, scenarios):
-    """What becomes of each scenario, as bytecode by TinkerPop's own runner."""
+    """The outcome of each scenario, as bytecode with TinkerPop's own runner."""
     with open(f"{options.runner}/classpath", encoding="utf-8") as file:
         path = f"{options.runner}:{file.read().strip()}"
     address = urllib.parse.urlsplit(options.url)
@@ -60,15 +60,15 @@ def as_bytecode(options, scenarios):
                     wanted.remove(key)
                     yield key, fields[2] if fields[2] != "failed" else f"failed: {fields[3]}"
     for key in wanted:
-        yield key, f"failed: the runner told nothing of it; see {options.runner}/log"
+        yield key, f"failed: the runner reported no outcome; see {options.runner}/log"
 
 
 def with_go(options, scenarios):
-    """What becomes of each scenario with the Go client's own runner, which runs all of them."""
+    """The outcome of each scenario with the Go client's own runner, which runs all of them."""
     told = godog.run(f"{options.runner}/runner", options.url, options.features, f"{options.runner}/log")
     for scenario in scenarios:
         if not scenario.tags & godog.LEFT_OUT:
-            yield scenario.key, told.get(scenario.key, f"failed: the runner told nothing of it; see {options.runner}/log")
+            yield scenario.key, told.get(scenario.key, f"failed: the runner reported no outcome; see {options.runner}/log")
 
 
 RUNNERS = {"text": as_text, "bytecode": as_bytecode, "go": with_go}
@@ -77,28 +77,28 @@ RUNNERS = {"text": as_text, "bytecode": as_bytecode, "go": with_go}
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", default="ws://127.0.0.1:8182/gremlin", help="the server (default: %(default)s)")
-    parser.add_argument("--line", default="3.8.1", help="TinkerPop's line (default: %(default)s)")
-    parser.add_argument("--form", choices=FORMS, default=FORMS[0], help="how traversals are sent (default: %(default)s)")
+    parser.add_argument("--line", default="3.8.1", help="the TinkerPop version (default: %(default)s)")
+    parser.add_argument("--form", choices=FORMS, default=FORMS[0], help="the form of traversals (default: %(default)s)")
     parser.add_argument("--serializer", choices=SERIALIZERS, default=SERIALIZERS[0],
-                        help="how they and their results are written (default: %(default)s)")
-    parser.add_argument("--features", help="the folder with the files (default: where run.sh puts the line's)")
-    parser.add_argument("--runner", metavar="FOLDER", help="where the runner for bytecode, or for Go, is compiled")
+                        help="the serializer (default: %(default)s)")
+    parser.add_argument("--features", help="the folder with the files (default: where run.sh puts those of the version)")
+    parser.add_argument("--runner", metavar="FOLDER", help="the folder with the compiled runner for bytecode or for Go")
     parser.add_argument("--only", metavar="WORD", action="append",
-                        help="only scenarios with this word (or one of these) in feature or name")
-    parser.add_argument("--verbose", action="store_true", help="every scenario that failed, with the reason")
-    parser.add_argument("--record", action="store_true", help="write what failed into the list of exceptions")
+                        help="run only scenarios with this word (or one of these) in feature or name")
+    parser.add_argument("--verbose", action="store_true", help="print every scenario that failed, with the reason")
+    parser.add_argument("--record", action="store_true", help="write failed scenarios to the list of exceptions")
     options = parser.parse_args()
     options.features = options.features or f"target/tinkerpop-{options.line}/features"
     if options.form != "text" and not options.runner:
-        sys.exit("a runner is needed, and run.sh compiles it")
+        sys.exit("--runner is missing; run.sh compiles the runner and sets it")
 
     scenarios = [s for s in read_all(options.features) if not s.tags & LEFT_OUT]
     if options.only:
         scenarios = [s for s in scenarios if any(word in s.key for word in options.only)]
     if not scenarios:
-        sys.exit("no scenario to run")
+        sys.exit("no scenario matches")
 
-    # The client tells of every error, of which scenarios expect many.
+    # The client logs every error, and many scenarios expect one.
     logging.disable(logging.ERROR)
     outcomes = {}
     table = collections.defaultdict(collections.Counter)
@@ -116,7 +116,7 @@ def main():
 
 
 def print_table(table):
-    """Features where something failed, and the sums."""
+    """Prints the features with failures, and the sums."""
     total = collections.Counter()
     for counts in table.values():
         total += counts

@@ -9,12 +9,12 @@ from wire import connect
 
 GRAPHS = ("modern", "classic", "crew", "grateful", "sink", "empty")
 
-# Every scenario is short; one that is not finished by then will not be.
+# Every scenario is short. A scenario that takes this long hangs.
 TIMEOUT_MILLIS = 30_000
 
 
 class Failed(Exception):
-    """A scenario that did not go as its file says; the message says why."""
+    """A scenario that deviates from its file; the message has the deviation."""
 
 
 class Server:
@@ -25,12 +25,13 @@ class Server:
         self.known = {}
 
     def submit(self, graph, text):
-        """All results of a script, in canonical form."""
+        """All results of a script, each with its type (`wire`)."""
         request = self.clients[graph].submit(text, request_options={"evaluationTimeout": TIMEOUT_MILLIS})
         return request.all().result()
 
     def notation(self, graph):
-        """How values are written for a graph. The graphs that nobody writes to are looked through once."""
+        """The notation for a graph. The elements of read-only graphs are looked up once; those of the empty graph are
+        looked up each time, because scenarios write it."""
         if graph == "empty":
             return Notation(self.elements(graph))
         if graph not in self.known:
@@ -38,7 +39,7 @@ class Server:
         return self.known[graph]
 
     def elements(self, graph):
-        """The names of a graph's elements."""
+        """The ids of a graph's elements, by their names in scenarios. Elements without names are left out."""
         vertices = {}
         for name, found in self.names(graph, 'g.V().has("name").project("k", "v").by(values("name")).by(id())', "kv"):
             vertices[name] = canonical(found)
@@ -55,13 +56,13 @@ class Server:
         return [tuple(row[key] for key in keys) for row in rows if all(key in row for key in keys)]
 
     def close(self):
-        """Ends the connections."""
+        """Closes the connections."""
         for client in self.clients.values():
             client.close()
 
 
 class Run:
-    """The state of a scenario on its way."""
+    """The state of a scenario that runs."""
 
     def __init__(self, server):
         self.server = server
@@ -73,7 +74,7 @@ class Run:
         self.error = None
 
     def step(self, step):
-        """One step. What it means is the first of these patterns that fits."""
+        """Runs one step, by the first of the patterns that matches."""
         for pattern, action in STEPS:
             found = re.fullmatch(pattern, step.text, re.DOTALL)
             if found:
@@ -82,35 +83,35 @@ class Run:
         raise Unsupported(f"the runner has no step `{step.text}`")
 
     def the_graph(self, _step, name):
-        """Which graph it is about; the empty one is made empty."""
+        """Chooses the graph; the empty one is cleared."""
         self.graph = name
         if name == "empty":
             self.server.submit(name, "g.V().drop()")
 
     def initializer(self, step):
-        """What the empty graph is filled with."""
+        """Fills the empty graph."""
         self.server.submit(self.graph, one_line(step.doc))
 
     def parameter(self, _step, name, value):
-        """A value that the traversal calls by a name. The text form has no lambdas, which the older files have."""
+        """Binds a name in the traversal to a value. The text form has no lambdas, which the older files use."""
         if re.match(r'"c\[', value):
             raise Skipped
         self.raw_parameters.append((name, unquoted(value)))
 
     def predicate(self, _step, name, predicate, value):
-        """A predicate that the traversal calls by a name; older files have it."""
+        """Binds a name in the traversal to a predicate, as older files do."""
         self.raw_parameters.append((name, Predicate(predicate, unquoted(value))))
 
     def side_effect(self, _step, name, value):
-        """A side effect that the traversal begins with."""
+        """Adds a side effect to the source of the traversal."""
         self.raw_side_effects.append((name, unquoted(value)))
 
     def traversal(self, step):
-        """What is asked."""
+        """Sets the traversal."""
         self.text = self.complete(one_line(step.doc))
 
     def complete(self, text):
-        """The traversal with its parameters and side effects written out."""
+        """The traversal, with its parameters and side effects as literals."""
         notation = self.server.notation(self.graph)
         values = {name: notation.gremlin(value) for name, value in self.raw_parameters}
         if values:
@@ -122,7 +123,7 @@ class Run:
         return text
 
     def iterate(self, _step, how):
-        """Asks. `next` takes the first result apart, which is a collection then."""
+        """Runs the traversal. `next` unfolds the first result, which is a collection."""
         try:
             results = self.server.submit(self.graph, self.text)
         except GremlinServerError as error:
@@ -133,13 +134,13 @@ class Run:
             self.result = members(self.result)
 
     def the_result(self):
-        """What came, if something did."""
+        """The results, if the traversal did not fail."""
         if self.error is not None:
             raise Failed(self.error)
         return self.result
 
     def rows(self, step, header="result"):
-        """The table of expected values."""
+        """The expected values of the table."""
         notation = self.server.notation(self.graph)
         table = step.table or []
         if table[:1] != [[header]]:
@@ -147,38 +148,38 @@ class Run:
         return [notation.expected(row[0]) for row in table[1:]]
 
     def unordered(self, step):
-        """All of these in any order."""
+        """Expects all of these in any order."""
         expect(sorted(self.the_result(), key=repr), sorted(self.rows(step), key=repr))
 
     def ordered(self, step):
-        """All of these in this order."""
+        """Expects all of these in this order."""
         expect(self.the_result(), self.rows(step))
 
     def some_of(self, step):
-        """Nothing but these."""
+        """Expects only values among these."""
         allowed = self.rows(step)
         for result in self.the_result():
             if result not in allowed:
                 raise Failed(f"got {show(result)}, which is not among what was expected")
 
     def empty(self, _step):
-        """Nothing."""
+        """Expects no result."""
         expect(self.the_result(), [])
 
     def count(self, _step, count):
-        """So many."""
+        """Expects this number of results."""
         if len(self.the_result()) != int(count):
             raise Failed(f"got {len(self.the_result())} results instead of {count}")
 
     def graph_count(self, _step, count, text):
-        """What is in the graph afterwards."""
+        """Expects this number of results of a traversal, after the scenario's own traversal."""
         self.the_result()
         [(_, found)] = self.server.submit(self.graph, self.complete(text.replace('\\"', '"')) + ".count()")
         if found != int(count):
             raise Failed(f"there are {found} instead of {count} of {text}")
 
     def raises(self, _step, where=None, text=None):
-        """An error, perhaps with a certain text."""
+        """Expects an error, optionally with a text at a place in its message. Upper and lower case are equal."""
         if self.error is None:
             raise Failed("there was no error")
         found, wanted = self.error.casefold(), (text or "").replace('\\"', '"').casefold()
@@ -188,12 +189,12 @@ class Run:
             raise Failed(f"the error is `{self.error}` instead of one {where} `{text}`")
 
     def tree(self, step):
-        """A tree, drawn with indentation."""
+        """Expects a tree, which is drawn by indentation."""
         notation = self.server.notation(self.graph)
         expect(self.the_result(), [("tree", branches_of(step.doc, notation))])
 
     def subgraph(self, step):
-        """A graph with these vertices or edges."""
+        """Expects a graph with these vertices or edges."""
         [(word, found)] = self.the_result()
         if word != "graph":
             raise Failed(f"got a {word} instead of a graph")
@@ -202,12 +203,12 @@ class Run:
         expect(list(found[0 if kind == "vertices" else 1]), expected)
 
     def skip(self, _step, *_details):
-        """A scenario that its file calls unsupported."""
+        """Skips a scenario that its file calls unsupported."""
         raise Skipped
 
 
 class Skipped(Exception):
-    """A scenario that asks for nothing."""
+    """The scenario is not to be run."""
 
 
 STEPS = [
@@ -234,14 +235,14 @@ STEPS = [
 
 
 def run(server, scenario):
-    """Runs a scenario; an exception says that it did not pass."""
+    """Runs a scenario. An exception means that it did not pass."""
     state = Run(server)
     for step in scenario.steps:
         state.step(step)
 
 
 def members(results):
-    """What is in the first result; trees and graphs stay whole."""
+    """The members of the first result; trees and graphs stay whole."""
     if not results:
         return []
     word, inner = results[0]
@@ -249,7 +250,7 @@ def members(results):
 
 
 def branches_of(doc, notation):
-    """The branches of a drawn tree, as `notation.branches` gives them."""
+    """The branches of a drawn tree, in the form of `notation.branches`."""
     root = []
     open_at = [(-1, root)]
     for line in doc.splitlines():
@@ -266,7 +267,7 @@ def branches_of(doc, notation):
 
 
 def sorted_branches(inner):
-    """The branches in the order that `notation.branches` puts them in."""
+    """The branches in the order of `notation.branches`."""
     return tuple(sorted(((key, sorted_branches(below)) for key, below in inner), key=repr))
 
 
@@ -281,16 +282,16 @@ def expect(got, expected):
 
 
 def show(values):
-    """Values in a message."""
+    """Values as text for a message."""
     text = str(values)
     return text if len(text) < 300 else text[:300] + "…"
 
 
 def one_line(text):
-    """A traversal may stand in several lines."""
+    """A traversal of several lines as one line."""
     return " ".join(line.strip() for line in text.splitlines()).strip()
 
 
 def unquoted(text):
-    """A value between quotes."""
+    """The text between quotes."""
     return text[1:-1].replace('\\"', '"')

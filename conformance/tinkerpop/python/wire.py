@@ -1,8 +1,8 @@
-"""The official client, reading values without loss.
+"""The official client with readers that lose no types.
 
-gremlinpython has one integer type and one of floating point, makes lists of sets whose members cannot be hashed, and
-has neither trees nor graphs. Here it reads the values of an answer into what `notation` makes of expected values:
-pairs of a letter or word for the type, and the value. The protocol around them it reads as ever.
+gremlinpython has one integer type and one floating-point type, makes lists of sets with unhashable members, and has
+neither trees nor graphs. These readers make pairs of a letter or word for the type, and the value; `notation` makes the
+same of expected values. The client reads the protocol around the values as usual.
 """
 
 import io
@@ -18,7 +18,7 @@ DataType = binary.DataType
 
 
 def typed(letter, official, convert=lambda value: value):
-    """Reads what `official` reads, and says its type."""
+    """Makes a reader that reads like `official` and adds the type."""
     def objectify(buff, reader, nullable=True):
         value = official.objectify(buff, reader, nullable)
         return None if value is None else (letter, convert(value))
@@ -26,7 +26,7 @@ def typed(letter, official, convert=lambda value: value):
 
 
 def made(word, read):
-    """Reads with `read`, and says the type."""
+    """Makes a reader that reads with `read`, also a null, and adds the type."""
     def objectify(buff, reader, nullable=True):
         if nullable and buff.read(1)[0] == 0x01:
             return None
@@ -50,7 +50,7 @@ def entries(buff, reader):
 
 
 def counted(buff, reader):
-    """The members of a bulk set, each as often as it counts."""
+    """The members of a bulk set, each as often as its bulk."""
     spelled = []
     for _ in range(size(buff)):
         value = reader.read_object(buff)
@@ -59,18 +59,18 @@ def counted(buff, reader):
 
 
 def tree(buff, reader):
-    """The branches of a tree; those below follow without type and flag."""
+    """The branches of a tree; subtrees have neither type nor flag."""
     return [(reader.read_object(buff), tree(buff, reader)) for _ in range(size(buff))]
 
 
 def properties(buff, reader):
-    """Past a list that does not say that it is one."""
+    """Skips the properties of an element: a list that is written without its type."""
     for _ in range(size(buff)):
         reader.read_object(buff)
 
 
 def graph(buff, reader):
-    """The ids of a graph's vertices and edges; of the rest only as much as it takes to get past it."""
+    """The ids of a graph's vertices and edges; the rest is skipped."""
     vertices, edges = [], []
     for _ in range(size(buff)):
         vertices.append(reader.read_object(buff))
@@ -111,7 +111,7 @@ READERS = {
 
 
 class Results(binary.GraphBinaryReader):
-    """The official reader with these functions for values that say their type themselves."""
+    """The official reader, with these functions for typed values."""
 
     def __init__(self):
         super().__init__()
@@ -119,14 +119,14 @@ class Results(binary.GraphBinaryReader):
 
 
 class Serializer(GraphBinarySerializersV1):
-    """GraphBinary 1, the data of responses read by `Results`."""
+    """A serializer for GraphBinary 1 that reads the data of responses by `Results`."""
 
     def __init__(self):
         super().__init__()
         self.results = Results()
 
     def deserialize_message(self, message):
-        """One response. Only the last part of it is data; a list, which the client wants as one."""
+        """Reads one response. Only its last part is data: a list, which the client expects as one."""
         buff = io.BytesIO(message)
         buff.read(1)
         protocol = self._graphbinary_reader

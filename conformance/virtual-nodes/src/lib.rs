@@ -1,8 +1,8 @@
 //! Virtual nodes: several nodes of one query in one process, with every message between them serialized.
 //!
-//! This is how tests run what a cluster will. The nodes share nothing but frames of bytes ([`Nodes`]), and the view of each
-//! node refuses to read what another node owns ([`OwnedView`]). A differential test that passes on one node and on several
-//! therefore shows that each row was at its owner whenever an operator read the graph for it.
+//! Tests run queries on virtual nodes as a cluster will run them. The nodes share nothing but frames of bytes
+//! ([`Nodes`]). The view of a node refuses to read data of another node ([`OwnedView`]). If a differential test passes
+//! on one node and on several, every row was at its owner whenever an operator read the graph for it.
 //!
 //! For tests only: `mangrove` depends on this crate behind its feature `virtual-nodes`.
 

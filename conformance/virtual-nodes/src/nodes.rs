@@ -1,4 +1,7 @@
 //! Runs the nodes of a query in turn, on the thread of the caller.
+//!
+//! Frames of bytes are the only way from one node to another. With the same seed, a run delivers frames in the same
+//! order.
 
 use std::collections::VecDeque;
 
@@ -9,28 +12,33 @@ use rand::{Rng, SeedableRng};
 
 /// The nodes of one query, and the frames on their way between them.
 ///
-/// Frames of different senders may be delivered in any order. With a seed, those of one sender may be, too: an
-/// end-of-stream counts the messages that it closes, so it cannot overtake them.
+/// Without a seed, a node receives frames in the order in which they were sent. With a seed, it receives the frames
+/// that wait for it in random order, also those of one sender. That is allowed: an end-of-stream carries the number of
+/// messages that it closes (FLOW-12), so it takes effect only after them.
 pub struct Nodes<B: Batch> {
     nodes: Vec<NodeRuntime<B>>,
-    /// By receiver.
+    /// The frames that were sent and not yet delivered, by receiver.
     in_flight: Vec<VecDeque<Vec<u8>>>,
-    /// Picks the frame that is delivered next; without it, frames arrive in the order in which they were sent.
+    /// Chooses the next frame; without it, frames arrive in the order in which they were sent.
     shuffle: Option<SmallRng>,
     frames: u64,
 }
 
-/// Messages that a node works off before the next node has its turn.
+/// The number of messages that a node handles before the next node's turn.
 const TURN: usize = 16;
 
 impl<B: Batch> Nodes<B> {
-    /// Nodes that have begun a run. With a seed, frames are delivered in an order that the seed decides.
+    /// Nodes of a run that is about to begin. With a seed, the seed decides the order of frames.
     pub fn new(nodes: Vec<NodeRuntime<B>>, seed: Option<u64>) -> Self {
         let in_flight = nodes.iter().map(|_| VecDeque::new()).collect();
         Nodes { nodes, in_flight, shuffle: seed.map(SmallRng::seed_from_u64), frames: 0 }
     }
 
-    /// Runs the query to its end and returns all results.
+    /// Runs the query to its end and returns all results. Node 0 takes `start`. The query ends when node 0 is complete.
+    ///
+    /// # Errors
+    ///
+    /// The error of a node, or a bug if no node can continue before the query ended.
     pub fn run(&mut self, start: B) -> Result<Vec<B>> {
         self.nodes[0].start(start)?;
         let mut results = Vec::new();
@@ -63,6 +71,7 @@ impl<B: Batch> Nodes<B> {
         }
     }
 
+    /// Passes all waiting frames to a node.
     fn deliver(&mut self, at: usize) -> Result<()> {
         while !self.in_flight[at].is_empty() {
             let waiting = self.in_flight[at].len();
@@ -74,7 +83,7 @@ impl<B: Batch> Nodes<B> {
         Ok(())
     }
 
-    /// Frames sent between nodes so far.
+    /// The number of frames that the nodes have sent.
     pub fn frames(&self) -> u64 {
         self.frames
     }

@@ -1,4 +1,7 @@
-//! The view of one node: it reads the tablets of its share and refuses all others.
+//! The view of one node. It refuses to read elements in tablets of another node's share.
+//!
+//! Scans, counts and index reads take the share as an argument, and the view does not check it. If an operator passed a
+//! wrong one, rows would be missing or repeated in the results.
 
 use std::sync::Arc;
 
@@ -11,11 +14,12 @@ use mangrove_graph::{
     TabletId, UserId, Value, ValueColumns, VertexId,
 };
 
-/// The view of a whole graph, cut to the share of one node.
+/// The view of a whole graph, restricted to the share of one node.
 ///
-/// A read that names an element of another node is a bug of the engine and fails as one. Labels of vertices and ids of
-/// users are open to every node: they are what a reference to an element consists of, and a node refers to the far ends of
-/// its own edges (`elementMap()` of an edge). In a cluster they are kept, or fetched, with the edge.
+/// A read of an element of another node is a bug of the engine and fails with one. Every node may find any element by
+/// its user id, and read user ids of all elements and labels of all vertices. A reference to an element consists of
+/// these: `elementMap()` of an edge shows both of its ends. A cluster would store them with the edge, or fetch them
+/// with it.
 pub struct OwnedView {
     whole: Arc<dyn GraphView>,
     share: Share,
@@ -27,6 +31,7 @@ impl OwnedView {
         OwnedView { whole, share }
     }
 
+    /// Fails if one of these tablets belongs to another node.
     fn own(&self, mut tablets: impl Iterator<Item = TabletId>) -> Result<()> {
         if tablets.all(|t| self.share.takes(t)) {
             return Ok(());
@@ -43,7 +48,8 @@ impl OwnedView {
     }
 }
 
-/// Methods of [`GraphView`] that forward to the whole view. With a check, the first argument must be owned by the node.
+/// Methods of [`GraphView`] that forward to the whole view. After `own_vertices:` or `own_edges:`, they first check
+/// that the node owns the elements of the first argument.
 macro_rules! forward {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self, $($argument: $type),*) -> $result {

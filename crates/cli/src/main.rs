@@ -1,13 +1,13 @@
 //! The `mangrove` program: the command line around the embedded database (crate `mangrove`) and the server.
 //!
-//! | room | what is in it |
+//! | module | content |
 //! |---|---|
 //! | [`args`] | the command line; its doc comments are the texts of `--help` |
 //! | [`settings`] | every setting of a server, in one table; [`quantity`]: sizes and times as people write them |
 //! | [`config`] | the settings of a server put together: defaults, file, environment, flags |
 //! | [`serve`] | `mangrove serve`: logs, audit log, SIGHUP, memory budget, service manager |
 //! | [`commands`] | one module for each other command |
-//! | [`connection`] | what a command talks to: a server, through [`client`], or a graph that this program opens |
+//! | [`connection`] | the other end of a command: a server, through [`client`], or a graph that this program opens |
 //! | [`output`] | results as a table, JSON or CSV |
 //!
 //! Rules that hold for every command:
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why a command ended early.
+/// The cause for which a command ended early.
 #[derive(Debug)]
 enum Failure {
     /// The reader of standard output closed it (`mangrove query … | head`).

@@ -1,4 +1,4 @@
-//! Parameters of scripts as people write them: `who=marko`, `ids=[1, 2]`.
+//! Parameters of scripts as on the command line: `who=marko`, `ids=[1, 2]`.
 
 use mangrove::{Error, ErrorKind, Parameters, Value};
 use smol_str::SmolStr;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// A size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "WrittenQuantity")]
 pub struct Size {
     /// The size in bytes.
     pub bytes: u64,
@@ -15,7 +15,7 @@ pub struct Size {
 
 /// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "WrittenQuantity")]
 pub enum TimeLimit {
     /// No limit.
     None,
@@ -36,7 +36,7 @@ impl TimeLimit {
 /// A quantity in a configuration file: text with a unit, or a number.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum WrittenQuantity {
     Number(u64),
     Text(String),
 }
@@ -83,25 +83,25 @@ impl FromStr for TimeLimit {
     }
 }
 
-impl TryFrom<Written> for Size {
+impl TryFrom<WrittenQuantity> for Size {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: WrittenQuantity) -> Result<Self, String> {
         match written {
-            Written::Number(0) => Err(bad_size("0")),
-            Written::Number(bytes) => Ok(Size { bytes }),
-            Written::Text(text) => text.parse(),
+            WrittenQuantity::Number(0) => Err(bad_size("0")),
+            WrittenQuantity::Number(bytes) => Ok(Size { bytes }),
+            WrittenQuantity::Text(text) => text.parse(),
         }
     }
 }
 
-impl TryFrom<Written> for TimeLimit {
+impl TryFrom<WrittenQuantity> for TimeLimit {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: WrittenQuantity) -> Result<Self, String> {
         match written {
-            Written::Number(number) => Err(bad_time(&number.to_string())),
-            Written::Text(text) => text.parse(),
+            WrittenQuantity::Number(number) => Err(bad_time(&number.to_string())),
+            WrittenQuantity::Text(text) => text.parse(),
         }
     }
 }

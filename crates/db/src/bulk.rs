@@ -1,4 +1,5 @@
-//! The plain load: passes the loader's batches to the store's bulk loader. The graph must be empty, and stays empty if the load fails.
+//! The plain load: passes the loader's batches to the store's bulk loader. The graph must be empty, and stays empty if
+//! the load fails.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,18 +11,19 @@ use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
 use mangrove_txn::BulkLoad;
 use smol_str::SmolStr;
 
-use crate::state::Inner;
+use crate::state::DatabaseState;
 
 /// Loads files into the empty graph.
 pub(crate) fn load(
-    inner: &Inner,
+    inner: &DatabaseState,
     files: &[PathBuf],
     options: &LoadOptions,
     progress: &mut dyn FnMut(LoadProgress<'_>),
 ) -> Result<LoadReport> {
     if !inner.manager.store().is_empty() {
         return Err(Error::invalid(
-            "the graph is not empty, or was not once, and a plain load needs one that was never written to: add to it, and replace what it \
+            "the graph is not empty, or was not once, and a plain load needs one that was never written to: add to it, \
+             and replace what it \
              has, with --upsert (Database::upsert), or load into a new one",
         ));
     }
@@ -34,7 +36,7 @@ pub(crate) fn load(
 
 struct BulkSink {
     load: BulkLoad,
-    /// The loader's memory besides the graph, drawn on the budget.
+    /// The loader's memory, without the graph, drawn on the memory budget.
     held: Draw,
 }
 

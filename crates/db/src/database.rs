@@ -17,7 +17,7 @@ use mangrove_txn::{TransactionCounters, TransactionManager, TransactionOptions};
 
 use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
-use crate::home::{Directory, Home};
+use crate::home::{Home, OpenDirectory};
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::prepared::{PlanCacheReport, Prepared};
 use crate::query::stream::ResultStream;
@@ -55,11 +55,10 @@ impl Database {
 
     /// Opens the graph at a location.
     ///
-    /// - `memory:` is a new, empty graph in memory; it is gone when its last handle is.
-    /// - Anything else is a directory, in which the graph outlives its process: a commit that was acknowledged is there
-    ///   when the directory is opened again, whatever happened to the process or the machine. A directory that is not
-    ///   there, or is empty, becomes a new database. One process at a time has a directory open; it is closed when the
-    ///   last handle is gone.
+    /// - `memory:` is a new, empty graph in memory, which ends with its last handle.
+    /// - Anything else is a directory, in which the graph outlives its process: an acknowledged commit survives a crash
+    ///   of the process or the machine. A directory that does not exist, or is empty, becomes a new database. Only one
+    ///   process at a time can have a directory open. Dropping the last handle closes it.
     ///
     /// ```
     /// use mangrove::{Database, DatabaseOptions, Value};
@@ -91,14 +90,17 @@ impl Database {
         if location == "memory:" {
             return Ok(Self::with_options(options));
         }
-        let home = Directory::open(directory_of(location)?, options, progress)?;
+        let home = OpenDirectory::open(directory_of(location)?, options, progress)?;
         Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
     }
 
-    /// Opens the graph in a directory to read it: no file in it is made or changed, and it may be one without write rights.
-    /// The graph is the one that [`Database::open`] would find. A transaction that has written fails when it commits, with
-    /// the kind `ReadOnly`. Fails with `NotFound` where there is no database, and with `Closed` where another process has it
-    /// open.
+    /// Opens the graph in a directory for reading. No file in it is created or changed, so the process needs no right
+    /// to write there. The graph is the one that [`Database::open`] would find. A transaction that has written fails
+    /// when it commits, with the kind `ReadOnly`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no database, and `Closed` if another process has it open.
     pub fn open_to_read(
         directory: &str,
         options: &DatabaseOptions,
@@ -108,14 +110,14 @@ impl Database {
         Ok(Self::assemble(options, manager, home))
     }
 
-    /// Sets how queries read ids: in `V()`, `E()` and `hasId()`, in parameters, and for new elements. The rule is not stored with the
-    /// graph and changes no existing id, so set the same rule before the first query every time.
+    /// Sets how queries read ids: in `V()`, `E()` and `hasId()`, in parameters, and for new elements. The rule is not
+    /// stored with the graph and changes no existing id, so set the same rule before the first query every time.
     pub fn set_id_rule(&self, rule: IdRule) {
         self.inner.numeric_ids.store(rule == IdRule::Numbers, Ordering::Relaxed);
     }
 
-    /// Sets the directory below which `g.io(…)` reads and writes files. With `None`, which is the default, `io()` is refused. Links
-    /// below the directory are not followed. Every transaction that may write may use it.
+    /// Sets the directory below which `g.io(…)` reads and writes files. With `None`, which is the default, `io()` is
+    /// refused. Links below the directory are not followed. Every transaction that may write may use it.
     ///
     /// # Errors
     ///
@@ -147,15 +149,15 @@ impl Database {
         Ok(Transaction::new(self.hold(), self.inner.manager.begin_read()?))
     }
 
-    /// Runs a Gremlin script in a transaction of its own, on the thread that reads the results.
-    pub fn query(&self, script: &str) -> Result<ResultStream> {
-        let prepared = self.prepare(script)?;
+    /// Runs a Gremlin traversal in a transaction of its own, on the thread that reads the results.
+    pub fn query(&self, text: &str) -> Result<ResultStream> {
+        let prepared = self.prepare(text)?;
         self.run(&prepared, &Parameters::new())
     }
 
-    /// Parses and plans a script, to be run many times.
-    pub fn prepare(&self, script: &str) -> Result<Prepared> {
-        self.inner.plans.script(script)
+    /// Parses a Gremlin traversal, to be run many times. It is planned when it runs for the first time.
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        self.inner.plans.script(text)
     }
 
     /// Plans a traversal that is bytecode already. The plan is kept: the same bytecode is planned once.
@@ -188,9 +190,9 @@ impl Database {
         Ok(ResultStream::finished(results))
     }
 
-    /// As [`Database::run_with`], but a query that is not over soon ([`QueryOptions::inline_messages`]) continues on the executors of
-    /// the database, where queries take turns. `accept` gets batches of results as they are found; the query waits while `accept` runs. The
-    /// results of a traversal that writes come after its commit.
+    /// As [`Database::run_with`], but a query that is not over soon ([`QueryOptions::inline_messages`]) continues on
+    /// the executors of the database, where queries take turns. `accept` gets batches of results as they are found; the
+    /// query waits while `accept` runs. The results of a traversal that writes come after its commit.
     ///
     /// # Errors
     ///
@@ -228,7 +230,7 @@ impl Database {
         prepared.explain(&self.inner.identity, transaction.view())
     }
 
-    /// Loads files into the empty graph. See [`LoadOptions`]; the graph stays empty if the load fails.
+    /// Loads files into the empty graph, which stays empty if the load fails.
     pub fn load(
         &self,
         files: &[PathBuf],
@@ -238,9 +240,10 @@ impl Database {
         bulk::load(&self.inner, files, options, progress)
     }
 
-    /// Loads files into a graph that need not be empty and may be in use: what exists is replaced. Batches are
-    /// transactions of their own, so a load that fails leaves what it had done; run again, it finds that. A load whose vertices
-    /// could not be recognized, and a key that fits nothing, are refused before anything is written: see [`UpsertKeys`].
+    /// Loads files into a graph that need not be empty and may be in use. Values of existing elements are replaced.
+    /// Each batch is a transaction of its own, so a load that fails leaves the batches that it has committed; the same
+    /// load, run again, finds their elements. If vertices of the files could not be recognized, or if a key fits no
+    /// file, the load is refused before anything is written: see [`UpsertKeys`].
     pub fn upsert(
         &self,
         files: &[PathBuf],
@@ -252,8 +255,8 @@ impl Database {
         mangrove_load::load(files, &options, &mut UpsertSink::new(self), progress)
     }
 
-    /// Writes the graph to a file or a new folder, as one snapshot that does not expire, however long it takes. An error
-    /// that `progress` returns ends the export.
+    /// Writes the graph to a file or a new folder, as one snapshot that does not expire, however long it takes. An
+    /// error that `progress` returns ends the export.
     pub fn export(
         &self,
         path: &Path,
@@ -279,7 +282,8 @@ impl Database {
         self.inner.manager.settings()
     }
 
-    /// Collects all versions that no running transaction can see, on this thread. Usually the collector does that in the background.
+    /// Collects all versions that no running transaction can see, on this thread. Usually the collector does that in
+    /// the background.
     pub fn collect_garbage(&self) {
         self.inner.manager.collect_garbage();
     }
@@ -289,7 +293,7 @@ impl Database {
         self.inner.manager.compact();
     }
 
-    /// The backlog of garbage collection, and what it has collected.
+    /// The backlog of garbage collection, and the numbers of records that it has collected.
     pub fn garbage(&self) -> mangrove_store::GarbageReport {
         self.inner.manager.garbage()
     }
@@ -299,18 +303,19 @@ impl Database {
         self.inner.manager.store().memory()
     }
 
-    /// The numbers of vertices and edges from counters, without a scan. Elements of transactions that have not ended count.
+    /// The numbers of vertices and edges from counters, without a scan. Elements of transactions that have not ended
+    /// count.
     pub fn element_counts(&self) -> (u64, u64) {
         self.inner.manager.store().live_counts()
     }
 
-    /// Fails if the graph has reached its own memory limit or the budget of the process. Writes are then refused until something is
-    /// deleted.
+    /// Fails if the graph has reached its own memory limit or the budget of the process. Writes are then refused until
+    /// something is deleted.
     pub fn check_memory(&self) -> Result<()> {
         self.inner.manager.store().check_memory()
     }
 
-    /// How the adjacency lists lie in memory. Walks over all of them.
+    /// The layout of the adjacency lists in memory. Reads all of them.
     pub fn adjacency_layout(&self) -> mangrove_store::AdjacencyLayout {
         self.inner.manager.store().adjacency_layout()
     }
@@ -338,7 +343,8 @@ impl Database {
         self.inner.manager.oldest_snapshot_age_ms()
     }
 
-    /// The memory of the write sets of recent commits, in bytes. Running serializable transactions are validated against them.
+    /// The memory of the write sets of recent commits, in bytes. Running serializable transactions are validated
+    /// against them.
     pub fn commit_history_bytes(&self) -> u64 {
         self.inner.manager.commit_history_bytes()
     }

@@ -10,24 +10,24 @@ use mangrove_durable::recovery::RecoverySummary;
 use mangrove_graph::{Error, Result};
 use uuid::Uuid;
 
-use crate::home::{Directory, Home};
+use crate::home::{Home, OpenDirectory};
 use crate::options::DatabaseOptions;
 use crate::state::Database;
 
 /// The state of the durability of a graph in a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Durability {
-    /// The directory.
+    /// The directory of the graph.
     pub directory: PathBuf,
     /// The identity of the database, drawn when it was created.
     pub database: Uuid,
     /// The fencing epoch: counts the openings of the database.
     pub epoch: u64,
-    /// The log.
+    /// The state of the log.
     pub log: DurabilityStatus,
     /// The number of commits that writers see and that are not durable yet.
     pub lag: u64,
-    /// The checkpoints.
+    /// The state of the checkpoints.
     pub checkpoint: CheckpointStatus,
 }
 
@@ -47,29 +47,30 @@ impl Durability {
 }
 
 impl Database {
-    /// Opens the graph on a disk of the caller, who keeps other processes away from it. For tests, on a disk that fails on demand
-    /// ([`SimDisk`](crate::SimDisk)).
+    /// Opens the graph on a disk of the caller, who keeps other processes away from it. For tests, on a disk that fails
+    /// on demand ([`SimDisk`](crate::SimDisk)).
     #[doc(hidden)]
     pub fn open_on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
-        let home = Directory::on(disk, options)?;
+        let home = OpenDirectory::on(disk, options)?;
         Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
     }
 
     /// The directory that commits are written to, if there is one.
-    fn home(&self) -> Option<&Directory> {
+    fn home(&self) -> Option<&OpenDirectory> {
         match &self.inner.home {
             Home::Directory(directory) => Some(directory),
             Home::Memory | Home::ReadOnly { .. } => None,
         }
     }
 
-    /// Takes a checkpoint on this thread and reports what it wrote; `None` if nothing has changed since the last one. Writers continue
-    /// meanwhile.
+    /// Takes a checkpoint on this thread while writers continue. Returns a report about its files; `None` if nothing
+    /// has changed since the last checkpoint.
     pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
         match self.home() {
             Some(home) => home.durable.checkpoint(),
             None => Err(Error::unsupported(
-                "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory to have one that \
+                "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory to have \
+                 one that \
                  outlives its process",
             )),
         }
@@ -91,7 +92,7 @@ impl Database {
         })
     }
 
-    /// What recovery found when the graph was opened; `None` for a graph in memory.
+    /// The result of recovery when the graph was opened; `None` for a graph in memory.
     pub fn recovery(&self) -> Option<&RecoverySummary> {
         match &self.inner.home {
             Home::Memory => None,

@@ -1,12 +1,12 @@
 //! The files of `io()`: they lie below one directory, which the operator of the database names.
 //!
-//! A path that a traversal gives is taken apart into names. `..`, a root or a drive in it is refused before anything on
-//! disk is looked at; then every part that is there must be a directory, and the last one a plain file: a link is
-//! refused wherever it points, and so is a pipe or a device, which could be waited for without end. Clients make
-//! nothing in the directory but plain files, so what was looked at is still so when it is opened.
+//! A path that a traversal gives is split into names. `..`, a root or a drive in it is refused before the disk is read.
+//! Then every part must be a directory, and the last one, if it exists, a plain file. A link is refused wherever it
+//! points. So is a pipe or a device, which a reader could wait for without end. Clients create only plain files in the
+//! directory, so a checked path is still safe when it is opened.
 //!
-//! What is read is added in the traversal's transaction, through the loaders' own sink; what is written is what the
-//! traversal sees. The writer's file has a name of its own until it is whole.
+//! Elements that are read are added in the traversal's transaction, through the loader's sink. A file that is written
+//! has the elements that the traversal sees. It has a temporary name until it is complete.
 //!
 //! Not here: formats (`mangrove_load`), and rights: reading and writing a file are both writes to a server.
 
@@ -88,24 +88,24 @@ impl FileAccess {
     }
 
     /// A new partial file beside the given path, under a unique name.
-    fn partial(&self, path: &Path) -> Result<Partial> {
+    fn partial(&self, path: &Path) -> Result<PartialFile> {
         let number = self.partial.fetch_add(1, Ordering::Relaxed);
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}-{number}.partial", std::process::id()));
         let name = PathBuf::from(name);
         // An existing file or link is not touched.
         let file = OpenOptions::new().write(true).create_new(true).open(&name)?;
-        Ok(Partial { name, file: Some(file) })
+        Ok(PartialFile { name, file: Some(file) })
     }
 }
 
 /// A partial file. Dropping it removes it.
-struct Partial {
+struct PartialFile {
     name: PathBuf,
     file: Option<File>,
 }
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if self.file.take().is_some() {
             // Best effort: the name of a file that stays says that it is partial.
@@ -114,7 +114,7 @@ impl Drop for Partial {
     }
 }
 
-impl Partial {
+impl PartialFile {
     /// Makes the file durable under its final name.
     fn finish(mut self, path: &Path) -> Result<()> {
         if let Some(file) = &self.file {

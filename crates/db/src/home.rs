@@ -1,12 +1,12 @@
 //! The directory of a database: its lock, and opening it to write or to read.
 //!
-//! `open` takes the directory's lock, recovers the graph ([`mangrove_durable::recovery`]) and lets transactions begin. From
-//! then on a commit returns when it is durable, and a read-only transaction shows what is: it never waits for the disk,
-//! and never sees what a crash could take back. The last handle that goes closes the graph and gives the lock back; there
-//! is nothing to be saved then, since all that was acknowledged is in the log.
+//! `open` takes the directory's lock, recovers the graph ([`mangrove_durable::recovery`]) and lets transactions begin.
+//! From then on a commit returns when it is durable. A read-only transaction sees durable commits only, so it never
+//! waits for the disk and never sees a commit that a crash could take back. Dropping the last handle closes the graph
+//! and releases the lock. Nothing must be saved then, because all acknowledged commits are in the log.
 //!
-//! Settings of the running database belong to the process and are not kept in the directory: most are about the machine or for an
-//! experiment, and a restart takes back a mistake.
+//! Settings of the running database belong to the process and are not kept in the directory: most depend on the machine
+//! or serve an experiment, and a restart takes back a mistake.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,29 +24,29 @@ use mangrove_txn::TransactionManager;
 
 use crate::options::{DatabaseOptions, DurabilityOptions};
 
-/// What may be in a database's directory.
+/// The entries that a database's directory may have.
 const ENTRIES: [&str; 5] = ["LOCK", MANIFEST_DIR, "segment", "wal", "lost+found"];
 
-/// Where a graph is kept.
+/// The storage of a graph.
 pub(crate) enum Home {
-    /// In memory, and nowhere else.
+    /// In memory only.
     Memory,
     /// In a directory that commits are written to.
-    Directory(Directory),
+    Directory(OpenDirectory),
     /// In a directory that is read and not changed.
     ReadOnly { recovery: RecoverySummary, _lock: DirectoryLock },
 }
 
-/// An open directory. Fields go in this order: the lock last.
-pub(crate) struct Directory {
+/// An open directory. Fields are dropped in this order: the lock last.
+pub(crate) struct OpenDirectory {
     pub durable: Durable,
     pub directory: PathBuf,
-    /// None on a disk of the caller's.
+    /// `None` on a disk of the caller.
     _lock: Option<DirectoryLock>,
 }
 
-impl Directory {
-    /// Opens or makes the database in a directory.
+impl OpenDirectory {
+    /// Opens or creates the database in a directory.
     pub(crate) fn open(
         directory: &Path,
         options: &DatabaseOptions,
@@ -54,14 +54,14 @@ impl Directory {
     ) -> Result<Self> {
         let (disk, lock) = enter(directory, options.durability.create)?;
         let durable = Durable::open(Arc::new(disk), &durable_options(options), progress)?;
-        Ok(Directory { durable, directory: directory.to_owned(), _lock: Some(lock) })
+        Ok(OpenDirectory { durable, directory: directory.to_owned(), _lock: Some(lock) })
     }
 
-    /// Opens or makes the database on a disk that the caller keeps others away from.
+    /// Opens or creates the database on a disk that the caller keeps other processes away from.
     pub(crate) fn on(disk: Arc<dyn Disk>, options: &DatabaseOptions) -> Result<Self> {
         let directory = disk.describe("").into();
         let durable = Durable::open(disk, &durable_options(options), &|_| {})?;
-        Ok(Directory { durable, directory, _lock: None })
+        Ok(OpenDirectory { durable, directory, _lock: None })
     }
 
     pub(crate) fn manager(&self) -> &TransactionManager {
@@ -70,7 +70,7 @@ impl Directory {
 }
 
 impl Home {
-    /// Reads the database in a directory: its transactions, and what keeps other processes away.
+    /// Opens the database in a directory for reading. Returns its transactions, and its home with the lock.
     pub(crate) fn open_to_read(
         directory: &Path,
         options: &DatabaseOptions,
@@ -116,7 +116,8 @@ fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
     Ok((disk, lock))
 }
 
-/// Checks that a directory has a database or may become one. Returns the directories that must be made for it, outermost last.
+/// Checks that a directory has a database or may become one. Returns the directories that must be made for it,
+/// outermost last.
 fn check(directory: &Path, create: bool) -> Result<Vec<PathBuf>> {
     let named = |error: io::Error| -> Error {
         DiskError::new("open the database in", directory.display().to_string(), &error).into()

@@ -25,8 +25,8 @@ pub struct LogEntry {
     pub detail: String,
 }
 
-/// Reads the records of the log, without the commits that the newest checkpoint contains, and the state of the end of the log. Changes
-/// nothing. Holds the lock of the directory while it reads.
+/// Reads the records of the log, without the commits that the newest checkpoint contains, and the state of the end of
+/// the log. Changes nothing. Holds the lock of the directory while it reads.
 pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
@@ -58,7 +58,7 @@ fn described(record: &Record<'_>) -> (&'static str, Option<u64>, String) {
     }
 }
 
-/// The newest manifest, as it is written: one line of JSON, whose checksum is right.
+/// The newest manifest as it is stored: one line of JSON. Its checksum has been verified.
 pub fn newest_manifest(directory: &str) -> Result<String> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;

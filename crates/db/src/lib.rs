@@ -16,12 +16,12 @@
 //! # }
 //! ```
 //!
-//! A [`Database`] is a handle that can be cloned and shared among threads. Every request runs in a transaction: in one of its own
-//! ([`Database::query`]), or together with others in a [`Transaction`]. A [`Script`] of several statements, which can keep results in
-//! variables, is one transaction, too.
-//! A graph lives in memory ([`Database::in_memory`]) or in a directory ([`Database::open`]), where it survives its process.
-//! A query runs on the thread that reads its [`ResultStream`]. [`Database::run_shared`] passes a query that is not over soon to the
-//! executors of the database, where many queries take turns.
+//! A [`Database`] is a handle that can be cloned and shared among threads. Every request runs in a transaction: in one
+//! of its own ([`Database::query`]), or together with others in a [`Transaction`]. A [`Script`] of several statements,
+//! which can keep results in variables, is one transaction, too. A graph lives in memory ([`Database::in_memory`]) or
+//! in a directory ([`Database::open`]), where it survives its process. A query runs on the thread that reads its
+//! [`ResultStream`]. [`Database::run_shared`] passes a query that is not over soon to the executors of the database,
+//! where many queries take turns.
 //!
 //! Below Gremlin lies the typed interface of [`Transaction`]: batches of ids in, columns out, no text, no plan.
 //!
@@ -98,7 +98,7 @@ pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
-pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServiceDesk};
+pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServicesHandle};
 pub use query::prepared::{PlanCacheReport, Prepared};
 pub use query::stream::ResultStream;
 pub use retry::Retries;

@@ -1,7 +1,7 @@
-//! A loader's sink that adds elements in a transaction of the caller: `Transaction::load` and `g.io(…).read()`.
+//! The loader's sink that adds elements in a transaction of the caller: `Transaction::load` and `g.io(…).read()`.
 //!
-//! An id that exists already is an error. Not here: replacing existing elements (`upsert`), and the fast way into an empty graph
-//! (`bulk`).
+//! An id that exists already is an error. Not here: replacing values of existing elements (`upsert`), and the bulk load
+//! of an empty graph (`bulk`).
 
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value, VertexId};
 use mangrove_load::{Cardinality, EdgeBatch, LoadSink, MultiPropertyRow, PropertyColumn, VertexBatch};
@@ -14,7 +14,7 @@ pub struct TransactionSink<'t> {
 }
 
 impl<'t> TransactionSink<'t> {
-    /// A sink that adds.
+    /// A sink that adds elements in this transaction.
     pub(crate) fn new(transaction: &'t Transaction) -> Self {
         TransactionSink { transaction }
     }
@@ -55,7 +55,7 @@ impl LoadSink for TransactionSink<'_> {
     }
 }
 
-/// Sets several values under one key of a vertex, in place of what is there.
+/// Sets several values under one key of a vertex. They replace its values under the key.
 pub(crate) fn set_multi(transaction: &Transaction, vertex: VertexId, property: &MultiPropertyRow) -> Result<()> {
     let catalog = transaction.catalog();
     let key = catalog.intern_key(&property.key);
@@ -65,21 +65,22 @@ pub(crate) fn set_multi(transaction: &Transaction, vertex: VertexId, property: &
     };
     for (at, value) in property.values.iter().enumerate() {
         let meta = value.meta.iter().map(|(key, value)| (catalog.intern_key(key), value.clone())).collect();
-        // The first one replaces what was there.
+        // The first value replaces the existing ones.
         let cardinality = if at == 0 { WriteCardinality::Single } else { rest };
         transaction.set_vertex_property(vertex, key, value.value.clone(), cardinality, meta)?;
     }
     Ok(())
 }
 
-/// Fails where the graph and what a loader holds beside it exceed the memory limit.
+/// Fails if the graph together with the loader's own memory (`held_bytes`) exceeds the memory limit.
 pub(crate) fn check_memory(report: &MemoryReport, held_bytes: u64) -> Result<()> {
     let (graph, limit) = (report.total_bytes(), report.limit_bytes);
     if limit == u64::MAX || graph.saturating_add(held_bytes) < limit {
         return Ok(());
     }
     let message = format!(
-        "the graph uses {graph} bytes and the ids of the load {held_bytes}, which is more than the {limit} it may use; load in \
+        "the graph uses {graph} bytes and the ids of the load {held_bytes}, which is more than the {limit} it may use; \
+         load in \
          parts, or raise memory_limit_bytes"
     );
     Err(Error::new(ErrorKind::MemoryLimit, message))

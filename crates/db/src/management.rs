@@ -1,8 +1,8 @@
 //! Management of a database while it runs: indexes and settings.
 //!
-//! The same operations are methods here, services of `call()` (`services`), and commands of the command line, which calls the
-//! services of a server. They act outside of transactions (DB-4): a change counts for all clients at once, and no rollback takes
-//! it back. Settings belong to the process and are not kept with the graph.
+//! The same operations are methods here, services of `call()` (`services`), and commands of the command line, which
+//! calls the services of a server. They act outside of transactions (DB-4): a change counts for all clients at once,
+//! and no rollback takes it back. Settings belong to the process and are not kept with the graph.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 
 use crate::state::Database;
 
-/// What an index answers.
+/// The kinds of conditions that an index answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IndexKind {
     /// Equality on all its keys.
@@ -52,7 +52,7 @@ pub struct IndexDefinition {
     pub label: Option<SmolStr>,
     /// The properties, most significant first.
     pub keys: Vec<SmolStr>,
-    /// What it answers.
+    /// The conditions that it answers.
     pub kind: IndexKind,
     /// If true, the index refuses a second vertex with the same values.
     pub unique: bool,
@@ -61,21 +61,21 @@ pub struct IndexDefinition {
 /// An existing index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexDescription {
-    /// Its number.
+    /// The number of the index.
     pub id: IndexId,
-    /// What it is like.
+    /// The label, the keys and the kind of the index.
     pub definition: IndexDefinition,
     /// True if the index is complete, so that new transactions use it.
     pub online: bool,
-    /// Entries: vertices times the values they have or recently had.
+    /// The number of entries. A vertex has one for each value that it has or recently had.
     pub entries: u64,
-    /// Different values among them.
+    /// The number of different values in the entries.
     pub distinct: u64,
-    /// The memory it takes.
+    /// The memory of the index in bytes.
     pub bytes: u64,
 }
 
-/// The settings that can be changed in a running database, with what they mean.
+/// The settings that can be changed in a running database, with their descriptions.
 pub(crate) const SETTINGS: &[(&str, &str)] = &[
     ("optimistic_pre_read", "serializable transactions read what writers about to commit wrote (boolean)"),
     ("optimistic_validation", "validators wait for one another instead of aborting (boolean)"),
@@ -87,14 +87,18 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
     ),
     (
         "commit_history_bytes",
-        "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit (integer)",
+        "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit \
+         (integer)",
     ),
     ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
 ];
 
 impl Database {
-    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile. Transactions
-    /// that began before the index was complete do not use it.
+    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile.
+    /// Transactions that began before the index was complete do not use it.
+    ///
+    /// A unique index fails with `DuplicateId` if two vertices have the same value, and with `Conflict` if they would
+    /// have it after a running transaction commits.
     pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
         let kind = if ordered { IndexKind::Ordered } else { IndexKind::Hash };
         self.define_index(&IndexDefinition { label: label.map(Into::into), keys: vec![key.into()], kind, unique })

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use mangrove_flow::{NodeRuntime, QueryControl};
 use mangrove_graph::{Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
-use mangrove_steps::Meter;
-use mangrove_steps::build;
-use mangrove_steps::{Detail, detach};
+use mangrove_steps::{Detail, Meter, build, detach};
 use mangrove_virtual_nodes::{Nodes, OwnedView};
 
 use crate::options::Materialize;
 use crate::query::instance::{context, unit};
 use crate::query::settings::RunSettings;
 
-/// Runs a plan over `count` nodes. Each reads its own tablets only.
+/// Runs a plan over `count` nodes, each of which reads its own tablets only. The order in which messages arrive is
+/// shuffled by `seed`. Returns the results, each with the number of times that it occurs.
 pub(crate) fn run(
     plan: &PhysicalPlan,
     settings: &RunSettings<'_>,

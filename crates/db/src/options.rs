@@ -1,4 +1,4 @@
-//! How a database is opened, and how a query is run.
+//! The options of opening a database, and the options of running a query.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,21 +14,23 @@ use mangrove_store::{StoreOptions, StoreSizes};
 use mangrove_txn::Isolation;
 use uuid::Uuid;
 
-/// How a database is opened.
+/// The options of a database.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
     /// The number of tablets of a new graph. A graph in a directory keeps the number that it was created with.
     pub tablet_count: u16,
     /// The database refuses writes while the graph uses this many bytes of memory. Reads continue.
     pub memory_limit_bytes: u64,
-    /// The memory budget of the process, which the graph, its queries and its loads draw on. The default is unlimited and counts nothing.
+    /// The memory budget of the process, which the graph, its queries and its loads draw on. The default is unlimited
+    /// and counts nothing.
     pub memory_budget: MemoryBudget,
     /// The sizes at which structures of the store take another form. Tests choose small ones.
     #[doc(hidden)]
     pub sizes: StoreSizes,
-    /// The number of executor threads, which queries share when they do not run on the thread of their caller; 0 means one a core.
+    /// The number of executor threads, which queries share when they do not run on the thread of their caller; 0 means
+    /// one for each core.
     pub executor_count: usize,
-    /// How a graph in a directory is kept there.
+    /// The options of durability, for a graph in a directory.
     pub durability: DurabilityOptions,
 }
 
@@ -46,20 +48,22 @@ impl Default for DatabaseOptions {
     }
 }
 
-/// How a graph is kept in a directory. A graph in memory ignores these options.
+/// The options of durability, for a graph in a directory. A graph in memory ignores them.
 #[derive(Clone, Debug)]
 pub struct DurabilityOptions {
     /// If true, a directory that has no database or does not exist becomes a new database.
     pub create: bool,
-    /// The log.
+    /// The options of the log.
     pub log: LogOptions,
     /// A checkpoint is taken in the background after this many bytes of log since the last one; 0 means never.
     pub checkpoint_log_bytes: u64,
-    /// A checkpoint is also taken in the background after this time since the last one, if anything was committed; `None` means never.
+    /// A checkpoint is also taken in the background after this time since the last one, if anything was committed;
+    /// `None` means never.
     pub checkpoint_after: Option<Duration>,
-    /// The number of threads of recovery; 0 means one a core.
+    /// The number of threads of recovery; 0 means one for each core.
     pub recovery_threads: usize,
-    /// The identity of a new database; `None` means a random one. A given identity makes the files of a test repeatable.
+    /// The identity of a new database; `None` means a random one. A given identity makes the files of a test
+    /// repeatable.
     pub new_database: Option<Uuid>,
 }
 
@@ -71,25 +75,27 @@ impl Default for DurabilityOptions {
     }
 }
 
-/// How a query is run.
+/// The options of a run of a query.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
-    /// Limits of time and memory. If the traversal names a time limit, too (`with("evaluationTimeout", ms)`), the shorter one counts; 0
-    /// names none.
+    /// Limits of time and memory. If the traversal names a time limit, too (`with("evaluationTimeout", ms)`), the
+    /// shorter one counts; 0 names none.
     pub limits: QueryLimits,
-    /// What elements in the results carry.
+    /// The properties that elements in the results carry.
     pub materialize: Materialize,
     /// A flag that ends the query at its next message when it is set.
     pub cancel: Arc<AtomicBool>,
-    /// The number of messages for which a query of `Database::run_shared` first runs on the thread of its caller. Waking an executor costs
-    /// more than a light query, so a query that ends within these messages never leaves its thread.
+    /// The number of messages for which a query of `Database::run_shared` first runs on the thread of its caller.
+    /// Waking an executor costs more than a light query, so a query that ends within these messages never leaves its
+    /// thread.
     pub inline_messages: usize,
     /// The isolation of a query that runs in a transaction of its own.
     pub isolation: Isolation,
     /// The number of retries after a conflict, for a query that writes in a transaction of its own.
     pub retries: u32,
-    /// The services that `call()` reaches, instead of those of the database. A server adds services of its own and checks rights.
-    pub services: Option<ServiceDesk>,
+    /// The services that `call()` reaches, instead of those of the database. A server adds services of its own and
+    /// checks rights.
+    pub services: Option<ServicesHandle>,
 }
 
 /// The number of retries, by default the same as that of a server.
@@ -112,7 +118,7 @@ impl Default for QueryOptions {
 /// The messages of two turns of an executor, which take at most some hundred microseconds.
 const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
 
-/// What elements in results carry.
+/// The properties that elements in results carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Materialize {
     /// Id, label and properties: results stand on their own.
@@ -127,10 +133,10 @@ pub enum Materialize {
 
 /// The services that the `call()` steps of a query reach: [`QueryOptions::services`].
 #[derive(Clone)]
-pub struct ServiceDesk(pub Arc<dyn Services>);
+pub struct ServicesHandle(pub Arc<dyn Services>);
 
-impl fmt::Debug for ServiceDesk {
+impl fmt::Debug for ServicesHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServiceDesk")
+        f.write_str("ServicesHandle")
     }
 }

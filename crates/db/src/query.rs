@@ -1,11 +1,12 @@
-//! A query from its text to its results: prepared, planned, run, read.
+//! A query from its text to its results: it is prepared, planned, run, and its results are read.
 //!
 //! ```text
 //! Prepared ──plan──▶ Planned ──instance──▶ Execution ──▶ ResultStream      on the thread that reads the results
 //!                                              └───────▶ shared::run       on the database's executors
 //! ```
 //!
-//! Nothing here knows a database: a query is run with a transaction and with [`settings::RunSettings`].
+//! Nothing here uses `Database`: [`settings::RunSettings`] has the transaction of a query and all else that its run
+//! needs.
 
 pub(crate) mod execution;
 pub(crate) mod instance;

@@ -1,8 +1,8 @@
-//! Running a transaction again after a conflict.
+//! Runs a transaction again after a conflict.
 //!
-//! A transaction is retried only if the whole of it is known and its client has seen none of its results (DB-3 for scripts). The number
-//! of retries is bounded. Before each retry the thread waits for a random time that grows, so that two transactions that met once do
-//! not meet again.
+//! A transaction is retried only if the whole of it is known and its client has seen none of its results (DB-3 for
+//! scripts). The number of retries is bounded. Before each retry the thread waits for a random time that grows, so that
+//! two transactions that met once do not meet again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
@@ -19,12 +19,13 @@ impl Database {
         self.inner.retries.load(Ordering::Relaxed)
     }
 
-    /// Counts a retry that a server makes.
+    /// Counts a retry. A server calls this for each retry that it makes itself.
     pub fn note_retry(&self) {
         self.inner.retries.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Runs a transaction until it ends otherwise than by a conflict, or its retries are used up.
+    /// Runs a transaction, and runs it again as long as it fails with a conflict. Gives up if its retries are used up
+    /// or the client has cancelled it.
     pub(crate) fn retrying<T>(&self, options: &QueryOptions, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let mut retries = Retries::up_to(options.retries);
         loop {
@@ -52,7 +53,8 @@ impl Retries {
         Retries { count: 0, count_max }
     }
 
-    /// Waits before the transaction that met this conflict is run again. Fails with the conflict if its retries are used up.
+    /// Waits before the transaction that met this conflict is run again. Fails with the conflict if its retries are
+    /// used up.
     pub fn wait(&mut self, conflict: Error) -> Result<()> {
         if self.count == self.count_max {
             return Err(match self.count {

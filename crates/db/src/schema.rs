@@ -9,13 +9,13 @@ use smol_str::SmolStr;
 
 use crate::state::Database;
 
-/// A rule to be made. It is about the vertices that have a label among theirs, or about the edges of a label.
+/// A rule to be created. It is about the vertices with a label, or about the edges with a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RuleDefinition {
-    /// Each has the property, and it is not null.
+    /// Every such element has the property, and its value is not null.
     Required {
-        /// Edges, not vertices.
-        edges: bool,
+        /// The kind of the elements that the rule is about.
+        kind: ElementKind,
         /// Their label.
         label: SmolStr,
         /// The property.
@@ -23,20 +23,21 @@ pub enum RuleDefinition {
     },
     /// Every value of the property is of a type.
     Typed {
-        /// Edges, not vertices.
-        edges: bool,
+        /// The kind of the elements that the rule is about.
+        kind: ElementKind,
         /// Their label.
         label: SmolStr,
         /// The property.
         key: SmolStr,
-        /// `string`, `long`, `integer` (of any width), `number` and so on: an unknown one is refused with all there are.
+        /// The name of the type: `string`, `long`, `integer` (of any width), `number` and so on. The error for an
+        /// unknown name lists all names.
         value_type: SmolStr,
     },
-    /// Edges lead from a vertex with one of these labels to one with the other.
+    /// Edges join vertices with certain labels only.
     Ends {
-        /// The edges' label.
+        /// The label of the edges.
         label: SmolStr,
-        /// From and to.
+        /// The allowed pairs: the label of the source, and that of the target.
         pairs: Vec<(SmolStr, SmolStr)>,
     },
 }
@@ -44,9 +45,9 @@ pub enum RuleDefinition {
 /// An existing rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleDescription {
-    /// Its number.
+    /// The number of the rule, which [`Database::drop_rule`] takes.
     pub id: RuleId,
-    /// What it says.
+    /// The rule itself.
     pub definition: RuleDefinition,
     /// The same in words.
     pub text: String,
@@ -55,18 +56,26 @@ pub struct RuleDescription {
 }
 
 impl Database {
-    /// Makes a rule while transactions continue. From then on, no commit breaks it. Fails, and names an element, if an existing element
-    /// breaks it; fails also if there is a rule about the same already.
+    /// Creates a rule while transactions continue. From then on, no commit breaks it.
+    ///
+    /// # Errors
+    ///
+    /// If an existing element breaks the rule; the error names it. If there is already a rule about the same property
+    /// or edges.
     pub fn define_rule(&self, definition: &RuleDefinition) -> Result<RuleId> {
         self.inner.manager.create_rule(rule(definition, self.catalog())?)
     }
 
-    /// Drops a rule.
+    /// Drops a rule. From then on, commits may break it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such rule.
     pub fn drop_rule(&self, rule: RuleId) -> Result<()> {
         self.inner.manager.drop_rule(rule)
     }
 
-    /// All rules, also those that are being made.
+    /// All rules, also those for which existing elements are still being checked.
     pub fn rules(&self) -> Vec<RuleDescription> {
         let catalog = self.catalog();
         let described = |entry: &RuleEntry| RuleDescription {
@@ -79,21 +88,17 @@ impl Database {
     }
 }
 
-fn kind(edges: bool) -> ElementKind {
-    if edges { ElementKind::Edge } else { ElementKind::Vertex }
-}
-
-/// A rule with numbers for names.
+/// Translates the names of a rule to numbers. New names get numbers.
 fn rule(definition: &RuleDefinition, catalog: &Catalog) -> Result<Rule> {
     let label = |name: &SmolStr| catalog.intern_label(name);
     Ok(match definition {
-        RuleDefinition::Required { edges, label: of, key } => {
-            Rule::Required { kind: kind(*edges), label: label(of), key: catalog.intern_key(key) }
+        RuleDefinition::Required { kind, label: of, key } => {
+            Rule::Required { kind: *kind, label: label(of), key: catalog.intern_key(key) }
         }
-        RuleDefinition::Typed { edges, label: of, key, value_type } => {
-            // The type first: a mistake in it interns no names.
+        RuleDefinition::Typed { kind, label: of, key, value_type } => {
+            // The type is read first, so that a mistake in it interns no names.
             let value_type = ValueType::named(value_type)?;
-            Rule::Typed { kind: kind(*edges), label: label(of), key: catalog.intern_key(key), value_type }
+            Rule::Typed { kind: *kind, label: label(of), key: catalog.intern_key(key), value_type }
         }
         RuleDefinition::Ends { label: of, pairs } => {
             let pairs = pairs.iter().map(|(from, to)| (label(from), label(to))).collect();
@@ -102,17 +107,15 @@ fn rule(definition: &RuleDefinition, catalog: &Catalog) -> Result<Rule> {
     })
 }
 
-/// A rule with names for numbers.
+/// Translates the numbers of a rule to names.
 fn definition(rule: &Rule, catalog: &Catalog) -> RuleDefinition {
     let label = |id: LabelId| catalog.label_name(id);
     match rule {
-        Rule::Required { kind, label: of, key } => RuleDefinition::Required {
-            edges: *kind == ElementKind::Edge,
-            label: label(*of),
-            key: catalog.key_name(*key),
-        },
+        Rule::Required { kind, label: of, key } => {
+            RuleDefinition::Required { kind: *kind, label: label(*of), key: catalog.key_name(*key) }
+        }
         Rule::Typed { kind, label: of, key, value_type } => RuleDefinition::Typed {
-            edges: *kind == ElementKind::Edge,
+            kind: *kind,
             label: label(*of),
             key: catalog.key_name(*key),
             value_type: value_type.name().into(),

@@ -1,9 +1,9 @@
 //! The services of `call()`: management of a database through the query language, and searches in its graph.
 //!
-//! [`DATABASE_SERVICES`] is the table of all services that an embedded database has. To add a service, add a row and write its
-//! function. `g.call()` lists the rows, `g.call('--list').with('verbose', true)` describes them. In a traversal, a service is
-//! called once for every row that reaches it. A source with `ReadOnlyStrategy` refuses all but the list and the services that
-//! read in the caller's transaction.
+//! [`DATABASE_SERVICES`] is the table of all services that an embedded database has. To add a service, add a row and
+//! write its function. `g.call()` lists the rows, `g.call('--list').with('verbose', true)` describes them. In a
+//! traversal, a service is called once for every row that reaches it. A source with `ReadOnlyStrategy` refuses all but
+//! the list and the services that read in the caller's transaction.
 
 mod degree;
 mod durability;

@@ -1,10 +1,10 @@
 //! The state that all handles of one database share.
 //!
-//! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import `database`, whose
-//! methods begin transactions and run queries.
+//! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import
+//! `database`, whose methods begin transactions and run queries.
 //!
-//! - **DB-5.** A database is closed in the order of the fields of `Inner`: first the executors that may still run queries, last the
-//!   directory and its lock.
+//! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first the executors that may still
+//!   run queries, last the directory and its lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use crate::query::instance::DatabaseIdentity;
 use crate::query::prepared::PlanCache;
 
 /// The shared state. DB-5: the order of the fields is the order in which they are dropped.
-pub(crate) struct Inner {
+pub(crate) struct DatabaseState {
     pub executors: Mutex<Option<Arc<Executors>>>,
     executor_count: usize,
     pub manager: TransactionManager,
@@ -42,7 +42,7 @@ pub(crate) struct Inner {
     pub home: Home,
 }
 
-impl Inner {
+impl DatabaseState {
     /// The files of `io()`.
     pub fn files(&self) -> Arc<FileAccess> {
         self.files.lock().clone()
@@ -52,15 +52,16 @@ impl Inner {
 /// A graph database in this process. Cloning gives another handle to the same graph.
 #[derive(Clone)]
 pub struct Database {
-    pub(crate) inner: Arc<Inner>,
-    /// Makes the handles that transactions hold. Those handles have `None` here; otherwise the state would keep itself alive.
+    pub(crate) inner: Arc<DatabaseState>,
+    /// Makes the handles that transactions hold. Those handles have `None` here; otherwise the state would keep itself
+    /// alive.
     of_transactions: Option<ShardedArc<Database>>,
 }
 
 impl Database {
     /// A handle to an existing graph.
     pub(crate) fn assemble(options: &DatabaseOptions, manager: TransactionManager, home: Home) -> Self {
-        let inner = Inner {
+        let inner = DatabaseState {
             executors: Mutex::new(None),
             executor_count: options.executor_count,
             manager,
@@ -92,7 +93,7 @@ impl Database {
         self.inner.manager.store().catalog()
     }
 
-    /// How ids are read.
+    /// The rule by which values are read as user ids.
     pub fn id_rule(&self) -> IdRule {
         if self.inner.numeric_ids.load(Ordering::Relaxed) { IdRule::Numbers } else { IdRule::Any }
     }

@@ -1,7 +1,7 @@
 //! A transaction: Gremlin and the typed interface over one snapshot.
 //!
-//! - **DB-7.** If a request fails or panics after it has begun to write, the whole transaction is rolled back before the request
-//!   returns. If it has written nothing, the transaction continues.
+//! - **DB-7.** If a request fails or panics after it has begun to write, the whole transaction is rolled back before
+//!   the request returns. If it has written nothing, the transaction continues.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::bulk::{LoadOptions, LoadReport};
 use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
 use crate::query::execution::Execution;
-use crate::query::prepared::{Prepared, Question};
-use crate::query::settings::{RunSettings, limits};
+use crate::query::prepared::{AnswerKind, Prepared};
+use crate::query::settings::RunSettings;
 use crate::query::shared;
 use crate::query::stream::ResultStream;
 use crate::state::Database;
@@ -25,13 +25,14 @@ use crate::trace::TRACE_TARGET;
 
 /// A transaction. Dropping it rolls it back.
 ///
-/// It reads one snapshot of the graph and its own writes. Every typed write is a statement of its own: the
-/// next read sees it. After a conflict ([`mangrove_graph::Remedy::RetryTransaction`]) the transaction is
-/// over; run it again from its beginning.
+/// It reads one snapshot of the graph and its own writes. Every typed write is a statement of its own: the next read
+/// sees it. After a conflict ([`mangrove_graph::Remedy::RetryTransaction`]) the transaction is over; run it again from
+/// its beginning.
 ///
-/// A request is a query, a script, a typed write or a load. If one fails before it has written anything, the transaction goes on
-/// as it was. If it fails after that, for whatever reason, the transaction is rolled back at once: every later call,
-/// [`Transaction::commit`] included, fails with [`ErrorKind::Closed`] and names the first error.
+/// A request is a query, a script, a typed write or a load. If one fails before it has written anything, the
+/// transaction goes on as it was. If it fails after that, for whatever reason, the transaction is rolled back at once:
+/// every later call, [`Transaction::commit`] included, fails with [`mangrove_graph::ErrorKind::Closed`] and names the
+/// first error.
 ///
 /// Typed reads are those of [`GraphView`], by batches:
 ///
@@ -66,13 +67,13 @@ impl Transaction {
         Transaction { database, transaction: Arc::new(transaction) }
     }
 
-    /// The database.
+    /// The database that the transaction belongs to.
     pub fn database(&self) -> &Database {
         &self.database
     }
 
-    /// The read timestamp: the snapshot has the commits up to it, and no later ones. A serializable transaction that may write can have
-    /// read later commits before its own commit.
+    /// The read timestamp: the snapshot has the commits up to it, and no later ones. A serializable transaction that
+    /// may write can have read later commits before its own commit.
     pub fn begin_ts(&self) -> u64 {
         self.transaction.begin_ts()
     }
@@ -82,9 +83,9 @@ impl Transaction {
         &*self.transaction
     }
 
-    /// Runs a Gremlin script.
-    pub fn query(&self, script: &str) -> Result<ResultStream> {
-        self.run(&self.database.prepare(script)?, &Parameters::new())
+    /// Parses and runs a Gremlin traversal.
+    pub fn query(&self, text: &str) -> Result<ResultStream> {
+        self.run(&self.database.prepare(text)?, &Parameters::new())
     }
 
     /// Runs a prepared traversal.
@@ -92,9 +93,9 @@ impl Transaction {
         self.run_with(prepared, parameters, self.database.options())
     }
 
-    /// Runs a request that may write, and keeps DB-7 for it.
+    /// Runs a request that may write. If it fails or panics, the transaction is rolled back as DB-7 says.
     pub(crate) fn whole<T>(&self, request: impl FnOnce() -> Result<T>) -> Result<T> {
-        let running = Running { transaction: &self.transaction, mark: self.write_mark() };
+        let running = RunningRequest { transaction: &self.transaction, mark: self.write_mark() };
         request().inspect_err(|error| {
             self.fail_since(running.mark, error);
         })
@@ -105,8 +106,8 @@ impl Transaction {
         self.transaction.write_mark()
     }
 
-    /// Reports that a request of several calls has failed. `mark` is the write mark at its beginning. If the transaction has written since, it
-    /// is rolled back. Returns true if it is rolled back for a failed request.
+    /// Reports that a request of several calls has failed. `mark` is the write mark at its beginning. If the
+    /// transaction has written since, it is rolled back. Returns true if it is rolled back for a failed request.
     pub fn fail_since(&self, mark: usize, error: &Error) -> bool {
         self.transaction.fail_since(mark, error)
     }
@@ -118,13 +119,14 @@ impl Transaction {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<ResultStream> {
-        if prepared.is_mutating() || !matches!(prepared.question(), Question::Results) {
+        if prepared.is_mutating() || !matches!(prepared.answer(), AnswerKind::Results) {
             return self.run_kept(prepared, parameters, options).map(ResultStream::finished);
         }
         Ok(ResultStream::new(self.execution(prepared, parameters, options, false)?, options.materialize))
     }
 
-    /// Runs a prepared traversal to its end. The query is charged for its results as long as it runs.
+    /// Runs a prepared traversal to its end. Returns its results, each with the number of times that it occurs. The
+    /// query is charged for them as long as it runs.
     pub(crate) fn run_kept(
         &self,
         prepared: &Prepared,
@@ -141,7 +143,9 @@ impl Transaction {
         if prepared.is_mutating() { self.whole(run) } else { run() }
     }
 
-    /// Runs a prepared traversal on the executors of the database. When this returns, the query has ended (DB-6).
+    /// Runs a prepared traversal and passes its results to `accept`, a batch at a time: values with the number of times
+    /// that each occurs. The query begins on this thread and continues on the executors of the database if it is not
+    /// over soon. When this returns, the query has ended (DB-6).
     pub fn run_shared(
         &self,
         prepared: &Prepared,
@@ -220,18 +224,18 @@ impl Transaction {
         )
     }
 
-    /// The answer to `explain()` and `profile()`.
+    /// The answer to `explain()` or `profile()`; `None` if the client wants the results of the traversal.
     fn answer_about(
         &self,
         prepared: &Prepared,
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<Option<String>> {
-        match prepared.question() {
-            Question::Results => Ok(None),
-            Question::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
-            Question::Profile => {
-                // It writes what it measures.
+        match prepared.answer() {
+            AnswerKind::Results => Ok(None),
+            AnswerKind::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
+            AnswerKind::Profile => {
+                // The measured traversal is run to its end and may write.
                 self.whole(|| {
                     let execution = self.execution(prepared, parameters, options, true)?;
                     ResultStream::new(execution, options.materialize).into_profile().map(Some)
@@ -240,6 +244,7 @@ impl Transaction {
         }
     }
 
+    /// The inputs of a run of a prepared traversal in this transaction.
     fn settings<'a>(
         &'a self,
         prepared: &'a Prepared,
@@ -251,18 +256,19 @@ impl Transaction {
             lifted: prepared.lifted(),
             transaction: &self.transaction,
             ids: self.database.id_rule(),
-            limits: limits(options, prepared),
+            limits: prepared.limits(options),
             budget: self.database.memory_budget(),
             clock: self.database.clock(),
             cancel: &options.cancel,
             services: prepared.calls_services().then(|| match &options.services {
-                Some(desk) => desk.0.clone(),
+                Some(services) => services.0.clone(),
                 None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,
             }),
             files: prepared.uses_files().then(|| self.database.inner.files() as Arc<dyn Files>),
         }
     }
 
+    /// Plans a prepared traversal and starts its run; `timed` measures its operators.
     fn execution(
         &self,
         prepared: &Prepared,
@@ -277,7 +283,7 @@ impl Transaction {
         Execution::start(planned, &self.settings(prepared, parameters, options), timed)
     }
 
-    /// Inserts vertices with these ids.
+    /// Inserts vertices with these ids. Returns them in the order of the ids.
     pub fn insert_vertices(&self, labels: LabelSetId, ids: &[UserId]) -> Result<Vec<VertexId>> {
         self.write(|transaction| ids.iter().map(|id| transaction.insert_vertex(labels, Some(id.clone()))).collect())
     }
@@ -287,12 +293,12 @@ impl Transaction {
         self.write(|transaction| transaction.insert_vertex(labels, id))
     }
 
-    /// Inserts edges of one label, given by source and target.
+    /// Inserts edges of one label, given by source and target. Returns them in the order of `ends`.
     pub fn insert_edges(&self, label: LabelSetId, ends: &[(VertexId, VertexId)]) -> Result<Vec<EdgeId>> {
         self.write(|transaction| transaction.insert_edges(ends, label))
     }
 
-    /// Sets a property of vertices to a value each.
+    /// Sets a property of each of these vertices to the value beside it, which replaces all old values.
     pub fn set_vertex_property(&self, key: &str, values: &[(VertexId, Value)]) -> Result<()> {
         let key = self.view().catalog().intern_key(key);
         self.write(|transaction| {
@@ -302,7 +308,7 @@ impl Transaction {
         })
     }
 
-    /// Sets a property of edges to a value each.
+    /// Sets a property of each of these edges to the value beside it.
     pub fn set_edge_property(&self, key: &str, values: &[(EdgeId, Value)]) -> Result<()> {
         let key = self.view().catalog().intern_key(key);
         self.write(|transaction| {
@@ -332,7 +338,7 @@ impl Transaction {
         self.write(|transaction| edges.iter().try_for_each(|e| transaction.delete_edge(*e)))
     }
 
-    /// Makes a typed write as one statement. The next read sees it.
+    /// Runs a typed write as one statement. The next read sees it.
     fn write<T>(&self, write: impl FnOnce(&mangrove_txn::Transaction) -> Result<T>) -> Result<T> {
         self.whole(|| {
             let value = write(&self.transaction)?;
@@ -341,7 +347,7 @@ impl Transaction {
         })
     }
 
-    /// Adds the elements of files to what this transaction writes; an id that exists already is an error.
+    /// Inserts the elements of files as writes of this transaction. Fails for an id that exists already.
     pub fn load(&self, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
         self.whole(|| mangrove_load::load(files, options, &mut TransactionSink::new(&self.transaction), &mut |_| {}))
     }
@@ -351,29 +357,30 @@ impl Transaction {
         let transaction = Arc::try_unwrap(self.transaction).map_err(|held| {
             held.roll_back_now();
             Error::invalid(
-                "results of this transaction are still being read, so it was rolled back; read or drop them before committing",
+                "results of this transaction are still being read, so it was rolled back; read or drop them before \
+                 committing",
             )
         })?;
         let _span = tracing::debug_span!(target: TRACE_TARGET, "commit").entered();
         transaction.commit()
     }
 
-    /// Takes all writes back. If results are still being read and the transaction has written, their next batch fails.
+    /// Undoes all writes. If results are still being read and the transaction has written, their next batch fails.
     pub fn rollback(self) {
         self.transaction.roll_back_now();
     }
 }
 
 /// A request that may write, while it runs.
-struct Running<'a> {
+struct RunningRequest<'a> {
     transaction: &'a mangrove_txn::Transaction,
     mark: usize,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // DB-7.
+            // A panic passes the error handling of `whole`, so DB-7 is kept here.
             self.transaction.fail_since(self.mark, &Error::bug("it panicked"));
         }
     }

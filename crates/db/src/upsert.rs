@@ -1,15 +1,17 @@
-//! Upsert: loads elements into a graph that need not be empty, and replaces existing values.
+//! Upsert: loads elements into a graph that need not be empty, and replaces the values of existing elements.
 //!
-//! Each batch is a transaction of its own and runs again after a conflict. The loader says how the elements of a batch are
-//! recognized ([`VertexIdentity`], [`EdgeIdentity`]):
+//! Each batch is a transaction of its own, which is run again after a conflict. The loader says how the elements of a
+//! batch are recognized ([`VertexIdentity`], [`EdgeIdentity`]):
 //!
-//! - A vertex is found by the id users know it by, or by its values under a key among the vertices of a label (an index
-//!   makes that fast; without one the label is scanned, once a batch). Where several vertices have these values the row is refused.
-//! - An edge is found by its id, or by its ends, its label and its values under a key, or by its ends and its label alone. In the last
-//!   case parallel edges are told apart by what they hold ([`edges::Parallel`]).
+//! - A vertex is found by its user id, or among the vertices of a label by its values under the properties of a key. An
+//!   index makes the latter fast; without one, every batch scans the label. If several vertices have these values, the
+//!   row is refused.
+//! - An edge is found by its id; or by its ends, its label and its values under the properties of a key; or by its ends
+//!   and its label alone. In the last case, the properties of parallel edges distinguish them ([`edges::ParallelEdges`]).
 //!
-//! Values in the file replace those under the same keys; other keys, and labels, stay. Only what differs is written, so a load
-//! that was stopped, or is run twice, finds what it did before and changes nothing.
+//! Values of a row replace the element's values under the same keys. Other keys, and the labels, stay. Only values that
+//! differ are written. So if a load is run again, after it was stopped or completed, the elements that it has already
+//! written stay unchanged.
 
 mod edges;
 pub(crate) mod remote;
@@ -32,12 +34,12 @@ use crate::load_sink::{check_memory, set_multi};
 use crate::state::Database;
 use crate::upsert::edges::upsert_edges;
 
-/// Writes batches as transactions, replacing what exists.
+/// Writes each batch as a transaction, and replaces values of existing elements.
 pub(crate) struct UpsertSink<'d> {
     database: &'d Database,
-    /// Edges that this load made or found without an id or a key: a second row cannot mean them.
+    /// Edges that this load has created or found by ends alone. No second row may mean one of them.
     met: HashSet<EdgeId>,
-    /// The load's memory besides the graph, drawn on the budget.
+    /// The loader's memory, without the graph, drawn on the memory budget.
     held: Draw,
 }
 
@@ -46,7 +48,7 @@ impl<'d> UpsertSink<'d> {
         UpsertSink { database, met: HashSet::new(), held: database.memory_budget().account(Purpose::Loads) }
     }
 
-    /// Runs a batch as a transaction until it is committed.
+    /// Runs a batch as a transaction, again after conflicts, and commits it.
     fn commit<T>(&self, batch: impl Fn(&Transaction) -> Result<T>) -> Result<T> {
         self.database.retrying(self.database.options(), || {
             let transaction = self.database.inner.manager.begin(TransactionOptions::default())?;
@@ -119,7 +121,11 @@ impl LoadSink for UpsertSink<'_> {
     }
 }
 
-/// The values of a row under the properties of a key.
+/// The most combinations of the values that one vertex has under the properties of a key. Each takes about a hundred
+/// bytes.
+const KEY_COMBINATIONS_MAX: usize = 1 << 16;
+
+/// The values of a row or a vertex under the properties of a key; `None` for a property without a value.
 type KeyValues = Vec<Option<UserId>>;
 
 fn upsert_vertices(
@@ -132,7 +138,7 @@ fn upsert_vertices(
     let labels = catalog.intern_label_text(label);
     let found = find_vertices(transaction, batch, identity)?;
     let keys: Vec<KeyId> = batch.columns.iter().map(|column| catalog.intern_key(&column.key)).collect();
-    let present = Present::of_vertices(transaction, &found)?;
+    let present = CurrentProperties::of_vertices(transaction, &found)?;
     let mut outcomes = Vec::with_capacity(batch.len);
     for (row, found) in found.iter().enumerate() {
         outcomes.push(match found.as_slice() {
@@ -160,7 +166,8 @@ fn upsert_vertices(
     Ok(outcomes)
 }
 
-/// The element to be written to, and marks the row as updated; `None` if the row was refused or the element has the value already.
+/// Returns the element of a row if a value must be written to it, and marks a found element as updated. Returns `None`
+/// if the row was refused or the element has the value (`is_there`).
 fn changed<T: Copy>(outcome: &mut Upserted<T>, is_there: impl FnOnce() -> bool) -> Option<T> {
     let element = match *outcome {
         Upserted::Created(element) | Upserted::Updated(element) | Upserted::Unchanged(element) => element,
@@ -187,7 +194,7 @@ fn ambiguous_vertices(identity: &VertexIdentity, count: usize) -> String {
     }
 }
 
-/// The vertices that each row may mean.
+/// By row: the vertices that the row may mean.
 fn find_vertices(
     transaction: &Transaction,
     batch: &VertexBatch,
@@ -209,7 +216,7 @@ fn find_vertices(
     }
 }
 
-/// What each row of a batch has under the properties of a key.
+/// By row: the values under the properties of a key; `None` if the row has no value of the first one.
 fn key_values(batch: &VertexBatch, properties: &[SmolStr]) -> Vec<Option<KeyValues>> {
     let columns: Vec<Option<&PropertyColumn>> =
         properties.iter().map(|property| batch.columns.iter().find(|column| column.key == *property)).collect();
@@ -222,7 +229,7 @@ fn key_values(batch: &VertexBatch, properties: &[SmolStr]) -> Vec<Option<KeyValu
         .collect()
 }
 
-/// The vertices of a label (one of a set) that have one of these lists of values under the properties of a key.
+/// The vertices with a label that have one of these lists of values under the properties of a key, by that list.
 fn find_by_key(
     view: &dyn GraphView,
     key: &ElementKey,
@@ -243,7 +250,10 @@ fn find_by_key(
     properties.into_iter().for_each(|property: PropertyRow| of_rows[property.row as usize].push(property));
     let labeled = candidates.iter().zip(sets).zip(of_rows).filter(|((_, set), _)| labels.takes(*set));
     for ((vertex, _), properties) in labeled {
-        for values in combinations(&keys, &properties) {
+        let Some(combinations) = combinations(&keys, &properties) else {
+            return Err(too_many_combinations(view, key, *vertex));
+        };
+        for values in combinations {
             if wanted.contains(&values) {
                 let vertices = found.entry(values).or_default();
                 if !vertices.contains(vertex) {
@@ -255,8 +265,9 @@ fn find_by_key(
     Ok(found)
 }
 
-/// The values that a vertex has under the properties of a key; several where a property has several values.
-fn combinations(keys: &[Option<KeyId>], properties: &[PropertyRow]) -> Vec<KeyValues> {
+/// The combinations of values that a vertex has under the properties of a key. There are several if a property has
+/// several values. `None` if they are more than [`KEY_COMBINATIONS_MAX`].
+fn combinations(keys: &[Option<KeyId>], properties: &[PropertyRow]) -> Option<Vec<KeyValues>> {
     let mut all = vec![KeyValues::new()];
     for key in keys {
         let values: Vec<Option<UserId>> = properties
@@ -265,13 +276,33 @@ fn combinations(keys: &[Option<KeyId>], properties: &[PropertyRow]) -> Vec<KeyVa
             .map(|property| UserId::from_value(&property.value))
             .collect();
         let values = if values.is_empty() { vec![None] } else { values };
+        // The values of one property alone need no more memory than the vertex itself.
+        if all.len() > 1 && all.len().saturating_mul(values.len()) > KEY_COMBINATIONS_MAX {
+            return None;
+        }
         let with = |front: &KeyValues, value: &Option<UserId>| front.iter().cloned().chain([value.clone()]).collect();
         all = all.iter().flat_map(|front| values.iter().map(move |value| with(front, value))).collect();
     }
-    all
+    Some(all)
 }
 
-/// Vertices that may have the first of the values of a key: from an index, or by a scan of the label.
+/// The error for a vertex with more than [`KEY_COMBINATIONS_MAX`] combinations of values.
+fn too_many_combinations(view: &dyn GraphView, key: &ElementKey, vertex: VertexId) -> Error {
+    let mut ids = Vec::new();
+    if let Err(error) = view.vertex_user_ids(&[vertex], &mut ids) {
+        return error;
+    }
+    let id = ids.first().and_then(UserId::from_value).map_or_else(String::new, |id| format!(" {id}"));
+    Error::invalid(format!(
+        "the vertex{id} of '{}' has more than {KEY_COMBINATIONS_MAX} combinations of values under the key ({}), because \
+         several of these properties have several values; use a key with one value per property, or remove values",
+        key.label,
+        key.properties.join(", ")
+    ))
+}
+
+/// Vertices that may have the wanted values under a key, from an index or by a scan of the label. The caller checks
+/// them.
 fn candidates(view: &dyn GraphView, label: &str, key: KeyId, wanted: &[Option<KeyValues>]) -> Result<Vec<VertexId>> {
     let first: HashSet<&UserId> = wanted.iter().flatten().filter_map(|values| values.first()?.as_ref()).collect();
     let range = IndexRange::Equal(first.into_iter().map(UserId::to_value).collect());
@@ -288,7 +319,7 @@ fn candidates(view: &dyn GraphView, label: &str, key: KeyId, wanted: &[Option<Ke
     Ok(candidates)
 }
 
-/// An index that leads from values of the key to vertices of the label.
+/// An index on the key for the vertices of the label or for all vertices; `None` if there is none.
 fn index_of(view: &dyn GraphView, label: &str, key: KeyId) -> Option<mangrove_graph::IndexId> {
     let catalog = view.catalog();
     let fits = |of: Option<mangrove_graph::LabelId>| match of {
@@ -298,12 +329,12 @@ fn index_of(view: &dyn GraphView, label: &str, key: KeyId) -> Option<mangrove_gr
     view.vertex_indexes().into_iter().find(|index| *index.keys == [key] && fits(index.label)).map(|index| index.id)
 }
 
-/// The properties that the elements of rows have.
+/// The current properties of the elements that rows mean, by row and key.
 #[derive(Default)]
-struct Present(HashMap<(usize, KeyId), Vec<PropertyRow>>);
+struct CurrentProperties(HashMap<(usize, KeyId), Vec<PropertyRow>>);
 
-impl Present {
-    /// Of rows that mean one vertex each.
+impl CurrentProperties {
+    /// Reads the properties of vertices, for the rows that mean exactly one.
     fn of_vertices(transaction: &Transaction, found: &[Vec<VertexId>]) -> Result<Self> {
         let one = |(row, found): (usize, &Vec<VertexId>)| (found.len() == 1).then(|| (row, found[0]));
         let (rows, vertices): (Vec<usize>, Vec<VertexId>) = found.iter().enumerate().filter_map(one).unzip();
@@ -312,7 +343,7 @@ impl Present {
         Ok(Self::of(&rows, properties))
     }
 
-    /// Of rows that mean one edge each.
+    /// Reads the properties of edges, for the rows that mean one.
     fn of_edges(transaction: &Transaction, found: &[Option<EdgeId>]) -> Result<Self> {
         let (rows, edges): (Vec<usize>, Vec<EdgeId>) =
             found.iter().enumerate().filter_map(|(row, edge)| Some((row, (*edge)?))).unzip();
@@ -322,7 +353,7 @@ impl Present {
     }
 
     fn of(rows: &[usize], properties: Vec<PropertyRow>) -> Self {
-        let mut present = Present::default();
+        let mut present = CurrentProperties::default();
         for property in properties {
             let row = rows[property.row as usize];
             present.0.entry((row, property.key)).or_default().push(property);
@@ -335,7 +366,8 @@ impl Present {
         matches!(self.0.get(&(row, key)).map(Vec::as_slice), Some([only]) if is_same(&only.value, value))
     }
 
-    /// Returns true if the vertex of a row has these values under a key, and no others. Meta-properties count where the row has some.
+    /// Returns true if the vertex of a row has these values under a key, and no others. Meta-properties are compared if
+    /// the row has some.
     fn is_multi(&self, transaction: &Transaction, row: usize, key: KeyId, multi: &MultiPropertyRow) -> bool {
         let present = self.0.get(&(row, key)).map_or(&[][..], Vec::as_slice);
         let catalog = transaction.catalog();

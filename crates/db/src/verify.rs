@@ -1,13 +1,15 @@
 //! Verification: reads every file of a directory and checks the graph that they make.
 //!
-//! Files first ([`mangrove_durable::verify`]: every checksum). Then, of the graph that they make:
+//! First it checks every checksum of the files ([`mangrove_durable::verify`]), then the graph that is recovered from
+//! them:
 //!
-//! 1. every edge is in the list of its source and in that of its target, once each, with the other end beside it, and no
-//!    list has anything else;
-//! 2. every index finds, under each value there is, exactly the vertices that have it, and has no other entries; a unique
-//!    one finds one vertex at most.
+//! 1. Every edge is exactly once in the adjacency list of its source and exactly once in that of its target, with the
+//!    other end beside it. No list has any other entry.
+//! 2. Every index finds, under each value, exactly the vertices that have it, and has no other entries. A unique index
+//!    finds at most one vertex.
 //!
-//! Nothing is changed on the disk. It takes the memory of the graph, and some words an edge.
+//! No file is changed. Verification takes the memory of the graph, a few words for each edge, and for one index at a
+//! time a copy of all its entries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,48 +29,51 @@ use crate::state::Database;
 /// The number of elements that are checked at a time.
 const PORTION: usize = 4096;
 
-/// What was read, and found to be whole.
+/// The numbers of files and elements that verification has read and found correct.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyReport {
-    /// Manifests.
+    /// The number of manifests.
     pub manifests: u64,
-    /// Files of checkpoints.
+    /// The number of checkpoint files.
     pub files: u64,
-    /// Blocks in them, each with its checksum.
+    /// The number of blocks in these files. Each block has a checksum.
     pub blocks: u64,
-    /// Bytes of these files.
+    /// The total size of these files in bytes.
     pub file_bytes: u64,
-    /// The log, and what became of it.
+    /// The result of recovering the graph, with the state of the log.
     pub recovery: RecoverySummary,
-    /// Vertices.
+    /// The number of vertices.
     pub vertices: u64,
-    /// Edges, each found in the lists of both its ends.
+    /// The number of edges, each of which is in the lists of both its ends.
     pub edges: u64,
-    /// Indexes.
+    /// The indexes, each with the number of its entries.
     pub indexes: Vec<CheckedIndex>,
 }
 
 /// An index that agrees with the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckedIndex {
-    /// Of vertices with this label; empty: of all.
+    /// The label of the indexed vertices; empty: all vertices.
     pub label: String,
-    /// The properties.
+    /// The property keys, most significant first.
     pub keys: Vec<String>,
-    /// Entries: vertices times their values.
+    /// The number of entries: pairs of a vertex and one of its values.
     pub entries: u64,
 }
 
-/// Reads everything in a database's directory, and checks it: see the fields of the report. Fails with the first thing that
-/// is wrong: damage names its file and offset. The directory is locked meanwhile.
+/// Checks a database's directory, and holds its lock until the end of the check.
+///
+/// # Errors
+///
+/// If it finds a fault; the error is about the first one. The error for a damaged file names the file and the offset.
 pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
     let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
         mangrove_durable::verify::verify(&disk, 0, progress)?;
     let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
     let database = Database::assemble(&DatabaseOptions::default(), manager, Home::Memory);
-    let reading = database.begin_read()?;
-    let view = reading.view();
+    let transaction = database.begin_read()?;
+    let view = transaction.view();
     let (vertices, edges) = check_adjacency(view)?;
     if (vertices, edges) != (recovery.graph.vertices, recovery.graph.edges) {
         let RecoverySummary { graph, .. } = &recovery;
@@ -95,12 +100,13 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
     Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
 }
 
-/// The files are whole, and what was made of them is not what they say.
-fn wrong(what: impl std::fmt::Display) -> Error {
+/// The error for a graph that contradicts itself although its files are intact.
+fn wrong(fault: impl std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::Damaged,
         format!(
-            "the files are whole, but the graph in them is not: {what}. Please report it; restore the graph from a backup"
+            "the files are whole, but the graph in them is not: {fault}. Please report it; restore the graph from a \
+             backup"
         ),
     )
 }
@@ -122,7 +128,7 @@ fn each_portion(
     }
 }
 
-/// How many vertices and edges there are, when both ends of every edge know of it.
+/// Checks the adjacency lists (item 1 of the header). Returns the numbers of vertices and edges.
 fn check_adjacency(view: &dyn GraphView) -> Result<(u64, u64)> {
     let mut edges = all_edges(view)?;
     edges.sort_unstable();
@@ -135,25 +141,29 @@ fn check_adjacency(view: &dyn GraphView) -> Result<(u64, u64)> {
             check_lists(view, portion, direction, &mut listed)
         })?;
         listed.sort_unstable();
-        if let Some(place) = (0..edges.len().max(listed.len())).find(|&at| edges.get(at) != listed.get(at)) {
-            let what = match (edges.get(place), listed.get(place)) {
+        // Both are sorted, so the first difference is an edge that is listed too often or not at all, or an entry
+        // without an edge.
+        if let Some(at) = (0..edges.len().max(listed.len())).find(|&at| edges.get(at) != listed.get(at)) {
+            let fault = match (edges.get(at), listed.get(at)) {
                 (Some(edge), Some(other)) if edge > other => format!("edge {other:?} is listed twice, or is not there"),
                 (Some(edge), _) => format!("edge {edge:?} is not listed"),
                 (None, other) => format!("edge {other:?} is listed twice, or is not there"),
             };
-            return Err(wrong(format!("{what} in the {direction:?} lists of the vertices")));
+            return Err(wrong(format!("{fault} in the {direction:?} lists of the vertices")));
         }
     }
     Ok((vertices, edges.len() as u64))
 }
 
+/// Returns all edges, in the order of the scan.
 fn all_edges(view: &dyn GraphView) -> Result<Vec<EdgeId>> {
     let (mut cursor, mut edges) = (ScanCursor::default(), Vec::new());
     while !view.scan_edges(&LabelFilter::Any, Share::ALL, &mut cursor, PORTION, &mut edges)? {}
     Ok(edges)
 }
 
-/// Checks that what some vertices list is theirs, and appends it.
+/// Checks every entry in the lists of these vertices: the vertex is the near end of the edge, and the neighbor is its
+/// other end. Appends the edges of the entries.
 fn check_lists(
     view: &dyn GraphView,
     vertices: &[VertexId],
@@ -186,15 +196,16 @@ fn check_lists(
     }
 }
 
-/// How many entries an index has to have, when it finds under each value the vertices that have it and no others.
+/// Checks that an index finds under each value exactly the vertices that have it. Returns the number of entries that
+/// the index must have.
 fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
-    let mut entries = data_of(view, index)?;
+    let mut entries = expected_entries(view, index)?;
     let by_order = |a: &[Value], b: &[Value]| {
         let unequal = a.iter().zip(b).map(|(a, b)| compare::order(a, b)).find(|order| order.is_ne());
         unequal.unwrap_or(std::cmp::Ordering::Equal)
     };
     entries.sort_by(|(a, v), (b, w)| by_order(a, b).then(v.cmp(w)));
-    // A vertex that has a value twice has one entry for it.
+    // A vertex with two equal values has one entry for them.
     entries.dedup_by(|(a, v), (b, w)| v == w && by_order(a, b).is_eq());
     let is_equal = |a: &[Value], b: &[Value]| a.iter().zip(b).all(|(a, b)| compare::equal(a, b));
     let mut found = Vec::new();
@@ -208,27 +219,28 @@ fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
         expected.dedup();
         if index.unique && expected.len() > 1 {
             let (id, values, n) = (index.id.0, &same[0].0, expected.len());
-            return Err(wrong(format!("index {id} keeps {values:?} unique, and {n} vertices have that")));
+            return Err(wrong(format!("index {id} is unique, but {n} vertices have {values:?}")));
         }
-        // What equals nothing, not even itself, is not found by equality.
+        // A search by equality does not find a value that does not equal itself (NaN).
         let is_unequal = same[0].0.iter().any(|value| !compare::equal(value, value));
         if found != expected && !is_unequal {
             let (id, values) = (index.id.0, &same[0].0);
             let (n, m) = (found.len(), expected.len());
-            return Err(wrong(format!("index {id} finds {n} vertices under {values:?}, and {m} have that")));
+            return Err(wrong(format!("index {id} finds {n} vertices under {values:?}, but {m} have these values")));
         }
     }
     Ok(entries.len() as u64)
 }
 
 /// The entries that an index must have: the combinations of values that vertices have under its keys.
-fn data_of(view: &dyn GraphView, index: &IndexInfo) -> Result<Vec<(Vec<Value>, VertexId)>> {
+fn expected_entries(view: &dyn GraphView, index: &IndexInfo) -> Result<Vec<(Vec<Value>, VertexId)>> {
     let labels = match index.label {
         Some(label) => LabelFilter::Sets(view.catalog().label_sets_with_any(&[label]).into()),
         None => LabelFilter::Any,
     };
     let mut entries = Vec::new();
     each_portion(view, &labels, &mut |portion| {
+        // For each vertex, the combinations of its values under the keys so far. It has none if it lacks a key.
         let mut combinations: Vec<Vec<Vec<Value>>> = vec![vec![Vec::new()]; portion.len()];
         for &key in &*index.keys {
             let mut values = ValueRows::default();

@@ -1,4 +1,5 @@
-//! The memory budget of a process, of a program that embeds the database: who draws on it, and that all comes back.
+//! The memory budget of a program that embeds the database: graphs, queries, loads and transactions draw on it, and
+//! every draw is given back.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +17,7 @@ fn database(budget: &MemoryBudget) -> Database {
     Database::with_options(&DatabaseOptions { memory_budget, executor_count: 1, ..DatabaseOptions::default() })
 }
 
-/// Waits until nothing is in use: a collector may have the last hand on a graph that was dropped.
+/// Waits until nothing is in use: a collector may hold the last handle of a dropped graph.
 fn check_all_is_given_back(budget: &MemoryBudget) {
     for _ in 0..1_000 {
         if budget.used_bytes() > 0 {
@@ -26,7 +27,7 @@ fn check_all_is_given_back(budget: &MemoryBudget) {
     assert_eq!(budget.used_bytes(), 0);
 }
 
-/// A file of so many people.
+/// A file with this number of persons.
 fn people(name: &str, count: usize) -> PathBuf {
     let path = std::env::temp_dir().join(format!("mangrove-budget-{}-{name}.csv", std::process::id()));
     let rows: String = (0..count).map(|n| format!("{n},{},person\n", "text".repeat(40))).collect();
@@ -50,7 +51,7 @@ fn loads_are_refused_at_the_budget() {
     let refused = refused.unwrap_err();
     assert!(refused.kind() == ErrorKind::MemoryLimit && refused.message().contains("memory_budget"), "{refused}");
     assert_eq!(budget.used_for(Purpose::Loads), 0);
-    // What is there can be read.
+    // Existing elements can be read.
     assert!(database_of_upsert.query("g.V().hasLabel('person').limit(1)").unwrap().count() == 1);
     drop(database_of_upsert);
     check_all_is_given_back(&budget);
@@ -58,8 +59,8 @@ fn loads_are_refused_at_the_budget() {
 }
 
 #[test]
-fn what_a_load_keeps_beside_the_graph_counts() {
-    // Others have nearly all of it.
+fn the_memory_of_a_load_beside_the_graph_counts() {
+    // Other users have drawn nearly all of the budget.
     let budget = MemoryBudget::of(64 * MIB);
     let file = people("ids", 100_000);
     let graph = database(&budget);
@@ -96,7 +97,8 @@ fn a_graph_counts_what_it_uses() {
     check_all_is_given_back(&budget);
 }
 
-/// A query that stops early, fails, is given up or ends gives back; also one that runs in the instance of another.
+/// A query that stops early, fails, is abandoned or ends gives back its draws; also one that runs in a recycled
+/// instance.
 #[test]
 fn queries_give_back_however_they_end() {
     let budget = MemoryBudget::of(64 * MIB);
@@ -137,7 +139,7 @@ fn queries_give_back_however_they_end() {
     assert_eq!(of_queries(), 0);
 }
 
-/// Texts of 64 KiB, made by the query: what waits for a slow reader is more than one of its messages, and has a bound.
+/// The query makes texts of 64 KiB. The results that wait for a slow reader are more than one message, and are bounded.
 #[test]
 fn results_that_wait_for_their_reader_count() {
     let budget = MemoryBudget::of(64 * MIB);
@@ -152,7 +154,7 @@ fn results_that_wait_for_their_reader_count() {
             let length = |value: &Value| if let Value::String(text) = value { text.len() } else { 0 };
             let bytes: usize = batch.iter().map(|(text, _)| length(text)).sum();
             if count == 0 {
-                // The query goes on until as much waits as may.
+                // The query continues until its queue of results is full.
                 std::thread::sleep(Duration::from_millis(200));
             }
             most = most.max(budget.used_for(Purpose::Queries));
@@ -164,14 +166,15 @@ fn results_that_wait_for_their_reader_count() {
     assert_eq!(count, 1 << 12);
     assert!((3 * MIB..16 * MIB).contains(&most), "{most}");
     assert_eq!(budget.used_for(Purpose::Queries), 0);
-    // A reader that leaves takes all that waits with it; what the operators had is freed by a thread of the executors.
+    // When a reader leaves, the waiting results are freed. A thread of the executors frees the memory of the operators.
     let left = graph.run_shared(&prepared, &parameters, &options, &mut |_| Err(mangrove::Error::invalid("enough")));
     assert_eq!(left.unwrap_err().message(), "enough");
     drop((prepared, graph));
     check_all_is_given_back(&budget);
 }
 
-/// What recent commits wrote is kept for serializable transactions, counts, and gives way to others.
+/// The write sets of recent commits are kept for serializable transactions, count towards the budget, and are dropped
+/// if others need the memory.
 #[test]
 fn the_history_of_commits_counts_and_gives_way() {
     let budget = MemoryBudget::of(64 * MIB);
@@ -202,9 +205,9 @@ fn the_history_of_commits_counts_and_gives_way() {
     check_all_is_given_back(&budget);
 }
 
-/// What a transaction has read, and what it has written, count until it ends, and are refused where there is no room.
+/// The access set of a transaction counts until its end, and is refused if the budget has no room for it.
 #[test]
-fn what_a_transaction_keeps_counts_until_its_end() {
+fn the_memory_of_a_transaction_counts_until_its_end() {
     let budget = MemoryBudget::of(64 * MIB);
     let graph = database(&budget);
     graph.query("g.inject(1).repeat(union(identity(), identity())).times(16).addV('n').property('a', 0)").unwrap();
@@ -224,7 +227,7 @@ fn what_a_transaction_keeps_counts_until_its_end() {
         assert!(kept >= MIB / 2, "{kept} bytes are kept");
         tx.rollback();
         assert_eq!(of_transactions(), before);
-        // Others have nearly all of it.
+        // Other users have drawn nearly all of the budget.
         let tx = graph.begin().unwrap();
         let others = budget.draw(Purpose::Loads, budget.left_bytes() - MIB / 4).unwrap();
         let refused = work(&tx).unwrap_err();
@@ -233,15 +236,15 @@ fn what_a_transaction_keeps_counts_until_its_end() {
         drop(tx);
         assert_eq!(of_transactions(), before);
     }
-    // Who only reads keeps nothing.
+    // A transaction that only reads keeps no access set.
     let reader = graph.begin_read().unwrap();
     look_up(&reader).unwrap();
     assert_eq!(of_transactions(), before);
 }
 
-/// What is deleted makes room, however little it is, and whichever limit refuses.
+/// A deletion makes room, however small it is, and whichever limit was reached.
 #[test]
-fn what_is_deleted_makes_room() {
+fn deleted_elements_make_room() {
     for options in [
         DatabaseOptions { memory_budget: MemoryBudget::of(16 * MIB), ..DatabaseOptions::default() },
         DatabaseOptions { memory_limit_bytes: 14 * MIB, ..DatabaseOptions::default() },

@@ -1,13 +1,13 @@
-//! What reads properties by columns says the same as a walk over plain rows: with values of one type and of several,
-//! none at all, own writes that nobody else sees, updates, and elements that were deleted.
+//! Reading properties by columns gives the same results as reading rows: with values of one type, of several types and
+//! without values, with own uncommitted writes, updates, and deleted elements.
 
 use mangrove::{Database, Result, Transaction, UserId, Value};
 use mangrove_graph::compare;
 
-/// More than a few messages hold, and not a round number of them.
+/// More vertices than a few messages hold, and not a multiple of a message.
 const COUNT: usize = 2_500;
 
-/// What is under the key `p`.
+/// The values under the key `p`.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Integers,
@@ -15,7 +15,7 @@ enum Kind {
     Texts,
     /// Integers first, then everything.
     Late,
-    /// Some have none.
+    /// Some vertices have no value.
     Sparse,
 }
 
@@ -52,14 +52,14 @@ fn q(n: usize) -> Option<Value> {
     (!n.is_multiple_of(5)).then_some(Value::I64((mixed(n) % 3) as i64))
 }
 
-/// The graph as it should be seen: `None` was deleted.
+/// The expected graph, by vertex; `None` was deleted.
 #[derive(Clone)]
 struct People {
     kind: Kind,
     rows: Vec<Option<[Option<Value>; 2]>>,
 }
 
-/// Ids are the numbers and this much, so that they are no automatic ones.
+/// The id of a vertex: its number with an offset, so that it equals no automatic id.
 fn id(n: usize) -> Value {
     Value::I64(n as i64)
 }
@@ -83,7 +83,7 @@ impl People {
         Ok((database, people))
     }
 
-    /// Writes all over: new values of other types too, values taken away, vertices deleted and added.
+    /// Changes of every kind: new values, also of other types, removed values, deleted and added vertices.
     fn change(&mut self, transaction: &Transaction) -> Result<()> {
         let ids: Vec<UserId> = (0..self.rows.len()).map(|n| UserId::int(n as i64)).collect();
         let mut found = Vec::new();
@@ -242,7 +242,7 @@ fn several_values_of_one_key_stay_together() {
     check("g.V().order().by('n').values('n', 'k').limit(4)", vec!["x".into(), 3.into(), 1.into(), "y".into()]);
     check("g.V().has('n', 'x').elementMap('k').select('k')", vec![1.into()]);
     check("g.V().group().by('n').by('k').select('x').unfold()", vec![3.into(), 1.into()]);
-    // There is no such thing as the value of a key with several.
+    // A key with several values has no single value.
     for script in ["g.V().order().by('k')", "g.V().groupCount().by('k')", "g.V().project('a').by('k')"] {
         let error = database.query(script).unwrap().collect().unwrap_err();
         assert!(error.message().contains("several values under the key"), "{script}: {error}");

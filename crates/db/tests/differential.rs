@@ -1,9 +1,9 @@
 //! The engine against a plain interpreter, on random traversals over random graphs.
 //!
-//! The interpreter (`conformance/oracle`) is as simple as the language allows and shares with the engine
-//! only the vocabulary of values. A failure prints its seed, the shrunk graph and traversal, and both
-//! answers. `MANGROVE_CASES` sets how many cases each test runs, or `MANGROVE_TIMES` how many times as many as in CI (and goes
-//! before), `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how many differences a test gives up (1).
+//! The interpreter (`conformance/oracle`) is as simple as the language allows and shares with the engine only the
+//! vocabulary of values. A failure prints its seed, the shrunk graph and traversal, and both answers. `MANGROVE_CASES`
+//! sets the number of cases of each test, or `MANGROVE_TIMES` how many times as many as in CI (and goes before),
+//! `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how many differences a test gives up (1).
 
 use std::sync::atomic::Ordering;
 
@@ -16,23 +16,23 @@ use mangrove_oracle::generate::Options;
 use mangrove_oracle::graph::Graph;
 use mangrove_oracle::harness::{self, Engine};
 
-/// How the engine runs a traversal.
+/// A way to run a traversal.
 #[derive(Clone, Copy)]
 enum Way {
     /// On the caller's thread.
     Inline,
-    /// By a plan without any optimization.
+    /// With a plan without any optimization.
     Plain,
     /// With indexes over the keys of vertices.
     Indexed,
-    /// Written out and read again as a script.
+    /// Printed as a script, and parsed again.
     Script,
     /// On the database's executors.
     Shared,
     /// Over virtual nodes, every message serialized, frames delivered in the order of a seed.
     Nodes(u16, Option<u64>),
-    /// On the caller's thread several times over, one begun before another ends, some cancelled, some failing, some left:
-    /// what one run leaves behind must not be met by another. The answer is one of theirs.
+    /// On the caller's thread, several times at once: some runs are cancelled, some fail, some are abandoned. No run
+    /// may see rows or state of another one. The answer is that of one complete run.
     Again,
 }
 
@@ -43,7 +43,7 @@ struct Mangrove {
 }
 
 impl Mangrove {
-    /// See [`Way::Again`].
+    /// Runs it as [`Way::Again`] says.
     fn run_again(&mut self, prepared: &Prepared) -> Result<Vec<Value>> {
         let (database, parameters) = (&self.database, Parameters::new());
         let whole = || database.run(prepared, &parameters)?.collect();
@@ -91,7 +91,7 @@ impl Engine for Mangrove {
                 self.database.run(&prepared, &parameters)?.collect()
             }
             Way::Shared => {
-                // None of it on this thread: that is the other way.
+                // No message runs on this thread; [`Way::Inline`] does that.
                 let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
                 let mut all = Vec::new();
                 self.database.run_shared(&prepared, &parameters, &options, &mut |batch| {
@@ -110,12 +110,12 @@ impl Engine for Mangrove {
     }
 }
 
-/// Hashed and ordered ones, of one label and of all, over values of one type and of many.
+/// Hash and ordered indexes, for one label and for all vertices, over values of one type and of many.
 const INDEXES: [(Option<&str>, &str, bool); 4] =
     [(None, "name", false), (Some("person"), "age", true), (None, "mix", true), (None, "part", false)];
 
 fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
-    // Few tablets, so that several nodes have something each.
+    // Few tablets, so that each of several nodes has some elements.
     let options = DatabaseOptions { tablet_count: 4, executor_count: 1, ..DatabaseOptions::default() };
     let mut engine = Mangrove { database: Database::with_options(&options), way: Way::Inline, asked: 0 };
     for statement in graph.script() {

@@ -1,4 +1,4 @@
-//! A graph in a directory: what is there when it is opened again.
+//! A graph in a directory: its content after it is opened again.
 
 use std::path::{Path, PathBuf};
 use std::process;
@@ -8,7 +8,7 @@ use mangrove::{
     Result, UserId, Value, verify,
 };
 
-/// A directory of a test's own, removed at its end.
+/// A directory for one test, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +29,7 @@ impl Drop for Folder {
     }
 }
 
-/// Small files, so that there are several.
+/// Options with small files, so that there are several.
 fn options() -> DatabaseOptions {
     let log = LogOptions { segment_bytes_min: 64 << 10, segment_bytes_max: 64 << 10, ..LogOptions::default() };
     let durability = DurabilityOptions { log, checkpoint_log_bytes: 0, ..DurabilityOptions::default() };
@@ -51,7 +51,7 @@ fn refused<T>(outcome: Result<T>) -> (ErrorKind, String) {
     (error.kind(), error.message().to_owned())
 }
 
-/// All there is, in an order of its own.
+/// All elements, in a fixed order.
 fn dump(db: &Database) -> Vec<Value> {
     let mut all = ask(db, "g.V().order().by(id).valueMap(true)");
     all.extend(ask(
@@ -75,7 +75,7 @@ const FILL: &[&str] = &[
 ];
 
 #[test]
-fn what_was_committed_is_there_again() {
+fn committed_elements_are_there_again() {
     let folder = Folder::new("again");
     let db = open(&folder);
     for script in FILL {
@@ -130,7 +130,7 @@ fn ids_are_not_given_twice() {
         seen.sort_by_key(|id| format!("{id:?}"));
         seen.dedup();
         assert_eq!(seen.len(), before, "round {round}: an id was given again");
-        // Their places are free again; their ids are not.
+        // Their slots are free again; their ids are not.
         ask(&db, "g.V().limit(15).drop()");
         if round % 2 == 0 {
             db.checkpoint().unwrap();
@@ -219,7 +219,7 @@ fn a_bulk_load_leaves_a_checkpoint_or_nothing() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn an_error_of_opening_says_why() {
     let folder = Folder::new("refuse");
     let must_exist = DatabaseOptions {
         durability: DurabilityOptions { create: false, ..DurabilityOptions::default() },
@@ -260,7 +260,7 @@ fn a_flipped_bit_is_found_and_its_file_named() {
     let mut found = 0;
     for path in files_in(&folder.0).into_iter().filter(|path| !path.ends_with("LOCK")) {
         let whole = std::fs::read(&path).unwrap();
-        // In the log only what is before others is damage; its end may be torn.
+        // In the log only an early byte is damage; the end of the log may be torn.
         let at = if path.parent().unwrap().ends_with("wal") { 4096 + 30 } else { whole.len() / 2 };
         if whole.get(at).is_none_or(|byte| path.parent().unwrap().ends_with("wal") && *byte == 0) {
             continue;

@@ -1,4 +1,4 @@
-//! `explain()` and `profile()`: what a plan is, and what its operators did.
+//! `explain()` and `profile()`: the plan as text, and the measurements of its operators.
 
 use mangrove::{Database, Value};
 

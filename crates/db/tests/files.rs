@@ -1,10 +1,10 @@
-//! `io()`: files read and written by traversals, and what keeps them below their directory.
+//! `io()`: traversals read and write files, and cannot leave their directory.
 
 use std::path::{Path, PathBuf};
 
 use mangrove::{Database, ErrorKind, Parameters, QueryLimits, QueryOptions, TransactionOptions, Value};
 
-/// A directory of a test's own, which goes with it.
+/// A directory for one test, removed at its end.
 struct Place(PathBuf);
 
 impl Place {
@@ -23,7 +23,7 @@ impl Place {
         self.inside().join(name)
     }
 
-    /// A graph whose files are inside.
+    /// A graph whose `io()` may use the directory `inside`.
     fn graph(&self) -> Database {
         let database = Database::in_memory();
         database.set_io_directory(Some(&self.inside())).unwrap();
@@ -53,7 +53,7 @@ const PEOPLE: &str = "g.addV('person').property(id, 1L).property('name', 'ada').
                       addE('knows').from('a').property('since', 1843L).property('weight', 0.5d)";
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_file_is_read_back() {
     let place = Place::new("round");
     let graph = place.graph();
     values(&graph, PEOPLE);
@@ -64,7 +64,7 @@ fn what_is_written_is_read() {
         ("folder/people.graphml", ""),
         ("./folder/./people", ".with(IO.writer, IO.graphml)"),
         ("people.bin", ".with(IO.writer, IO.graphson)"),
-        // What is there is replaced.
+        // An existing file is replaced.
         ("people.json", ".with(IO.reader, IO.graphml)"),
     ] {
         assert_eq!(values(&graph, &format!("g.io('{file}'){option}.write()")), []);
@@ -94,7 +94,8 @@ fn paths_may_be_parameters_and_traversals_go_on() {
     assert_eq!(values(&graph, "g.V().count()"), [Value::I64(2)]);
 }
 
-/// A file is read and written in the transaction that says so: its writes are in, and a rollback takes them back.
+/// A file is read and written in the traversal's transaction: the file has the transaction's own writes, and a rollback
+/// takes back the elements that were read.
 #[test]
 fn files_belong_to_their_transaction() {
     let place = Place::new("transaction");
@@ -110,7 +111,7 @@ fn files_belong_to_their_transaction() {
     assert_eq!(transaction.query("g.V().count()").unwrap().collect().unwrap(), [Value::I64(3)]);
     transaction.rollback();
     assert_eq!(values(&other, "g.V().count()"), [Value::I64(0)]);
-    // An id that is there ends the read, and takes all of it back.
+    // An existing id ends the read, and all of the read is taken back.
     values(&other, "g.addV('person').property(id, 2)");
     refused(&other, "g.io('three.json').read()", ErrorKind::DuplicateId, "2");
     assert_eq!(values(&other, "g.V().count()"), [Value::I64(1)]);
@@ -152,7 +153,7 @@ fn names_that_no_file_system_takes_are_the_clients_mistake() {
             refused(&graph, &format!("g.io('{path}').{mode}"), ErrorKind::InvalidArgument, part);
         }
     }
-    // As long as a name may be, a file can be written and read.
+    // A file with the longest allowed name can be written and read.
     let longest = format!("{}.json", "n".repeat(195));
     values(&graph, PEOPLE);
     assert_eq!(values(&graph, &format!("g.io('{longest}').write()")), []);
@@ -182,7 +183,7 @@ fn links_and_pipes_are_refused() {
     }
     assert!(!place.0.join("new.json").exists());
     assert!(std::fs::read_to_string(&secret).unwrap().contains("secret"));
-    // The directory itself may be one: whoever runs the database chose it.
+    // The directory itself may be a link, because the operator of the database has chosen it.
     symlink(place.inside(), place.0.join("way")).unwrap();
     graph.set_io_directory(Some(&place.0.join("way"))).unwrap();
     values(&graph, "g.io('a.json').write()");
@@ -215,7 +216,7 @@ fn errors_say_what_is_wrong_and_not_where_it_is() {
         ("g.io('a.json').read().write()", ErrorKind::Unsupported, "keep one"),
         ("g.io(7).read()", ErrorKind::InvalidArgument, "the path of a file"),
         ("g.V().io('a.json').read()", ErrorKind::Unsupported, "start"),
-        ("g.V().read()", ErrorKind::Unsupported, "behind io"),
+        ("g.V().read()", ErrorKind::Unsupported, "after io"),
         (
             "g.withStrategies(new PartitionStrategy(partitionKey: 'p', writePartition: 'a', readPartitions: ['a'])).io('a.json').read()",
             ErrorKind::Unsupported,
@@ -229,7 +230,7 @@ fn errors_say_what_is_wrong_and_not_where_it_is() {
     assert_eq!(values(&graph, "g.V().count()"), [Value::I64(0)]);
 }
 
-/// The ids that a reader keeps are the query's memory, and a file that takes long is its time.
+/// The ids that a reader keeps count towards the query's memory limit, and the time of reading towards its time limit.
 #[test]
 fn the_limits_of_the_query_hold() {
     let place = Place::new("limits");

@@ -1,6 +1,7 @@
-//! A request that fails half-way leaves nothing: in a transaction it takes the transaction along, if it has begun to write.
+//! A request that fails half-way leaves nothing. If it has begun to write in a transaction, the transaction is rolled
+//! back.
 //!
-//! The random test knows of every request what it would change and where it fails. It holds the graph against a map.
+//! For every request, the random test knows its changes and where it fails. It compares the graph with a map.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +33,7 @@ fn accounts() -> Database {
 
 const ALL: &str = "g.V().hasLabel('acct').order().by(T.id).valueMap('no', 'bal')";
 
-/// The transaction refuses everything, and says why.
+/// Checks that the transaction refuses every call and names the first error.
 #[track_caller]
 fn assert_failed(transaction: Transaction, words: &str) {
     let later = [ask(&transaction, "g.V().count()"), ask(&transaction, "g.addV('acct')")];
@@ -45,7 +46,7 @@ fn assert_failed(transaction: Transaction, words: &str) {
 #[test]
 fn a_statement_that_fails_after_a_write_takes_its_transaction_along() {
     for script in [
-        // The vertex is there before its number is refused.
+        // The vertex is added before its number is refused.
         "g.addV('acct').property('bal', 7).property('no', '1')",
         // Another vertex has changed before.
         "g.V(1).property('bal', 0).addV('acct').property('no', '1')",
@@ -98,7 +99,7 @@ fn the_statements_of_a_script_are_one_request() {
     let transaction = database.begin().unwrap();
     let script = database
         .prepare_script("a = g.addV('acct').next()\n g.V(a).values('none').fold().sum().math('_/0')\n g.fail()");
-    // What cannot be planned is refused before anything runs.
+    // A script that cannot be planned is refused before it runs.
     assert!(script.is_err());
     let script = database.prepare_script("a = g.addV('acct').next()\n g.V().values('no').sum()").unwrap();
     let error = transaction.run_script(&script, &Parameters::new(), &QueryOptions::default()).map(drop).unwrap_err();
@@ -149,13 +150,13 @@ fn results_that_are_not_taken_end_the_query_before_the_error_is_returned() {
         let refused =
             transaction.run_shared(&prepared, &Parameters::new(), &options, &mut |_| Err(Error::invalid("enough")));
         assert_eq!(refused.unwrap_err().message(), "enough");
-        // Nothing of it holds a claim any more, though the transaction is still open.
+        // The request holds no claim, although its transaction is still open.
         let other = database.begin().unwrap();
         ask(&other, "g.V(1).property('bal', 8)").unwrap();
         other.commit().unwrap();
         assert_failed(transaction, "enough");
 
-        // After a reading query that was given up, the transaction commits.
+        // After a reading query that was abandoned, the transaction commits.
         let prepared = database.prepare("g.inject(1).repeat(union(identity(), identity())).times(13)").unwrap();
         let transaction = database.begin().unwrap();
         ask(&transaction, "g.V(1).property('bal', 9)").unwrap();
@@ -218,7 +219,7 @@ fn a_load_in_a_transaction_is_whole_or_ends_it() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What a request does to the balances, and whether it fails and has written before.
+/// The effect of a request on the balances; whether it fails, and whether it has written before.
 struct Request {
     script: String,
     sets: Vec<(i64, i32)>,

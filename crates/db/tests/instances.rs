@@ -1,4 +1,4 @@
-//! One run of a prepared query after another: what belongs to a run goes with it.
+//! Consecutive runs of a prepared query: nothing of one run reaches another.
 //!
 //! (`differential.rs` does the same with random queries.)
 

@@ -2,7 +2,7 @@
 
 use mangrove::{Database, ErrorKind, Value};
 
-/// Four people in a row who know each other, and one who stands apart.
+/// Four persons in a chain of `knows`, and one person without edges.
 fn people() -> Database {
     let database = Database::in_memory();
     let script = "g.addV('person').property('name', 'a').property('age', 1).as('a').\
@@ -47,7 +47,7 @@ fn of_those_who_merge_the_same_at_once_one_makes_it() {
                         "g.mergeV([(T.label): 'person', name: 'n{round}']).option(onCreate, [made: 1]).\
                          option(onMatch, [met: 1])"
                     );
-                    // A conflict that outlasts the retries may be met; whoever met it asks again.
+                    // A conflict may outlast the retries; then the caller runs the script again.
                     let insist = |script: &str| {
                         while let Err(error) = ask(&database, script) {
                             assert_eq!(error.remedy(), mangrove::Remedy::RetryTransaction, "{error}");
@@ -114,7 +114,7 @@ fn strategies_show_a_part_of_the_graph() {
     check(&database, &format!("{persons}.V().has('name', 'c').out().count()"), &[0_i64.into()]);
     let light = "g.withStrategies(new SubgraphStrategy(edges: has('weight', lt(3))))";
     check(&database, &format!("{light}.V().out().path().count(local).dedup()"), &[2_i64.into()]);
-    // What is taken back is gone, and no other.
+    // A strategy that is removed has no effect; the others stay.
     let both = "g.withStrategies(new SubgraphStrategy(vertices: hasLabel('person')), \
                 new SubgraphStrategy(edges: has('weight', lt(2))), \
                 new PartitionStrategy(partitionKey: 'name', readPartitions: ['a', 'd']))";
@@ -147,7 +147,7 @@ fn chance_is_fixed_by_a_seed() {
 }
 
 #[test]
-fn what_would_grow_without_bound_is_refused() {
+fn values_that_would_grow_without_bound_are_refused() {
     let database = people();
     let doubled = "g.inject('aa').repeat(replace('a', 'aaaa')).times(40)";
     fails(&database, doubled, ErrorKind::MemoryLimit, "bytes of text");
@@ -212,7 +212,7 @@ fn small_things_are_as_in_the_reference() {
     let made = "g.addV('x').property('n', 1).property('n', 2).property(__.constant('k'), 3).with('option', 'value')";
     check(&database, &format!("{made}.properties().count()"), &[3_i64.into()]);
     fails(&database, "g.addV('x').property(__.constant(1), 3)", ErrorKind::Evaluation, "a key is a string");
-    // A side effect is seen growing in local(), and whole behind a step of the stream.
+    // A side effect is seen incomplete within local(), and complete after a step of the stream.
     check(
         &database,
         "g.V().hasLabel('person').local(groupCount('x').by(label).select('x').select('person'))",
@@ -248,7 +248,7 @@ fn property_maps_hold_the_properties_themselves() {
     fails(&database, "g.inject(1).propertyMap()", ErrorKind::Evaluation, "propertyMap()");
 }
 
-/// What a reduction gives may lie on another node than what went into its branch.
+/// The result of a reduction may be on another node than the input of its branch.
 #[test]
 fn branches_that_reduce_meet_what_they_were_given_on_every_node() {
     let database = people();
@@ -262,6 +262,27 @@ fn branches_that_reduce_meet_what_they_were_given_on_every_node() {
             assert_eq!(found, [(Value::Bool(true), 1)], "{script} on {nodes} nodes");
         }
     }
+}
+
+/// On several nodes each `by()` of a key is a look-up that comes back to a port of its own. There are 255 of them.
+#[test]
+fn a_step_has_at_most_as_many_look_ups_as_ports() {
+    let database = people();
+    let transaction = database.begin().unwrap();
+    let run = |keys: usize, nodes| {
+        let names: Vec<String> = (0..keys).map(|n| format!("'n{n}'")).collect();
+        let script = format!("g.V().project({}){}", names.join(", "), ".by('age')".repeat(keys));
+        let (prepared, options) = (database.prepare(&script).unwrap(), mangrove::QueryOptions::default());
+        let found = transaction.run_on_nodes(&prepared, &mangrove::Parameters::new(), &options, nodes, Some(7))?;
+        let mut found: Vec<String> = found.iter().map(|(map, bulk)| format!("{map:?} {bulk}")).collect();
+        found.sort_unstable();
+        Ok::<_, mangrove::Error>(found)
+    };
+    assert_eq!(run(255, 2).unwrap(), run(255, 1).unwrap());
+    assert_eq!(run(256, 1).unwrap().len(), 4);
+    let error = run(256, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.message().contains("more than 255 nested traversals and by() modulators"), "{error}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ const VERTICES: usize = 5_000;
 const EDGES: usize = 20_000;
 const SUPERNODE_DEGREE: usize = 3_500;
 
-/// splitmix64
+/// The generator splitmix64.
 struct Random(u64);
 
 impl Random {

@@ -30,7 +30,7 @@ fn run(database: &Database, script: &str, options: &QueryOptions) -> Result<Vec<
 
 fn run_shared(database: &Database, script: &str, options: &QueryOptions) -> Result<usize> {
     let mut count = 0;
-    // Nothing of it on this thread: that is `run`.
+    // No message runs on this thread; `run` does that.
     let options = &QueryOptions { inline_messages: 0, ..options.clone() };
     database.run_shared(&database.prepare(script)?, &Parameters::new(), options, &mut |batch| {
         count += batch.len();
@@ -100,12 +100,12 @@ fn every_operator_that_holds_rows_is_held_to_the_memory_limit() {
 }
 
 #[test]
-fn what_streams_needs_little_memory() {
+fn a_streamed_query_needs_little_memory() {
     let database = cycle(20_000);
     // Most of it is for the elements of one message of 1,024 results, with their properties.
     let limits = QueryLimits { memory_bytes: 1_200_000, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
-    // What an instance held is given back when it ends, and what no result needs is dropped on the way.
+    // A scope instance gives back its memory when it ends, and rows that no result needs are dropped early.
     for (script, count) in [
         ("g.V().out().out().values('n')", 80_000),
         ("g.V().local(out().fold())", 20_000),
@@ -195,8 +195,8 @@ fn the_longest_chain_may_wrap_an_object_at_every_step() {
     assert!(error.message().contains("more than 4096 operators"), "{error}");
 }
 
-/// Whatever makes values of values, deep or doubled, ends in an error that says so: everything that walks a value (drop,
-/// comparison, encoding) does it by recursion.
+/// Steps that nest values too deeply fail with an error that says so, because dropping, comparing and encoding a value
+/// are recursive.
 #[test]
 fn values_nest_only_so_deep() {
     let database = cycle(3);
@@ -218,7 +218,7 @@ fn values_nest_only_so_deep() {
     }
 }
 
-/// As a session may keep a result and wrap it in every request.
+/// A session may keep a result and wrap it once more in every request.
 #[test]
 fn parameters_nest_only_so_deep() {
     let database = cycle(3);
@@ -270,7 +270,7 @@ fn run_with_long(database: &Database, script: &str, options: &QueryOptions) -> R
 }
 
 #[test]
-fn what_aggregates_hold_of_long_texts_is_charged() {
+fn long_texts_in_aggregates_are_charged() {
     let database = cycle(4_000);
     let limits = |memory_bytes| QueryOptions {
         limits: QueryLimits { memory_bytes, ..QueryLimits::default() },
@@ -302,14 +302,14 @@ fn what_aggregates_hold_of_long_texts_is_charged() {
         assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{script}: {error}");
         run_with_long(&database, &script, &limits(50_000_000)).expect(&script);
     }
-    // What only passes by is not held.
+    // Values that are not kept do not count.
     for pass in ["count()", "asString().length().sum()", "length().fold(0, sum)"] {
         run_with_long(&database, &format!("{LONG_TEXTS}.{pass}"), &limits(3_000_000)).expect(pass);
     }
 }
 
 #[test]
-fn what_a_function_makes_is_charged_before_it_is_made() {
+fn a_value_of_a_function_is_charged_before_it_is_made() {
     let database = cycle(1_000);
     let limits = QueryLimits { memory_bytes: 64 << 20, ..QueryLimits::default() };
     let options = QueryOptions { limits, ..QueryOptions::default() };
@@ -387,11 +387,11 @@ fn numbers_have_a_limit_of_digits() {
     }
 }
 
-/// Every kind of step that makes a collection, put after itself: each time, the collection holds the one before twice.
+/// Every kind of step that makes a collection, repeated: each collection holds the one before twice.
 #[test]
 fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
     let database = Database::in_memory();
-    // What is found too late is ended by this.
+    // This limit ends a query that is not refused in time.
     let options = QueryOptions {
         limits: QueryLimits { time_nanos: Some(30_000_000_000), ..QueryLimits::default() },
         ..QueryOptions::default()
@@ -431,7 +431,7 @@ fn collections_that_hold_the_same_ones_again_and_again_are_refused() {
     assert_eq!(run(&database, shared, &options).unwrap(), [Value::I64(500)]);
 }
 
-/// One traverser whose path has 300,000 objects, and which never waits anywhere.
+/// One traverser with a path of 300,000 objects, which no operator keeps.
 #[test]
 fn a_path_counts_as_long_as_it_is() {
     let database = cycle(3);

@@ -1,7 +1,7 @@
 //! Traversals that differ only in their literals share a plan. Each traversal still has its own answers and errors.
 //!
-//! What is prepared by [`Prepared::new`] is planned with its literals; what the database prepares of bytecode is planned
-//! without them. The two are held against each other.
+//! [`Prepared::new`] plans a traversal with its literals; the database plans bytecode without them. The tests compare
+//! the answers of both.
 
 use mangrove::{
     Bytecode, Database, ErrorKind, IndexDefinition, IndexKind, Parameters, PlanCacheReport, Prepared, QueryOptions,
@@ -44,7 +44,7 @@ fn alone(db: &Database, script: &str) -> Result<Vec<String>, String> {
     shown(prepared.and_then(|prepared| run(db, &prepared, &Parameters::new())))
 }
 
-/// What the plan cache has counted since a report.
+/// The hits and misses of the plan cache since a report.
 fn since(db: &Database, before: PlanCacheReport) -> (u64, u64) {
     let now = db.plan_cache();
     (now.hits - before.hits, now.misses - before.misses)

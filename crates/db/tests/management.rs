@@ -1,4 +1,4 @@
-//! Management of a running database, through the embedded API and through `call()`.
+//! Management of a running database, by the embedded API and by `call()`.
 
 use mangrove::{Database, DatabaseOptions, ErrorKind, IndexDefinition, IndexKind, Parameters, Result, Value};
 
@@ -70,6 +70,58 @@ fn indexes_are_made_listed_used_and_dropped_by_call() {
     assert!(left.definition.unique && left.definition.kind == IndexKind::Hash && left.online);
     db.drop_index(left.id).unwrap();
     assert_eq!(failure(&db, "g.call('mangrove.index.drop').with('id', 77)").kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_unique_index_counts_the_writes_of_running_transactions() {
+    let db = people();
+    let unique = || db.create_index(Some("person"), "name", false, true);
+    let write = |script: &str| {
+        let tx = db.begin().unwrap();
+        tx.query(script).unwrap().collect().unwrap();
+        tx
+    };
+    let check_conflict = |value: &str| {
+        let error = unique().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert!(error.message().contains(value) && error.message().contains("running transaction"), "{error}");
+        assert!(db.indexes().is_empty());
+    };
+    let rename = "g.V().has('name', 'bob').property('name', 'ada')";
+    let tx = write(rename);
+    check_conflict("'name' = 'ada'");
+    tx.rollback();
+    let add = "g.addV('person').property('name', 'zoe')";
+    let (one, two) = (write(add), write(add));
+    check_conflict("'name' = 'zoe'");
+    one.commit().unwrap();
+    check_conflict("'name' = 'zoe'");
+    two.rollback();
+    db.drop_index(unique().unwrap()).unwrap();
+    write(rename).commit().unwrap();
+    let error = unique().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DuplicateId, "{error}");
+    assert!(db.indexes().is_empty());
+}
+
+#[test]
+fn a_running_transaction_keeps_to_a_unique_index_that_is_made_after_its_begin() {
+    let db = people();
+    let (writer, late) = (db.begin().unwrap(), db.begin().unwrap());
+    // A value that no other vertex has is no obstacle.
+    writer.query("g.V().has('name', 'eve').property('name', 'eva')").unwrap().collect().unwrap();
+    db.create_index(Some("person"), "name", true, true).unwrap();
+    for (taken, kind) in [("ada", ErrorKind::DuplicateId), ("eva", ErrorKind::Conflict)] {
+        let tx = db.begin().unwrap();
+        let add = format!("g.addV('person').property('name', '{taken}')");
+        let outcome = tx.query(&add).and_then(|results| results.collect());
+        assert_eq!(outcome.unwrap_err().kind(), kind, "{taken}");
+    }
+    let outcome = late.query("g.V().has('name', 'bob').property('name', 'ada')").and_then(|results| results.collect());
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::DuplicateId);
+    late.rollback();
+    writer.commit().unwrap();
+    assert_eq!(all(&db, "g.V().values('name').order()"), ["ada".into(), "bob".into(), "eva".into()]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! What a user is told about typical mistakes: what was wrong, where, and what would be right.
+//! The errors for typical mistakes: each names the mistake, its position, and the correction.
 //!
-//! `mistakes.txt` has scripts, each behind `>`, and under each the error. `MANGROVE_UPDATE=1` writes the errors as they
-//! are now: read the difference in review, as the user would.
+//! `mistakes.txt` has scripts, each after `>`, and under each script its error. `MANGROVE_UPDATE=1` writes the current
+//! errors; read the difference in review, as a user would.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,6 @@
-//! What must hold whoever comes first: of those who merge the same at once one makes it, a unique index never has two
-//! owners of a value, and what commits keeps to the schema's rules, also to those that are made meanwhile.
+//! Races whose outcome must be right in any order. If several transactions merge the same element, one makes it. A
+//! unique index never has two owners of a value. Commits keep the rules of the schema, also those that are made
+//! meanwhile.
 //!
 //! The same over the wire is in the tests of `crates/server`, after kills in those of `crates/cli`.
 
@@ -7,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mangrove::{
-    Database, ErrorKind, IndexDefinition, Isolation, Remedy, Result, RuleDefinition, RuleDescription,
+    Database, ElementKind, ErrorKind, IndexDefinition, Isolation, Remedy, Result, RuleDefinition, RuleDescription,
     TransactionOptions, Value,
 };
 use rand::rngs::SmallRng;
@@ -34,7 +35,7 @@ fn on_threads(run: impl Fn(u64, &mut SmallRng) + Sync) {
     });
 }
 
-/// One transaction; whatever fails rolls it back.
+/// Runs a script in one transaction; a failure rolls it back.
 fn attempt(database: &Database, isolation: Isolation, script: &str) -> Result<Vec<Value>> {
     let transaction = database.begin_with(TransactionOptions { isolation, ..TransactionOptions::default() })?;
     let results = transaction.query(script)?.collect()?;
@@ -95,7 +96,7 @@ fn merge_at_once(definition: Option<IndexDefinition>, isolation: Isolation) {
 }
 
 #[test]
-fn what_all_merge_is_made_once_without_and_with_an_index() {
+fn an_element_that_all_threads_merge_is_made_once_without_and_with_an_index() {
     for keys in [&["name"][..], &["city", "name"]] {
         for unique in [false, true] {
             merge_at_once(Some(index(keys, unique)), Isolation::Serializable);
@@ -106,11 +107,11 @@ fn what_all_merge_is_made_once_without_and_with_an_index() {
 
 /// Snapshot isolation sees no others; a unique index does.
 #[test]
-fn what_all_merge_is_made_once_at_snapshot_isolation_where_an_index_is_unique() {
+fn an_element_that_all_threads_merge_is_made_once_at_snapshot_isolation_where_an_index_is_unique() {
     merge_at_once(Some(index(&["name"], true)), Isolation::Snapshot);
 }
 
-/// Vertices come, change their value and go; whoever looks, at whatever time, sees no value twice.
+/// Vertices are added, change their value and are deleted. No reader ever sees a value twice.
 #[test]
 fn a_value_has_one_owner_at_any_time() {
     const VALUES: u32 = 8;
@@ -169,15 +170,15 @@ fn a_value_has_one_owner_at_any_time() {
     }
 }
 
-/// What breaks a rule.
+/// A traversal that finds the elements that break a rule.
 fn breaking(rule: &RuleDefinition) -> String {
     match rule {
-        RuleDefinition::Required { edges, label, key } => {
-            let all = if *edges { "E" } else { "V" };
+        RuleDefinition::Required { kind, label, key } => {
+            let all = if *kind == ElementKind::Edge { "E" } else { "V" };
             format!("g.{all}().hasLabel('{label}').hasNot('{key}')")
         }
-        RuleDefinition::Typed { edges, label, key, .. } => {
-            let all = if *edges { "E" } else { "V" };
+        RuleDefinition::Typed { kind, label, key, .. } => {
+            let all = if *kind == ElementKind::Edge { "E" } else { "V" };
             format!("g.{all}().hasLabel('{label}').properties('{key}').not(value().is(typeOf(GType.STRING)))")
         }
         RuleDefinition::Ends { label, pairs } => {
@@ -190,10 +191,20 @@ fn breaking(rule: &RuleDefinition) -> String {
 fn rules() -> [RuleDefinition; 5] {
     let (person, at, key) = ("person", "at", |key: &str| key.into());
     [
-        RuleDefinition::Required { edges: false, label: person.into(), key: key("name") },
-        RuleDefinition::Typed { edges: false, label: person.into(), key: key("name"), value_type: key("string") },
-        RuleDefinition::Required { edges: true, label: at.into(), key: key("since") },
-        RuleDefinition::Typed { edges: true, label: at.into(), key: key("since"), value_type: key("string") },
+        RuleDefinition::Required { kind: ElementKind::Vertex, label: person.into(), key: key("name") },
+        RuleDefinition::Typed {
+            kind: ElementKind::Vertex,
+            label: person.into(),
+            key: key("name"),
+            value_type: key("string"),
+        },
+        RuleDefinition::Required { kind: ElementKind::Edge, label: at.into(), key: key("since") },
+        RuleDefinition::Typed {
+            kind: ElementKind::Edge,
+            label: at.into(),
+            key: key("since"),
+            value_type: key("string"),
+        },
         RuleDefinition::Ends { label: at.into(), pairs: vec![(person.into(), "company".into())] },
     ]
 }
@@ -219,8 +230,8 @@ fn some_change(random: &mut SmallRng) -> String {
     }
 }
 
-/// Makes rules and drops them while others write whatever comes, until enough has come of it. A rule that is there holds
-/// of everything there is.
+/// Creates and drops rules while other threads write at random, until `is_enough` returns true. An existing rule holds
+/// for all elements.
 fn make_and_drop_rules(database: &Database, random: &mut SmallRng, is_enough: impl Fn() -> bool) -> (usize, usize) {
     const ROUNDS_MIN: usize = 60;
     const ROUNDS_MAX: usize = 50_000;
@@ -240,7 +251,8 @@ fn make_and_drop_rules(database: &Database, random: &mut SmallRng, is_enough: im
             database.drop_rule(id).unwrap();
             continue;
         }
-        // Mostly it would be broken already. That another rule keeps what breaks it is as good.
+        // Without this, existing elements would break most new rules. It does not matter if another rule refuses the
+        // deletion.
         if !random.random_ratio(1, 4) {
             let _ = attempt(database, Isolation::Serializable, &format!("{}.drop()", breaking(definition)));
         }
@@ -286,7 +298,7 @@ fn rules_that_are_there_hold_whoever_writes() {
             let is_enough = || done.load(Ordering::SeqCst) >= 1_000 && refused.load(Ordering::SeqCst) >= 300;
             let made = || make_and_drop_rules(&database, &mut SmallRng::seed_from_u64(99), is_enough);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(made));
-            // The others must end, whatever happened.
+            // The other threads must end, also after a failure.
             is_over.store(1, Ordering::SeqCst);
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });

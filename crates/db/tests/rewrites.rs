@@ -28,7 +28,7 @@ const SCRIPTS: &[&str] = &[
        select('a', 'b', 'c').by('n')",
     "g.V().match(__.as('a').both('x').as('b'), __.as('a').out('y').as('b'), __.as('a').out().as('b')).
        select('a', 'b').by('n')",
-    // Walks that are only asked whether they arrive.
+    // Walks of which only the existence matters.
     "g.V().where(repeat(out('x')).emit().times(3).has('n', 3)).values('n')",
     "g.V().where(repeat(out('x')).times(2).has('n', lt(4))).values('n')",
     "g.V().where(emit().repeat(out('x')).times(2).has('n', 3)).values('n')",

@@ -1,9 +1,11 @@
-//! The optional schema: what rules refuse and what they let pass, at a commit, in a bulk load, when one is made beside
-//! writers, and after a restart.
+//! The optional schema: which changes rules refuse, at a commit, in a bulk load, beside writers while a rule is made,
+//! and after a restart.
 
 use std::sync::{Arc, Barrier};
 
-use mangrove::{Database, DatabaseOptions, ErrorKind, LoadOptions, Mapping, Result, RuleDefinition, SimDisk, Value};
+use mangrove::{
+    Database, DatabaseOptions, ElementKind, ErrorKind, LoadOptions, Mapping, Result, RuleDefinition, SimDisk, Value,
+};
 
 fn ask(db: &Database, script: &str) -> Vec<Value> {
     db.query(script).and_then(|results| results.collect()).unwrap_or_else(|error| panic!("{script}: {error}"))
@@ -16,7 +18,7 @@ fn count(db: &Database, script: &str) -> i64 {
     }
 }
 
-/// Checks that a script is refused with these words in the message, and leaves nothing behind.
+/// Checks that a script is refused with these words in the message, and that the graph is unchanged.
 #[track_caller]
 fn refused(db: &Database, script: &str, words: &[&str]) {
     let before = ask(db, "g.V().order().by(id).valueMap(true)");
@@ -27,11 +29,16 @@ fn refused(db: &Database, script: &str, words: &[&str]) {
 }
 
 fn required(label: &str, key: &str) -> RuleDefinition {
-    RuleDefinition::Required { edges: false, label: label.into(), key: key.into() }
+    RuleDefinition::Required { kind: ElementKind::Vertex, label: label.into(), key: key.into() }
 }
 
 fn typed(label: &str, key: &str, value_type: &str) -> RuleDefinition {
-    RuleDefinition::Typed { edges: false, label: label.into(), key: key.into(), value_type: value_type.into() }
+    RuleDefinition::Typed {
+        kind: ElementKind::Vertex,
+        label: label.into(),
+        key: key.into(),
+        value_type: value_type.into(),
+    }
 }
 
 fn ends(label: &str, pairs: &[(&str, &str)]) -> RuleDefinition {
@@ -94,7 +101,8 @@ fn edges_lead_where_they_may() {
     );
     refused(&db, "g.addV('person').as('p').V(3).addE('at').to('p')", &["from 'city::place' to 'person'"]);
     assert_eq!(count(&db, "g.E().count()"), 3);
-    db.define_rule(&RuleDefinition::Required { edges: true, label: "since".into(), key: "year".into() }).unwrap();
+    db.define_rule(&RuleDefinition::Required { kind: ElementKind::Edge, label: "since".into(), key: "year".into() })
+        .unwrap();
     refused(&db, "g.V(1).addE('since').to(V(2))", &["edge", "(since)", "no 'year'"]);
     ask(&db, "g.V(1).addE('since').to(V(2)).property('year', 2000)");
 }
@@ -110,7 +118,12 @@ fn a_rule_that_something_breaks_is_not_made() {
         (required("person", "name"), ["vertex 'x' (person)", "no 'name'"]),
         (ends("at", &[("person", "company")]), ["(at)", "leads from 'company' to 'person'"]),
         (
-            RuleDefinition::Typed { edges: true, label: "at".into(), key: "n".into(), value_type: "string".into() },
+            RuleDefinition::Typed {
+                kind: ElementKind::Edge,
+                label: "at".into(),
+                key: "n".into(),
+                value_type: "string".into(),
+            },
             ["(at)", "'n' is a int"],
         ),
     ] {
@@ -168,8 +181,8 @@ fn a_bulk_load_keeps_to_the_rules() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// However a commit and the making of a rule meet: either the rule is made and the commit is refused, or the commit is there
-/// and the rule is not made, or the two do not touch.
+/// A commit races with the creation of a rule. Either the rule is created and the commit refused, or the commit
+/// succeeds and the rule is refused, or they do not concern each other.
 #[test]
 fn a_rule_made_beside_writers_holds_of_everything() {
     const WRITERS: usize = 3;
@@ -243,7 +256,7 @@ fn rules_outlive_a_restart_from_the_log_and_from_a_checkpoint() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A rule that was made is there after a power cut, and one that was dropped is not.
+/// After a power cut, created rules exist and dropped ones do not.
 #[test]
 fn rules_outlive_a_power_cut() {
     for seed in 0..20 {

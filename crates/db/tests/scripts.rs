@@ -75,7 +75,7 @@ fn a_statement_that_fails_takes_all_of_them_back_and_is_named() {
     check_error(&db, "a = b; g.V()", ErrorKind::InvalidArgument, "statement 1 (line 1, column 1): the variable `b`");
     check_error(&db, "a = 1; g.V().has(a)", ErrorKind::InvalidArgument, "statement 2 (line 1, column 8): ");
     check_error(&db, "g.V(); gsi.V()", ErrorKind::Unsupported, "statement 2 (line 1, column 8): a script is one");
-    // Before it is run, nothing of a script with a mistake has happened.
+    // A script with a mistake is refused before any of it runs.
     check_error(&db, "g.addV('x').iterate(); g.V().frobnicate()", ErrorKind::Unsupported, "line 1, column 30: unknown");
     check(&db, "g.V().hasLabel('x').count()", &[0i64.into()]);
 }

@@ -34,7 +34,7 @@ fn trees_hold_the_ways_of_all_traversers() {
     check(&database, "g.V(1).out('knows').out().tree().by('name').by(T.label)", "{marko={person={ripple={}, lop={}}}}");
     check(&database, "g.V(1).out('created').tree()", "{v[1]={v[3]={}}}");
     check(&database, "g.V(99).tree()", "{}");
-    // What has no such property is left out.
+    // Elements without the property are left out.
     check(&database, "g.V(1).out('created').tree().by('age')", "{29={}}");
     check(&database, "g.V(1).out('created').tree('x').values('name').cap('x')", "{v[1]={v[3]={}}}");
     check(&database, "g.V(1).out('created').tree('x').tree('x').values('name').cap('x')", "{v[1]={v[3]={}}}");

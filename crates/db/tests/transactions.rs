@@ -1,4 +1,5 @@
-//! Transactions through Gremlin: what a statement sees, what another transaction sees, and how they end.
+//! Transactions by Gremlin: the visibility of writes to later statements and to other transactions, and the ends of
+//! transactions.
 
 use mangrove::{Database, ErrorKind, Remedy, Result, Transaction, Value};
 
@@ -102,7 +103,7 @@ fn the_second_to_write_the_same_thing_conflicts() {
     first.commit().unwrap();
     drop(second);
     check_count(&database, "g.V().has('k', 2).count()", 1);
-    // What began before that commit cannot write over it either.
+    // Nor can a transaction that began before that commit overwrite it.
     let (late, other) = (database.begin().unwrap(), database.begin().unwrap());
     run(&other, "g.V().property('k', 4)").unwrap();
     other.commit().unwrap();

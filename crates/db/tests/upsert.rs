@@ -27,7 +27,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a file that stays behind lies in the build folder.
+        // Best effort: a remaining file is in the build folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -46,7 +46,7 @@ fn upsert(db: &Database, files: &[PathBuf], keys: &[&str]) {
 }
 
 #[test]
-fn what_is_there_is_replaced_and_the_rest_stays() {
+fn existing_values_are_replaced_and_the_rest_stays() {
     let folder = Folder::new(
         "ids",
         &[
@@ -180,7 +180,7 @@ fn parallel_edges_are_neither_lost_nor_doubled() {
     assert_eq!(amounts(&db), list(&[10, 20, 30]));
     let report = load(&["account.csv", "pay.csv"]);
     assert_eq!((report.edges, report.upserts.unchanged), (3, 5));
-    // What is new is added, and what was there is found.
+    // New elements are added, existing ones are found.
     let report = load(&["more/pay.csv"]);
     assert_eq!((report.upserts.created, report.upserts.unchanged, report.rejects), (1, 3, 0));
     assert_eq!(amounts(&db), list(&[10, 20, 30, 40]));
@@ -262,7 +262,39 @@ fn a_key_of_several_vertices_or_properties() {
     assert_eq!(number(&db, "g.V().has('icao', 'q').count()"), 0);
 }
 
-/// Nothing is written where vertices could not be found again; the message says which file, and what to give.
+/// Each combination of values is a key of the vertex. Their number is a product, so it has a limit.
+#[test]
+fn combinations_of_values_under_a_key_are_limited() {
+    let folder = Folder::new("combinations", &[("plane.csv", "name,icao,seats\nn3,i7,1\n")]);
+    let rules = "[[file]]\nmatch = \"plane.csv\"\nkind = \"vertex\"\nkey = [\"name\", \"icao\"]\n";
+    let options = LoadOptions { mapping: Some(Mapping::parse(rules).unwrap()), ..LoadOptions::default() };
+    let ask = |db: &Database, script: &str| drop(db.query(script).unwrap().collect().unwrap());
+    // One vertex with so many values under each property.
+    let plane = |count: i32| {
+        let db = Database::in_memory();
+        ask(&db, "g.addV('plane').property(id, 'p')");
+        for from in (0..count).step_by(64) {
+            let one = |n: i32| format!(".property(list, 'name', 'n{n}').property(list, 'icao', 'i{n}')");
+            let values: String = (from..count.min(from + 64)).map(one).collect();
+            ask(&db, &format!("g.V('p'){values}"));
+        }
+        db
+    };
+    let load = |db: &Database| db.upsert(&[folder.file("plane.csv")], &options, UpsertKeys::default(), &mut |_| {});
+    let upserts = load(&plane(256)).unwrap().upserts;
+    assert_eq!((upserts.created, upserts.updated), (0, 1));
+    let db = plane(257);
+    let error = load(&db).unwrap_err();
+    assert_eq!(error.kind(), mangrove::ErrorKind::InvalidArgument, "{error}");
+    for part in ["the vertex p of 'plane'", "more than 65536 combinations", "(name, icao)", "remove values"] {
+        assert!(error.message().contains(part), "{part}: {error}");
+    }
+    // Many values of one property are no product.
+    ask(&db, "g.V('p').properties('icao').drop()");
+    assert_eq!(load(&db).unwrap().upserts.created, 1);
+}
+
+/// If vertices could not be found again, nothing is written. The message names the file and the missing option.
 #[test]
 fn vertices_that_cannot_be_recognized_are_refused() {
     let folder = Folder::new(

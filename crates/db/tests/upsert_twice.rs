@@ -1,7 +1,7 @@
 //! Loads that are run twice: the same files make the same graph, whichever way and however often they are loaded.
 //!
-//! For every mapping that ships and every format: a plain load, an upsert into an empty graph, and upserts on top of both
-//! leave graphs that are equal element by element, and the last ones report that nothing changed.
+//! For every mapping that ships and every format: a plain load, an upsert into an empty graph, and upserts on top of
+//! both leave graphs that are equal element by element, and the last ones report that nothing changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a file that stays lies in the build folder.
+        // Best effort: a remaining file is in the build folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -161,7 +161,7 @@ fn us_flights() {
     check(std::slice::from_ref(&folder.0), Some("us-flights"));
 }
 
-/// Every mapping that ships is looked at by a test of this file.
+/// A test of this file covers every mapping that ships.
 #[test]
 fn no_mapping_is_left_out() {
     let tested = ["air-routes", "ldbc-snb", "lsqb", "openflights", "p2p-31", "snap", "tinysnb", "us-flights"];

@@ -2,8 +2,8 @@
 //!
 //! A checksum protects decoders from damage but not from malice. A decoder that trusted it would also turn one wrong
 //! byte in memory, written before the checksum was computed, into a crash of every later recovery. So a decoder must
-//! refuse whatever it did not write, and must not panic. `fuzz/` calls these functions with arbitrary bytes. Each
-//! writes what it read and reads that again; the results must be equal.
+//! refuse bytes that no encoder writes, and must not panic. `fuzz/` calls these functions with arbitrary bytes. Each
+//! encodes the result and decodes it again; both results must be equal.
 
 use mangrove_store::{Store, StoreOptions};
 

@@ -1,6 +1,7 @@
 //! Errors for damaged files and unknown formats, and the text of a panic that becomes an error.
 //!
-//! Every error for stored bytes names the file and the byte offset (LOG-43).
+//! An error for damage names the file and the byte offset (LOG-43). An error for an unknown format names the file and
+//! the format (LOG-44).
 
 use std::any::Any;
 
@@ -9,6 +10,7 @@ use mangrove_graph::{Error, ErrorKind};
 use crate::disk::Disk;
 
 /// The error for a file whose content at an offset contradicts its checksum, its format or the rest of the graph.
+/// `what` says what is wrong, without a period.
 pub(crate) fn damaged(disk: &dyn Disk, path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
     let file = disk.describe(path);
     Error::new(
@@ -26,7 +28,7 @@ pub(crate) fn unknown_format(disk: &dyn Disk, path: &str, found: u64, known: u64
     ))
 }
 
-/// The message of a panic.
+/// The message of a panic, from its payload.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")

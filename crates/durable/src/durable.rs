@@ -1,9 +1,10 @@
 //! A durable graph: recovery, log and checkpoints together.
 //!
 //! ```text
-//! open:   newest manifest ──▶ recover ──▶ new epoch (manifest N+1) ──▶ cut the log's torn end ──▶ new segment ──▶ transactions
-//! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes`, or `checkpoint_after` has passed ──▶ checkpoint
-//!         ──▶ remove what it covers
+//! open:   newest manifest ──▶ recover ──▶ new fencing epoch (manifest N+1) ──▶ cut the log's torn end
+//!         ──▶ new segment ──▶ transactions
+//! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes`, or `checkpoint_after` has passed
+//!         ──▶ checkpoint ──▶ remove the log segments and the old files that it makes needless
 //! ```
 //!
 //! The fencing epoch is claimed before anything else is changed (LOG-31). On a local disk [`crate::lock`] already keeps
@@ -12,8 +13,8 @@
 //! A bulk load writes no log. It is durable when a checkpoint of it is, and only then transactions may begin: after a
 //! crash before that, the graph is empty.
 //!
-//! Lock order: the lock on the checkpoint state is held through all I/O of a checkpoint, and no thread asks for it with
-//! another lock held.
+//! Locks: `mangrove_locks::rank` has their order. The one on the checkpoint state is held through all I/O of a
+//! checkpoint.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -24,9 +25,10 @@ use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
+use mangrove_locks::{Mutex, rank};
 use mangrove_store::{Store, StoreSizes};
 use mangrove_txn::{RecentOptions, TransactionManager};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Condvar;
 use uuid::Uuid;
 
 use crate::checkpoint::{CHECKPOINT_DIR, CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
@@ -37,9 +39,9 @@ use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
-/// How often the background thread looks at the length of the log.
+/// The interval at which the background thread checks the length of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How many looks pass after a failed checkpoint before the next attempt.
+/// The number of checks between a failed checkpoint and the next attempt.
 const LOOKS_AFTER_FAILURE: u32 = 20;
 
 /// The options of a durable graph.
@@ -107,8 +109,8 @@ struct DurableCore {
     disk: Arc<dyn Disk>,
     log: Arc<Log>,
     /// Locked while a checkpoint is taken.
-    checkpoints: Mutex<Checkpoints>,
-    progress: Mutex<CheckpointProgress>,
+    checkpoints: Mutex<Checkpoints, rank::CheckpointState>,
+    progress: Mutex<CheckpointProgress, rank::CheckpointProgress>,
     changed: Condvar,
 }
 
@@ -198,7 +200,7 @@ impl Durable {
         &self.manager
     }
 
-    /// What recovery found when the graph was opened.
+    /// The summary of the recovery when the graph was opened.
     pub fn recovery(&self) -> &RecoverySummary {
         &self.recovery
     }
@@ -249,8 +251,8 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
     let segment = disk.list(CHECKPOINT_DIR)?.first().map(|name| format!("{CHECKPOINT_DIR}/{name}"));
     if let Some(path) = segment.map_or_else(|| log::remains(disk), |path| Ok(Some(path)))? {
         let message = format!(
-            "{} has no manifest, and yet there is {}: the manifests of this database were lost; restore it from a \
-             backup, or open an empty directory",
+            "{} has no manifest, although {} exists: the manifests of this database were lost; restore it from a backup, or \
+             open an empty directory",
             disk.describe(MANIFEST_DIR),
             disk.describe(&path)
         );
@@ -291,7 +293,7 @@ impl DurableCore {
         // LOG-6: the floor before the snapshot. Everything that the floor leaves out is in the snapshot.
         let floor = self.log.checkpoint_floor()?;
         reach(Point::CheckpointFloor);
-        // LOG-21: a read-only transaction begins at what is durable.
+        // LOG-21: a read-only transaction begins at a durable commit.
         let held = manager.begin_protected_read()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
@@ -312,9 +314,7 @@ impl DurableCore {
     ) -> Result<Option<CheckpointReport>> {
         let log_bytes = self.log.status().bytes;
         let mut pause = || match self.progress.lock().is_closing {
-            true => {
-                Err(Error::new(ErrorKind::Closed, "the database is being closed; what it acknowledged is in the log"))
-            }
+            true => Err(Error::new(ErrorKind::Closed, "the database is closing; acknowledged commits are in the log")),
             false => {
                 // Other threads first: a checkpoint is in no hurry.
                 std::thread::yield_now();
@@ -387,13 +387,13 @@ fn start_background(
     policy: CheckpointPolicy,
 ) -> Result<JoinHandle<()>> {
     let run = move || {
-        // Time is counted in looks: a checkpoint may be late by one look.
+        // Time is counted in checks, so a checkpoint may be late by one interval.
         let (mut looks_to_skip, mut looks, mut taken) = (0, 0_u32, 0);
         loop {
             let is_due = {
                 let mut progress = inner.progress.lock();
                 if !progress.is_closing {
-                    inner.changed.wait_for(&mut progress, LOOK_EVERY);
+                    inner.changed.wait_for(progress.inner(), LOOK_EVERY);
                 }
                 if progress.is_closing {
                     return;
@@ -417,5 +417,5 @@ fn start_background(
         .map_err(|error| Error::new(ErrorKind::Io, format!("the thread for checkpoints could not be started: {error}")))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 mod tests;

@@ -1,5 +1,5 @@
-//! Durability: what lets a graph survive its process. The log of committed transactions, checkpoints, recovery, and the
-//! disk below.
+//! Durability: a graph outlives its process. This crate has the log of committed transactions, checkpoints, recovery,
+//! and the disk below them.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -10,19 +10,21 @@
 //! | [`verify`] | reading and checking every file, without a change on the disk |
 //! | [`log`] | the log of acknowledged commits, written in groups and read after a crash |
 //! | [`checkpoint`] | page images in files: taking checkpoints and loading them |
-//! | [`manifest`] | which files make up the graph |
+//! | [`manifest`] | the file that names all files of a state of the graph |
 //! | [`content`] | the decoders below the checksums, for fuzzing |
-//! | [`lock`] | one process at a time |
-//! | [`codec`] | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
+//! | [`lock`] | the lock that admits one process at a time to a directory |
+//! | `codec` | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
+//! | `damage` | errors for damaged files and unknown formats |
+//! | `sync` | the concurrency primitives of the log, which model tests replace |
 //!
 //! Invariants carry names (**LOG-n**). Each is defined in the header of the module that owns the data, and cited where
-//! code keeps it. Layouts, protocols and what is assumed of a disk are in `docs/design/durability.md`.
+//! code keeps it. Layouts, protocols and the assumptions about disks are in `docs/design/durability.md`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod checkpoint;
-pub mod codec;
+mod codec;
 pub mod content;
 mod damage;
 pub mod disk;

@@ -90,7 +90,7 @@ fn taken(path: &Path, file: &mut File) -> Error {
     Error::new(
         ErrorKind::Closed,
         format!(
-            "{holder} has the database in {directory} open, and one can at a time; stop it, or connect to its server"
+            "{holder} has the database in {directory} open, and only one process can; stop it, or connect to its server"
         ),
     )
 }
@@ -112,7 +112,7 @@ mod tests {
         drop(held);
         let reading = DirectoryLock::acquire_to_read(&directory).unwrap();
         assert_eq!(DirectoryLock::acquire(&directory).unwrap_err().kind(), ErrorKind::Closed);
-        // Of a file that is open twice, the one lock is given back.
+        // Dropping the lock releases it, although a duplicate of the file descriptor stays open.
         let inherited = reading.file.as_ref().unwrap().try_clone().unwrap();
         drop(reading);
         drop(DirectoryLock::acquire(&directory).unwrap());

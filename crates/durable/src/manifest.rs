@@ -178,13 +178,13 @@ impl Manifest {
         }
         let manifest: Manifest = serde_json::from_slice(inner).map_err(malformed)?;
         if manifest.version != version {
-            let what = format!("it is manifest {}, not {version}", manifest.version);
+            let what = format!("expected manifest {version}, found manifest {}", manifest.version);
             return Err(damaged(disk, &path, start as u64, what));
         }
         if manifest.tablet_count == 0
             || manifest.tablets.iter().any(|t| t.tablet == 0 || t.tablet > manifest.tablet_count)
         {
-            return Err(damaged(disk, &path, start as u64, "it names tablets that there cannot be"));
+            return Err(damaged(disk, &path, start as u64, "it names a tablet with an impossible number"));
         }
         if !manifest.log_floor().is_covered_by(manifest.checkpoint_ts) {
             let what = format!(
@@ -206,11 +206,12 @@ struct Format {
 
 /// Returns the bytes of the inner object if their checksum is right; otherwise where they are wrong, and how.
 fn inner_object(bytes: &[u8]) -> std::result::Result<&[u8], (usize, &'static str)> {
-    let rest = bytes.strip_prefix(HEAD.as_bytes()).ok_or((0, "this is not how a manifest begins"))?;
+    let rest = bytes.strip_prefix(HEAD.as_bytes()).ok_or((0, "the beginning is not that of a manifest"))?;
     let (crc, rest) = rest.split_at_checked(CRC_DIGITS).ok_or((bytes.len(), "the file ends here"))?;
     let at = HEAD.len() + CRC_DIGITS;
-    let inner = rest.strip_prefix(MIDDLE.as_bytes()).ok_or((at, "this is not how a manifest goes on"))?;
-    let inner = inner.strip_suffix(TAIL.as_bytes()).ok_or((bytes.len(), "this is not how a manifest ends"))?;
+    let inner =
+        rest.strip_prefix(MIDDLE.as_bytes()).ok_or((at, "the text after the checksum is not that of a manifest"))?;
+    let inner = inner.strip_suffix(TAIL.as_bytes()).ok_or((bytes.len(), "the end is not that of a manifest"))?;
     let expected = std::str::from_utf8(crc).ok().and_then(|crc| u32::from_str_radix(crc, 16).ok());
     match expected == Some(crc32c::crc32c(inner)) {
         true => Ok(inner),
@@ -221,8 +222,8 @@ fn inner_object(bytes: &[u8]) -> std::result::Result<&[u8], (usize, &'static str
 /// The error for a process that another process has fenced by a manifest.
 pub(crate) fn fenced(path: &str) -> Error {
     let message = format!(
-        "another process has opened this database: it wrote {path}, which was this one's to write. Close this handle; what \
-         it has acknowledged is kept"
+        "another process has opened this database: it wrote {path}, which was the next manifest of this process. Close \
+         this handle; acknowledged commits are kept"
     );
     Error::new(ErrorKind::Closed, message)
 }
@@ -268,7 +269,7 @@ mod tests {
                 let disk = disk();
                 manifest(1).put(&disk).unwrap();
                 disk.flip_bit("manifest/1.json", at, bit).unwrap();
-                // The case of a hexadecimal digit says nothing.
+                // The case of a hexadecimal digit has no meaning.
                 match Manifest::newest(&disk) {
                     Ok(found) => assert_eq!(found, Some(manifest(1))),
                     Err(error) => {
@@ -315,7 +316,7 @@ mod tests {
                 let acknowledged = manifest(2).put(&disk).is_ok();
                 let found = Manifest::newest(&disk.power_cut(seed)).unwrap().unwrap();
                 assert!(found == manifest(2) || (found == manifest(1) && !acknowledged));
-                // The one that was cut off can be written again.
+                // The manifest that was cut off can be written again.
                 let disk = disk.power_cut(seed);
                 manifest(found.version + 1).put(&disk).unwrap();
             }

@@ -1,8 +1,9 @@
 //! Opening a database read-only: no file on its disk is changed.
 //!
 //! The graph is recovered as [`Durable::open`](crate::durable::Durable::open) recovers it. There is no new fencing
-//! epoch, no new log segment and no checkpoint, so a directory without write permission can be opened. Transactions may
-//! write into their own workspace; their commits are refused by a log that accepts none ([`ReadOnlyLog`]).
+//! epoch, no new log segment and no checkpoint, so a directory without write permission can be opened. A transaction
+//! may write in memory, but the log (`ReadOnlyLog`) refuses its commit. Bulk loads and changes of indexes and rules are
+//! refused, too.
 
 use std::sync::Arc;
 
@@ -16,9 +17,9 @@ use crate::durable::DurableOptions;
 use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryProgress, RecoverySummary, recover};
 
-/// Opens a database on a disk without changing the disk. Returns its transactions and what recovery found. The caller
-/// keeps other processes from changing files meanwhile. Fails with `NotFound` if there is no database. Only the
-/// recovery options count.
+/// Opens a database on a disk without changing the disk. Returns its transaction manager and the summary of the
+/// recovery. The caller keeps other processes from changing files meanwhile. Fails with `NotFound` if there is no
+/// database. Uses the options for recovery and for recent commits, and no others.
 pub fn open_to_read(
     disk: &dyn Disk,
     options: &DurableOptions,
@@ -31,6 +32,7 @@ pub fn open_to_read(
     let Recovered { store, summary, .. } = recover(disk, &manifest, options.of_recovery(), progress)?;
     let log = Arc::new(ReadOnlyLog);
     let manager = TransactionManager::with_log(Arc::new(store), options.recent, summary.last_ts, log);
+    // A bulk load does not go through the log, so it is refused here.
     manager.after_load(Box::new(|_, _| Err(refused())));
     Ok((manager, summary))
 }
@@ -44,7 +46,7 @@ impl CommitLog for ReadOnlyLog {
         Err(refused())
     }
 
-    /// Everything that was recovered is durable, and nothing is added.
+    /// All recovered commits are durable, and none is added.
     fn wait(&self, _: u64, _: &dyn Watermarks) -> Result<()> {
         Ok(())
     }
@@ -59,6 +61,6 @@ impl CommitLog for ReadOnlyLog {
 }
 
 fn refused() -> Error {
-    let message = "the database was opened to be read, so it takes no writes; open it to be written to";
+    let message = "the database was opened read-only, so it takes no writes; open it for writing";
     Error::new(ErrorKind::ReadOnly, message)
 }

@@ -4,12 +4,12 @@
 //! manifest ──▶ images, tablets in parallel ──▶ log, one reader ──▶ redo, tablets in parallel ──▶ pack, index ──▶ graph
 //! ```
 //!
-//! One thread reads and decodes the log, and deals redo entries to workers by tablet. A tablet always goes to the same
-//! worker, so its entries are applied in the order of the log. Between tablets no order is needed, since nothing is
-//! read before all is applied.
+//! One thread reads and decodes the log, and deals redo entries to workers by tablet. All entries of a tablet go to the
+//! same worker, which applies them in the order of the log. Between tablets no order is needed, since the graph is read
+//! only after all entries are applied.
 //!
-//! - **LOG-40.** The recovered graph is the state after a commit: the last whole one in the log. It has everything that
-//!   was acknowledged.
+//! - **LOG-40.** The recovered graph is the state after the last whole commit in the log. It has every acknowledged
+//!   commit.
 //! - **LOG-41.** Commits up to the checkpoint's timestamp are in the checkpoint and are skipped. Later ones are applied
 //!   once.
 //! - **LOG-42.** Nothing is changed on the disk. So a recovery that is interrupted, or fails, can be repeated any
@@ -84,10 +84,10 @@ pub struct RecoveryProgress {
     pub total: u64,
 }
 
-/// What a recovery has found.
+/// The result of a recovery, in numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoverySummary {
-    /// Vertices and edges.
+    /// The numbers of vertices, edges and pages.
     pub graph: RestoreSummary,
     /// The checkpoint has every commit up to this timestamp.
     pub checkpoint_ts: u64,
@@ -95,7 +95,7 @@ pub struct RecoverySummary {
     pub checkpoint_bytes: u64,
     /// Commits that were replayed from the log.
     pub commits_replayed: u64,
-    /// The last commit.
+    /// The timestamp of the last commit.
     pub last_ts: u64,
     /// The end of the log, and its torn tail.
     pub log: LogEnd,
@@ -127,8 +127,10 @@ pub(crate) fn recover(
         replay(disk, manifest, &loaded.restore, (&mut indexes, &mut rules), threads, &commits)?;
     if log.epoch > manifest.epoch {
         let path = Manifest::path(manifest.version);
-        let what =
-            format!("the log is of epoch {}, and this manifest of {}: later ones were lost", log.epoch, manifest.epoch);
+        let what = format!(
+            "the log has fencing epoch {} and this manifest has {}: later manifests are lost",
+            log.epoch, manifest.epoch
+        );
         return Err(damaged(disk, &path, 0, what));
     }
     // LOG-40.
@@ -180,10 +182,10 @@ fn replay(
         });
         let commits = replay.commits;
         // The workers end when they have applied everything.
-        let sent = replay.dealer.finish();
-        end.map(|end| (end, commits)).and_then(|done| sent.map(|()| done))
+        replay.dealer.finish();
+        end.map(|end| (end, commits))
     });
-    // The error of a worker comes first, whatever stopped the reader.
+    // The error of a worker comes before the reader's: the reader may have stopped only because the worker failed.
     failure.error.into_inner().map_or(done, Err)
 }
 
@@ -208,9 +210,11 @@ struct RedoPortion {
     redo: Vec<(u64, Redo)>,
 }
 
-/// Deals redo entries to workers.
+/// Deals redo entries to workers, in portions. Invariant: all entries of a tablet go to one worker.
 struct RedoDealer {
+    /// The channel of each worker, and the portion that is being filled for it.
     workers: Vec<(SyncSender<RedoPortion>, RedoPortion)>,
+    /// The path of the segment that the last entry came from, shared by its portions.
     path: Arc<str>,
 }
 
@@ -225,6 +229,8 @@ impl RedoDealer {
         RedoDealer { workers: workers.collect(), path: path.clone() }
     }
 
+    /// Adds an entry to the portion of its tablet's worker. Sends the portion before, if it is full or if the entry
+    /// comes from another position.
     fn deal(&mut self, ts: u64, redo: Redo, position: RecordPosition<'_>) {
         if *self.path != *position.path {
             self.path = position.path.into();
@@ -241,20 +247,20 @@ impl RedoDealer {
         portion.redo.push((ts, redo));
     }
 
-    fn finish(self) -> Result<()> {
+    /// Sends the remaining portions and closes the channels.
+    fn finish(self) {
         for (sender, mut portion) in self.workers {
             if !portion.redo.is_empty() {
                 send(&sender, &mut portion);
             }
         }
-        Ok(())
     }
 }
 
 fn send(sender: &SyncSender<RedoPortion>, portion: &mut RedoPortion) {
     let redo = std::mem::take(&mut portion.redo);
     let full = RedoPortion { path: portion.path.clone(), offset: portion.offset, redo };
-    // A worker receives to the end; one that is gone has panicked, and its scope passes the panic on.
+    // Fails only if the worker is gone. A worker receives to the end unless it panics, and its scope passes a panic on.
     let _ = sender.send(full);
 }
 
@@ -281,25 +287,26 @@ fn work(restore: &Restore, portions: &Receiver<RedoPortion>, failure: &WorkerFai
             Ok(Err(what)) => failure.set(RecordPosition { path: &path, offset }.damage(what)),
             Err(panic) => {
                 let what = panic_text(&*panic);
-                failure.set(Error::bug(format!("doing again the commits at {path}, offset {offset}: {what}")));
+                failure.set(Error::bug(format!("replaying the commits at {path}, offset {offset}: {what}")));
             }
         }
     }
 }
 
+/// Applies the entries of a portion. Holds one tablet at a time, as long as entries for it follow one another.
 fn apply(restore: &Restore, redo: Vec<(u64, Redo)>) -> std::result::Result<(), String> {
-    let mut turn: Option<(TabletId, TabletRestore<'_>)> = None;
+    let mut current: Option<(TabletId, TabletRestore<'_>)> = None;
     for (ts, redo) in redo {
         let id = tablet_of(&redo);
-        if turn.as_ref().is_none_or(|(held, _)| *held != id) {
-            // The old turn first: a worker waits for a turn without holding another.
-            drop(turn.take());
+        if current.as_ref().is_none_or(|(held, _)| *held != id) {
+            // Gives up the old tablet first: a worker holds no tablet while it waits for one.
+            drop(current.take());
             let next = restore
                 .tablet(id)
-                .ok_or_else(|| format!("commit {ts} changes tablet {}, of which there is none", id.0))?;
-            turn = Some((id, next));
+                .ok_or_else(|| format!("commit {ts} changes tablet {}, which does not exist", id.0))?;
+            current = Some((id, next));
         }
-        let (_, tablet) = turn.as_mut().expect("it was just taken");
+        let (_, tablet) = current.as_mut().expect("it was just taken");
         tablet.redo(ts, redo).map_err(|damage| damage.to_string())?;
     }
     Ok(())
@@ -312,15 +319,18 @@ struct Replay<'a> {
     rules: &'a mut SavedRules,
     dealer: RedoDealer,
     failure: &'a WorkerFailure,
+    /// The timestamp of the checkpoint. Only later commits are replayed.
     after: u64,
+    /// How many commits have been replayed.
     commits: u64,
 }
 
 impl Replay<'_> {
+    /// Replays a record of the log. The workers may apply the entries of a commit later.
     fn record(&mut self, record: Record<'_>, position: RecordPosition<'_>) -> Result<()> {
         if self.failure.is_there.load(Ordering::Acquire) {
-            // Only to stop: `replay` returns the error of the worker.
-            return Err(position.damage("what is before could not be done again"));
+            // Stops the reader. `replay` returns the error of the worker in place of this one.
+            return Err(position.damage("an earlier commit could not be replayed"));
         }
         match record {
             // LOG-41.
@@ -336,7 +346,7 @@ impl Replay<'_> {
             }
             Record::Names(names) => match names.put_into(self.restore.store().catalog()) {
                 true => Ok(()),
-                false => Err(position.damage("names under numbers that others have, or without those before them")),
+                false => Err(position.damage("names whose numbers are taken, or do not follow the existing ones")),
             },
             Record::Rules(rules) if !rules.are_possible(self.restore.store().catalog()) => {
                 Err(position.damage(IMPOSSIBLE_RULE))

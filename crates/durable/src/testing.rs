@@ -101,7 +101,7 @@ pub(crate) fn quiet(manager: &TransactionManager) {
     manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// A client that does things at random.
+/// A client that runs random transactions.
 pub(crate) struct Actor {
     pub(crate) rng: SmallRng,
 }
@@ -115,7 +115,7 @@ impl Actor {
     pub(crate) fn transaction(&mut self, manager: &TransactionManager) -> Option<mangrove_graph::Result<u64>> {
         let txn = manager.begin(Default::default()).unwrap();
         for _ in 0..self.rng.random_range(1..8) {
-            // A duplicate id changes nothing; there is nobody to conflict with.
+            // A duplicate id changes nothing. There is no concurrent transaction, so no conflict.
             let _ = self.operation(&txn);
             txn.finish_statement().unwrap();
         }

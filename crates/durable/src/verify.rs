@@ -2,8 +2,8 @@
 //!
 //! Recovery reads only what it needs: the newest image of every page. Verification reads every block of every file that
 //! a manifest names. It covers the newest manifest and the older ones that still exist, and checks each file also as a
-//! whole. Then it recovers the graph as opening would. The caller checks the graph in memory for what only a graph can
-//! tell: that its indexes and adjacency lists agree with its elements.
+//! whole. Then it recovers the graph as opening would. The caller checks in the graph in memory that indexes and
+//! adjacency lists agree with the elements.
 
 use hashbrown::HashSet;
 use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result, TabletId};
@@ -23,7 +23,7 @@ const PIECE: usize = 1 << 20;
 pub struct Verified {
     /// The recovered graph.
     pub store: Store,
-    /// What recovery found.
+    /// The summary of the recovery.
     pub recovery: RecoverySummary,
     /// The newest manifest.
     pub manifest: Manifest,
@@ -31,7 +31,7 @@ pub struct Verified {
     pub manifests: u64,
     /// The number of checkpoint files read.
     pub files: u64,
-    /// The number of blocks in them.
+    /// The number of blocks in these files.
     pub blocks: u64,
     /// Bytes of these files.
     pub file_bytes: u64,

@@ -1,5 +1,5 @@
-//! A durable graph with trouble at points that a test chooses (`mangrove_failpoint`): a panic, or a pause in which other
-//! threads go on. Whatever was acknowledged is found afterwards, once, and the process goes on.
+//! A durable graph with failures at points that a test chooses (`mangrove_failpoint`): a panic, or a pause in which
+//! other threads continue. Afterwards every acknowledged commit is found, once, and the process continues.
 #![cfg(debug_assertions)]
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use mangrove_failpoint::{Armed, Point, Scenario, set};
 use mangrove_graph::{ErrorKind, GraphView, LabelFilter, Result, Share, UserId};
 use mangrove_store::WriteCardinality;
 
-/// The points of a graph that is open.
+/// The points of an open graph.
 const RUNNING: [Point; 9] = [
     Point::FlushTaken,
     Point::FlushWritten,
@@ -28,7 +28,7 @@ const RUNNING: [Point; 9] = [
     Point::Compaction,
 ];
 
-/// Segments with three blocks for batches: flushes cross from one to the next all the time.
+/// Segments with three blocks for batches, so flushes often cross from one to the next.
 fn options(prepare_ahead: bool) -> DurableOptions {
     let log =
         LogOptions { segment_bytes_min: 16 << 10, segment_bytes_max: 16 << 10, prepare_ahead, ..LogOptions::default() };
@@ -55,7 +55,7 @@ fn insert_with(durable: &Durable, id: u64, bytes: usize) -> Result<()> {
     txn.commit().map(drop)
 }
 
-/// Which of these ids are there; nothing else is.
+/// The ids among these that exist; no other vertex may exist.
 fn found(durable: &Durable, attempted: u64) -> BTreeSet<u64> {
     let view = durable.manager().begin_read().unwrap();
     let ids: Vec<UserId> = (0..attempted).map(|id| UserId::int(id as i64)).collect();
@@ -66,7 +66,7 @@ fn found(durable: &Durable, attempted: u64) -> BTreeSet<u64> {
     found
 }
 
-/// Panics when the point is reached for the time with this number, from 1.
+/// Panics when the point is reached for the given time, counted from 1.
 fn panic_at(point: Point, time: u64) -> (Armed, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
     let reached = count.clone();
@@ -77,7 +77,7 @@ fn panic_at(point: Point, time: u64) -> (Armed, Arc<AtomicU64>) {
     (armed, count)
 }
 
-/// Inserts, takes checkpoints and compacts; which inserts were acknowledged.
+/// Inserts vertices, takes checkpoints and compacts. Returns the acknowledged inserts.
 fn work(durable: &Durable, ids: std::ops::Range<u64>) -> BTreeSet<u64> {
     let mut acknowledged = BTreeSet::new();
     for id in ids {
@@ -153,7 +153,8 @@ fn a_panic_while_a_graph_is_opened_changes_nothing_that_counts() {
     assert_eq!(found(&again, 24).len(), 24);
 }
 
-/// Has the first thread that reaches a point wait there: what says that it has, and what lets it go on.
+/// Makes the first thread that reaches a point wait there. Returns a receiver of its arrival, and a sender that lets it
+/// continue.
 fn pause_at(point: Point) -> (Armed, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (arrived, has_arrived) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
@@ -161,7 +162,7 @@ fn pause_at(point: Point) -> (Armed, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let armed = set(point, move || {
         if let Some(may_go_on) = may_go_on.lock().unwrap().take() {
             arrived.send(()).unwrap();
-            // The test ends, or says so.
+            // Waits until the test sends, or ends.
             let _ = may_go_on.recv();
         }
         Ok(())
@@ -169,7 +170,7 @@ fn pause_at(point: Point) -> (Armed, mpsc::Receiver<()>, mpsc::Sender<()>) {
     (armed, has_arrived, go_on)
 }
 
-/// A flush waits at a point while a checkpoint is taken, and the log that this covers is released.
+/// A flush waits at a point while a checkpoint is taken and releases the log that it covers.
 #[test]
 fn a_checkpoint_beside_a_flush_that_waits_loses_nothing() {
     let _scenario = Scenario::new();
@@ -183,7 +184,7 @@ fn a_checkpoint_beside_a_flush_that_waits_loses_nothing() {
                 let committing = scope.spawn(|| (before..before + 4).for_each(|id| insert(&durable, id).unwrap()));
                 has_arrived.recv().unwrap();
                 if point == Point::SegmentNamed {
-                    // Whoever makes a segment has the turn to make and release them.
+                    // The thread that makes a segment holds the lock for making and releasing segments.
                     go_on.send(()).unwrap();
                 }
                 durable.checkpoint().unwrap();
@@ -199,7 +200,7 @@ fn a_checkpoint_beside_a_flush_that_waits_loses_nothing() {
     }
 }
 
-/// The other way round: a checkpoint waits at each of its points while others commit, and take checkpoints after it.
+/// The reverse: a checkpoint waits at each of its points while other threads commit.
 #[test]
 fn commits_beside_a_checkpoint_that_waits_are_all_there() {
     let _scenario = Scenario::new();
@@ -212,7 +213,7 @@ fn commits_beside_a_checkpoint_that_waits_are_all_there() {
             let checkpoint = scope.spawn(|| durable.checkpoint().unwrap());
             has_arrived.recv().unwrap();
             (3..13).for_each(|id| insert(&durable, id).unwrap());
-            // What a power cut finds now.
+            // The state after a power cut at this point.
             let cut = open(&disk.power_cut(5)).unwrap();
             assert_eq!(found(&cut, 13).len(), 13, "{point:?}");
             go_on.send(()).unwrap();
@@ -225,7 +226,7 @@ fn commits_beside_a_checkpoint_that_waits_are_all_there() {
     }
 }
 
-/// While a checkpoint looks at files of the log, commits reserve space in it.
+/// While a checkpoint examines files of the log, commits can reserve space in it.
 #[test]
 fn commits_do_not_wait_for_a_look_at_an_old_segment() {
     let _scenario = Scenario::new();
@@ -250,7 +251,7 @@ fn commits_do_not_wait_for_a_look_at_an_old_segment() {
     assert_eq!(found(&open(&disk).unwrap(), 7).len(), 7);
 }
 
-/// A checkpoint in the background panics: it is tried again, by the same thread.
+/// A checkpoint in the background panics. The same thread tries again.
 #[test]
 fn checkpoints_in_the_background_outlive_a_panic() {
     let _scenario = Scenario::new();

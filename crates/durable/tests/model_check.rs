@@ -1,17 +1,18 @@
-//! The log under a model checker, which chooses at every operation on its locks, flags and parked threads which thread
-//! goes on. Group commit: no commit is acknowledged early, no thread waits for ever, and one flush is in flight.
-//! Checkpoints: what a checkpoint lets go of the log is in its snapshot.
+//! The log under a model checker, which chooses the next thread at every operation on locks, flags and parked threads.
+//!
+//! Group commit: no commit is acknowledged early, no thread waits for ever, and at most one flush is in flight.
+//! Checkpoints: every commit in the released part of the log is in the snapshot.
 //!
 //! `cargo test -p mangrove-durable --features model --test model_check`
 #![cfg(feature = "model")]
 
-use mangrove_durable::log::model::{checkpoints_have_what_is_before_their_floor, everybody_goes_on_when_it_is_durable};
+use mangrove_durable::log::model::{checkpoints_have_what_is_before_their_floor, committers_go_on_once_durable};
 
-/// Random schedules, and ones with few preemptions, which find rare orders sooner.
+/// Random schedules, and schedules with few preemptions, which find rare orders sooner.
 fn explore(threads: usize, rounds: usize, failing: u64) {
     let count = mangrove_testdata::case_count(1_000);
-    shuttle::check_random(move || everybody_goes_on_when_it_is_durable(threads, rounds, failing), count);
-    shuttle::check_pct(move || everybody_goes_on_when_it_is_durable(threads, rounds, failing), count, 3);
+    shuttle::check_random(move || committers_go_on_once_durable(threads, rounds, failing), count);
+    shuttle::check_pct(move || committers_go_on_once_durable(threads, rounds, failing), count, 3);
 }
 
 #[test]

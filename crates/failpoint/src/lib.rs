@@ -1,8 +1,8 @@
 //! Failpoints: named points of the program at which a test makes it fail, panic or wait.
 //!
-//! A simulated disk can fail at every operation on files. Failpoints reach what lies between two operations, or needs
-//! no disk. The program calls [`reach`] (a test may panic or wait there) or [`check`] (a test may also fail there), and
-//! a test gives a [`Point`] an action with [`set`]:
+//! A simulated disk can fail at every operation on files. A failpoint is for a moment between two such operations, or
+//! for code that uses no disk. The program calls [`reach`] (a test may panic or wait there) or [`check`] (a test may
+//! also fail there), and a test gives a [`Point`] an action with [`set`]:
 //!
 //! ```
 //! use mangrove_failpoint::{Point, check, set};
@@ -14,10 +14,12 @@
 //! assert!(check(Point::GraphCreated).is_ok());
 //! ```
 //!
-//! Points are global to the process. So tests that set points are a program of their own (`tests/failpoints.rs` of
-//! their crate), and each holds a [`Scenario`], which lets one of them run at a time.
+//! Points are global to the process, and a point has at most one action. So tests that set points are a program of
+//! their own (`tests/failpoints.rs` of their crate), and each holds a [`Scenario`], which lets one of them run at a
+//! time.
 //!
-//! Without `debug_assertions`, so in every release build, points are empty functions. This crate knows no other crate.
+//! Without `debug_assertions`, so in every release build, points are empty functions. This crate depends on no other
+//! crate of Mangrove.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -95,7 +97,9 @@ mod active {
 
     /// How many points have an action. While there is none, a point costs one load.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
+    /// At most one action per point.
     static ACTIONS: Mutex<Vec<(Point, Action)>> = Mutex::new(Vec::new());
+    /// Held by the test whose [`super::Scenario`] exists.
     static TURN: Mutex<()> = Mutex::new(());
 
     #[inline]
@@ -109,7 +113,7 @@ mod active {
     #[cold]
     fn act(point: Point) -> io::Result<()> {
         let found = ACTIONS.lock().iter().find(|(other, _)| *other == point).map(|(_, action)| action.clone());
-        // Without the lock: an action may wait for another thread that reaches a point.
+        // The action runs without the lock: it may wait for another thread that reaches a point.
         found.map_or(Ok(()), |action| action())
     }
 
@@ -131,14 +135,13 @@ mod active {
     }
 }
 
-/// Marks that the program is at a point. A test may panic or wait here.
+/// Marks that the program is at a point. A test may panic or wait here. Panics if the test's action returns an error.
 #[inline]
 pub fn reach(point: Point) {
-    // A test that makes this point fail has a bug.
     check(point).expect("this point panics or waits, and cannot fail");
 }
 
-/// Marks that the program is at a point. A test may panic, wait or fail here.
+/// Marks that the program is at a point. A test may panic, wait or fail here. Returns the error of the test's action.
 #[inline]
 pub fn check(point: Point) -> io::Result<()> {
     #[cfg(debug_assertions)]
@@ -150,8 +153,8 @@ pub fn check(point: Point) -> io::Result<()> {
     }
 }
 
-/// Runs an action whenever a point is reached, until the guard is dropped. Without `debug_assertions` this does
-/// nothing.
+/// Runs an action whenever a point is reached, until the guard is dropped. A second action for the same point replaces
+/// the first, and then the drop of either guard removes it. Without `debug_assertions` this does nothing.
 #[must_use]
 pub fn set(point: Point, action: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Armed {
     #[cfg(debug_assertions)]
@@ -161,7 +164,7 @@ pub fn set(point: Point, action: impl Fn() -> io::Result<()> + Send + Sync + 'st
     Armed { point }
 }
 
-/// A point with an action. Dropping it removes the action.
+/// A point with an action. Dropping it removes the action of the point.
 #[derive(Debug)]
 pub struct Armed {
     point: Point,
@@ -176,7 +179,7 @@ impl Drop for Armed {
     }
 }
 
-/// A test that sets points. One runs at a time in a process.
+/// The turn of a test that sets points. One exists at a time in a process.
 #[derive(Debug)]
 pub struct Scenario {
     #[cfg(debug_assertions)]
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_at_a_point_is_the_programs() {
+    fn an_action_that_panics_panics_at_its_point() {
         let _scenario = Scenario::new();
         let _armed = set(Point::FlushTaken, || panic!("here"));
         assert!(std::panic::catch_unwind(|| reach(Point::FlushTaken)).is_err());

@@ -1,5 +1,5 @@
-//! The clock that the engine is given. Nothing else in the engine reads the time of the machine, so a test that moves a
-//! [`ManualClock`] decides what a query sees.
+//! The clock of queries. Code that runs queries measures time only by this clock (`clippy.toml` forbids other ways), so
+//! a test that moves a [`ManualClock`] controls every time limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,11 +1,12 @@
 //! The control of a running query: its limits, its memory account, its clock, and its cancellation.
 //!
-//! All nodes of a query share one [`QueryControl`], and so does the thread that reads its results. Every field is atomic or
-//! behind a lock that is held for a few instructions; no lock is taken while another one is held.
+//! All nodes of a query and the thread that reads its results share one [`QueryControl`]. Every field that changes
+//! while the query runs is atomic or has a lock, which is held for a few instructions. No lock is taken while another
+//! one is held.
 //!
 //! - **FLOW-17.** The holder of memory charges it and releases the same amount when it drops it. What is held beyond
-//!   [`UNDRAWN_BYTES_MAX`] is also drawn on the memory budget of the process: `memory ≤ covered` whenever no charge is under
-//!   way.
+//!   [`UNDRAWN_BYTES_MAX`] is also drawn on the memory budget of the process: `memory ≤ covered` whenever no charge is
+//!   under way.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,14 +21,15 @@ use crate::clock::Clock;
 /// Messages between two readings of the clock. A message takes well under a millisecond.
 const CLOCK_MESSAGES: u64 = 16;
 
-/// Bytes that a query may hold before it draws on the memory budget. So a light query, of which many run in a millisecond,
-/// does not touch the budget that all share. At most this many bytes for each running query are outside the budget.
+/// Bytes that a query may hold before it draws on the memory budget. So a light query, of which many run in a
+/// millisecond, does not touch the budget that all share. At most this many bytes for each running query are outside
+/// the budget.
 const UNDRAWN_BYTES_MAX: u64 = 64 << 10;
 /// Bytes that a query draws on the budget at a time, if the budget has as much.
 const GRANT_BYTES: u64 = 1 << 20;
-/// Bytes drawn but unused from which a query gives them back.
+/// A query that has drawn more unused bytes than this gives the unused bytes back.
 const SPARE_BYTES_MAX: u64 = 4 * GRANT_BYTES;
-/// The value of `covered` without a budget.
+/// The value of [`QueryControl::covered`] without a budget.
 const WITHOUT_BUDGET: u64 = u64::MAX;
 
 /// The limits of one query. A query that exceeds one ends with an error that names the limit; other queries go on.
@@ -49,7 +51,8 @@ impl Default for QueryLimits {
 pub struct QueryControl {
     limits: QueryLimits,
     clock: Arc<dyn Clock>,
-    /// `None` if neither a limit nor `profile()` needs the time: reading a clock costs as much as a message of a few rows.
+    /// `None` if neither a limit nor `profile()` needs the time: reading a clock costs as much as a message of a few
+    /// rows.
     started: Option<u64>,
     cancelled: Arc<AtomicBool>,
     /// True if the client has stopped reading its results.
@@ -65,7 +68,7 @@ pub struct QueryControl {
     has_leftovers: AtomicBool,
 }
 
-/// Values of a failed query that take long to drop.
+/// Values of a failed query whose drop takes long.
 pub type Leftovers = Vec<Box<dyn Any + Send>>;
 
 /// A charge that is released when it is dropped, on any thread.
@@ -170,8 +173,8 @@ impl QueryControl {
         self.memory_peak.load(Ordering::Relaxed)
     }
 
-    /// Ends the query at its next message, because the client has stopped reading its results. Other queries with the same
-    /// `cancelled` go on.
+    /// Ends the query at its next message, because the client has stopped reading its results. Other queries with the
+    /// same `cancelled` go on.
     pub fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
     }
@@ -181,8 +184,8 @@ impl QueryControl {
         self.check_at(CLOCK_MESSAGES)
     }
 
-    /// As [`QueryControl::check`], before the message of this number. Reads the clock only before every 16th message, so a
-    /// light query reads it once, when it starts.
+    /// As [`QueryControl::check`], before the message of this number. Reads the clock only before every 16th message,
+    /// so a light query reads it once, when it starts.
     pub fn check_at(&self, message: u64) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) || self.abandoned.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"));
@@ -196,8 +199,8 @@ impl QueryControl {
         }
     }
 
-    /// Charges bytes that an operator is about to hold. Fails if the query then holds more than its limit, or more than the
-    /// budget has.
+    /// Charges bytes that an operator is about to hold. Fails if the query then holds more than its limit, or more than
+    /// the budget has. The bytes count even then, until they are released or the query is over.
     pub fn charge(&self, bytes: u64) -> Result<()> {
         // A sum that overflows ends the query like any other amount above the limit.
         // SeqCst, in this order with `covered` below: `give_back_spare` says why.
@@ -219,8 +222,8 @@ impl QueryControl {
         Ok(())
     }
 
-    /// Takes over a value that an operator made before the query failed. It is dropped after the client knows of the failure:
-    /// freeing millions of values takes tenths of a second.
+    /// Takes over a value that an operator made before the query failed. It is dropped after the client knows of the
+    /// failure: freeing millions of values takes tenths of a second.
     pub fn leave(&self, value: impl Any + Send) {
         self.leftovers.lock().push(Box::new(value));
         self.has_leftovers.store(true, Ordering::Relaxed);
@@ -244,8 +247,8 @@ impl QueryControl {
         Ok(charge)
     }
 
-    /// Returns the start of the next sample, for values that are too small to be charged one by one. The numbers are spread
-    /// evenly over 64 bits.
+    /// Returns the start of the next sample, for values that are too small to be charged one by one. The numbers are
+    /// spread evenly over 64 bits.
     pub fn sample_start(&self) -> u64 {
         /// 2^64 divided by the golden ratio: its multiples, cut to 64 bits, are spread evenly however many there are.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -277,15 +280,16 @@ impl QueryControl {
         }
     }
 
-    /// Gives back to the budget what is drawn but not held.
+    /// Gives back to the budget the bytes that are drawn but not held.
     #[cold]
     fn give_back_spare(&self) {
         let mut draw = self.draw.lock();
         let needed = self.memory().saturating_sub(UNDRAWN_BYTES_MAX).next_multiple_of(GRANT_BYTES);
         let spare = draw.bytes().saturating_sub(needed);
         let covered = UNDRAWN_BYTES_MAX + draw.bytes() - spare;
-        // FLOW-17: store `covered`, then load `memory`; `charge` adds to `memory`, then loads `covered`. So a node that charges
-        // meanwhile either sees that less is covered and waits for the lock to draw, or its charge is seen here.
+        // FLOW-17: store `covered`, then load `memory`; `charge` adds to `memory`, then loads `covered`. So a node that
+        // charges meanwhile either sees that less is covered and waits for the lock to draw, or its charge is seen
+        // here.
         self.covered.store(covered, Ordering::SeqCst);
         match self.memory.load(Ordering::SeqCst) > covered {
             true => self.covered.store(UNDRAWN_BYTES_MAX + draw.bytes(), Ordering::SeqCst),
@@ -325,7 +329,7 @@ mod tests {
         query.charge(GRANT_BYTES - 1).unwrap();
         assert_eq!(budget.used_bytes(), GRANT_BYTES);
         query.charge(8 * GRANT_BYTES).unwrap();
-        // Where a grant is not left, what is needed may be.
+        // If the budget has less than a whole grant left, it may still have the bytes that are needed.
         let others = budget.draw(Purpose::Graphs, GRANT_BYTES / 2).unwrap();
         query.charge(1).unwrap();
         assert_eq!(budget.used_bytes(), 9 * GRANT_BYTES + GRANT_BYTES / 2 + 1);
@@ -336,7 +340,7 @@ mod tests {
         assert_eq!(budget.used_for(Purpose::Queries), 4 * GRANT_BYTES);
         query.give_back();
         assert_eq!(budget.used_for(Purpose::Queries), 0);
-        // The next query of the same instance draws anew.
+        // The next query of the same instance draws on the budget again.
         query.charge(GRANT_BYTES).unwrap();
         query.renew(QueryLimits::default(), &(Arc::new(ManualClock::default()) as Arc<dyn Clock>), &Arc::default());
         assert_eq!(budget.used_for(Purpose::Queries), 0);
@@ -350,8 +354,8 @@ mod tests {
         assert_eq!(budget.used_bytes(), 0);
     }
 
-    /// Nodes of one query charge and release at once: the draw covers what is held at every moment that nothing moves, and all
-    /// comes back.
+    /// Several nodes of one query charge and release concurrently. The draw covers the charges whenever no charge or
+    /// release is under way, and at the end everything is given back.
     #[test]
     fn nodes_of_a_query_draw_together() {
         let budget = MemoryBudget::of(64 * GRANT_BYTES);

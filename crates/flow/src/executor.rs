@@ -1,22 +1,24 @@
 //! Threads that run queries in turns.
 //!
-//! A query is a [`Task`]. An executor runs it for one turn and puts it back at the end of the queue, so a short query beside
-//! many heavy ones waits for one turn of each at most. A task that cannot go on, because the client reads its results slowly,
-//! leaves the queue until it is woken. An executor without work sleeps; nothing spins.
+//! A query is a [`Task`]. An executor runs it for one turn and puts it back at the end of the queue, so a short query
+//! beside many heavy ones waits for one turn of each at most. A task that cannot go on, because the client reads its
+//! results slowly, leaves the queue until it is woken. An executor without work sleeps; nothing spins.
 //!
 //! ```text
 //!             pushed              popped            Done
 //! (spawn) ─► QUEUED ────► queue ────────► RUNNING ───────► DONE
 //!              ▲                           │  │  └─ Again ─► QUEUED
-//!              │                wake: RUNNING_WOKEN, then QUEUED whatever the task says
+//!              │                wake: RUNNING_WOKEN, then QUEUED unless Done
 //!              └──── wake ──── WAITING ◄───┘ Waiting
 //! ```
 //!
-//! - **FLOW-16.** A task is in the queue at most once: only the thread that moves its state to `QUEUED` pushes it. No wake is
-//!   lost: a wake during a turn leaves `RUNNING_WOKEN`, which the executor turns into another turn.
+//! - **FLOW-16.** A task is in the queue at most once: only the thread that moves its state to `QUEUED` pushes it. No
+//!   wake is lost: a wake during a turn leaves `RUNNING_WOKEN`, which the executor turns into another turn. For that,
+//!   the reason for a wake (such as room in a queue) must change under a lock before [`Waker::wake`], and the task must
+//!   look at it under the same lock.
 //!
-//! Freeing what a query leaves may take long; a thread of its own does it ([`Executors::discard`]). Not here: sharing the
-//! messages of one query among executors. A query is run by one executor at a time.
+//! Freeing the memory of a query may take long; a thread of its own does it ([`Executors::discard`]). Only one executor
+//! runs a query at a time: the messages of one query are not shared among executors.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -44,12 +46,14 @@ pub trait Task: Send {
     fn run(&mut self, quota: usize) -> TaskStatus;
 }
 
-/// Messages that a task works off in one turn: 100 µs to 1 ms of work if messages are small.
+/// The messages that a task processes in one turn: 100 µs to 1 ms of work if messages are small.
 pub const QUOTA_MESSAGES: usize = 32;
 
-/// The length of a turn, in nanoseconds, if messages are large. A turn ends after the message in which this time passes.
+/// The length of a turn, in nanoseconds, if messages are large. A turn ends after the message in which this time
+/// passes.
 pub const TURN_NANOS: u64 = 1_000_000;
 
+/// The states of a task, as the picture above shows them.
 const QUEUED: u8 = 0;
 const RUNNING: u8 = 1;
 /// Woken while it ran: the task goes back to the queue whatever the outcome of the turn (unless it is done).
@@ -57,31 +61,37 @@ const RUNNING_WOKEN: u8 = 2;
 const WAITING: u8 = 3;
 const DONE: u8 = 4;
 
-/// A task and where it stands.
+/// A task and its state.
 struct TaskCell {
     state: AtomicU8,
+    /// `None` after the task is done. The lock is held during a turn.
     task: Mutex<Option<Box<dyn Task>>>,
 }
 
+/// The tasks that wait for a thread.
 #[derive(Default)]
 struct TaskQueue {
     cells: VecDeque<Arc<TaskCell>>,
+    /// True after the executors were dropped: no task is added or taken.
     closed: bool,
 }
 
+/// The state that the threads and the wakers share.
 #[derive(Default)]
 struct Shared {
     queue: Mutex<TaskQueue>,
+    /// Signaled when a task is added, and when the queue is closed.
     work: Condvar,
-    /// Threads that run a task, and turns begun. Metrics only: no other memory is published with these counters.
+    /// Threads that run a task. For metrics only: no other memory is published with this counter.
     busy: AtomicU64,
+    /// Turns begun. For metrics only, as `busy`.
     turns: AtomicU64,
 }
 
 /// How busy the executors are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExecutorLoad {
-    /// Threads.
+    /// Executor threads.
     pub threads: u64,
     /// Threads that are running a task.
     pub busy: u64,
@@ -92,6 +102,7 @@ pub struct ExecutorLoad {
 }
 
 impl Shared {
+    /// Adds a task to the end of the queue, unless the queue is closed.
     fn push(&self, cell: Arc<TaskCell>) {
         let mut queue = self.queue.lock();
         if !queue.closed {
@@ -101,7 +112,8 @@ impl Shared {
     }
 }
 
-/// A set of executor threads. Dropping it stops each thread after the turn that it is running.
+/// A set of executor threads. Dropping it stops each thread after the turn that it is running. Tasks that are not done
+/// then get no further turn.
 pub struct Executors {
     shared: Arc<Shared>,
     /// The channel to the thread that frees; `None` tells that thread to end.
@@ -123,8 +135,8 @@ impl Waker {
     /// Wakes the task. If it is queued or done, nothing happens.
     pub fn wake(&self) {
         let state = &self.cell.state;
-        // FLOW-16: the thread that moves the state to QUEUED pushes. Acquire and release pair with the executor's changes of
-        // the state.
+        // FLOW-16: the thread that moves the state to QUEUED pushes. Acquire and release pair with the executor's
+        // changes of the state.
         if state.compare_exchange(WAITING, QUEUED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.shared.push(self.cell.clone());
         } else {
@@ -195,7 +207,8 @@ impl Drop for Executors {
         self.shared.work.notify_all();
         self.discarded = None;
         for thread in self.threads.drain(..) {
-            // A task may own the last handle of its executors. Its thread then ends by itself, after the task is dropped.
+            // A task may own the last handle of its executors. Its thread then ends by itself, after the task is
+            // dropped.
             if thread.thread().id() == std::thread::current().id() {
                 continue;
             }
@@ -205,6 +218,7 @@ impl Drop for Executors {
     }
 }
 
+/// Drops values until the channel is closed and empty.
 fn free_discarded(garbage: &Receiver<Discarded>) {
     for discarded in garbage {
         // A panic in one drop must not end the thread.
@@ -212,6 +226,7 @@ fn free_discarded(garbage: &Receiver<Discarded>) {
     }
 }
 
+/// Runs tasks until the queue is closed.
 fn run_executor(shared: &Shared) {
     loop {
         let cell = {
@@ -233,11 +248,12 @@ fn run_executor(shared: &Shared) {
     }
 }
 
+/// Runs one turn of a task that was taken out of the queue.
 fn run_once(shared: &Shared, cell: Arc<TaskCell>) {
     cell.state.store(RUNNING, Ordering::Release);
     let mut current = cell.task.lock();
     let Some(task) = current.as_mut() else { return };
-    // A task that panics is done; its drop tells the thread that waits for it. The executor goes on.
+    // A task that panics counts as done. Its drop wakes the thread that waits for it, and the executor goes on.
     let status =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(QUOTA_MESSAGES))).unwrap_or(TaskStatus::Done);
     let again = match status {
@@ -295,7 +311,7 @@ mod tests {
     fn a_short_task_overtakes_long_ones() {
         let executors = Executors::start(1).unwrap();
         let (say, heard) = mpsc::channel();
-        // All three are there before the first of them runs, however slow this thread is.
+        // All three tasks exist before the first of them runs, however slow this thread is.
         let (open, gate) = mpsc::channel();
         executors.spawn(|_| Box::new(Gate(gate)));
         for (name, left) in [(1, 100_000), (2, 100_000), (3, 1)] {
@@ -347,7 +363,7 @@ mod tests {
         assert!(heard.recv_timeout(limit).expect("no thread waits for itself"), "the task had the last handle");
     }
 
-    /// Runs another task when it is told to.
+    /// Runs another task after the test sends.
     struct Later {
         wait: mpsc::Receiver<()>,
         then: Owner,
@@ -391,7 +407,7 @@ mod tests {
         assert!(heard.recv().is_err(), "the task was dropped when it was done");
     }
 
-    /// Says on which thread it is dropped.
+    /// Reports the thread on which it is dropped.
     struct Garbage(mpsc::Sender<Option<String>>);
 
     impl Drop for Garbage {

@@ -1,14 +1,15 @@
-//! Groups of scope instances: their ids, which group each one is nested in, and which work for them is cancelled.
+//! Groups of scope instances: their ids, their nesting, and the cancellations of their work.
 //!
 //! The rows of one message that enter a scope together become the instances of one group. A row names its instance by a
 //! *tag*. [`Groups`] holds the groups that one node has opened, and the cancellations on that node.
 //!
-//! - **FLOW-5.** The tags of a group are dense: `0..instances`. The number of instances travels with the end-of-stream, so a
-//!   reduction answers also for instances without rows (`count()` of nothing is 0).
+//! - **FLOW-5.** The tags of a group are dense: `0..instances`. The number of instances travels with the end-of-stream,
+//!   so a reduction answers also for instances without rows (`count()` of nothing is 0).
 //! - **FLOW-6.** A group is at home on the node that opened it. Operators that keep state run at the home of the group.
-//! - **FLOW-7.** A cancellation drops rows and never ends. A cancelled group ends like any other, so no state is left behind.
-//! - **FLOW-8.** A cancellation is an optimization, and local to its node. An operator that receives rows of a cancelled
-//!   instance must still give the right answer.
+//! - **FLOW-7.** A cancellation drops rows and never ends. A cancelled group ends like any other, so no state is left
+//!   behind.
+//! - **FLOW-8.** A cancellation is an optimization, and local to its node. An operator that receives rows of a
+//!   cancelled instance must still give the right answer.
 
 use std::ops::Range;
 
@@ -18,11 +19,12 @@ use mangrove_graph::FastMap;
 /// The number of a node. Each node owns a share of the tablets of the graph.
 pub type NodeId = u16;
 
-/// The id of a group of scope instances that entered a scope together: the number of its home node in the upper 16 bits, and
-/// a number that the home counts up in the lower 48.
+/// The id of a group of scope instances that entered a scope together: the number of its home node in the upper 16
+/// bits, and a number that the home counts up in the lower 48.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct GroupId(u64);
 
+/// The position in a [`GroupId`] at which the number of the home node begins.
 const NODE_SHIFT: u32 = 48;
 
 impl GroupId {
@@ -69,8 +71,8 @@ impl TagSet {
     }
 }
 
-/// A cancellation: it concerns the rows of a group, or of some of its instances, at a range of operators, and all work in
-/// scopes nested there.
+/// A cancellation: it concerns the rows of a group, or of some of its instances, at a range of operators, and all work
+/// in scopes nested there.
 #[derive(Debug)]
 struct Cancellation {
     operators: Range<OpId>,
@@ -78,11 +80,13 @@ struct Cancellation {
     tags: Option<TagSet>,
 }
 
-/// What the runtime does with a message of a group.
+/// How the runtime treats a batch of a group.
 pub(crate) enum Disposition<'a> {
+    /// Deliver the batch.
     Deliver,
+    /// Drop the batch.
     Drop,
-    /// Deliver the message without the rows of these tags.
+    /// Deliver the batch without the rows of these tags.
     DropTags(&'a TagSet),
 }
 
@@ -90,9 +94,11 @@ pub(crate) enum Disposition<'a> {
 #[derive(Default)]
 pub(crate) struct Groups {
     node: NodeId,
+    /// The number of groups that this run has opened on this node.
     opened: u64,
     /// For each open group: the group around it, and the operator of the scope.
     parents: FastMap<GroupId, (GroupId, OpId)>,
+    /// By the group that was cancelled. An entry is removed when its group is closed.
     cancellations: FastMap<GroupId, Vec<Cancellation>>,
 }
 
@@ -101,6 +107,7 @@ impl Groups {
         Groups { node, ..Groups::default() }
     }
 
+    /// Opens a group for the rows that enter a scope from `parent`, and returns its id.
     pub fn open(&mut self, parent: GroupId, scope: OpId) -> GroupId {
         self.opened += 1;
         let id = GroupId((u64::from(self.node) << NODE_SHIFT) | self.opened);
@@ -116,19 +123,23 @@ impl Groups {
         self.parents.is_empty()
     }
 
+    /// Forgets a group that has ended, and its cancellations.
     pub fn close(&mut self, group: GroupId) {
         self.parents.remove(&group);
         self.cancellations.remove(&group);
     }
 
+    /// Returns the number of groups that this run has opened.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
+    /// Returns the number of groups that are open now.
     pub fn open_count(&self) -> usize {
         self.parents.len()
     }
 
+    /// Cancels the work of a range of operators for a group, and for all groups nested in it there.
     pub fn cancel(&mut self, group: GroupId, operators: Range<OpId>) {
         self.cancellations.entry(group).or_default().push(Cancellation { operators, tags: None });
     }
@@ -146,7 +157,8 @@ impl Groups {
         list[at].tags.as_mut().is_some_and(|tags| tags.insert(tag))
     }
 
-    /// Returns what to do with a message of a group that waits at an operator. Ends are delivered always (FLOW-7).
+    /// Returns how to treat a batch of a group that waits at an operator. Ends are always delivered (FLOW-7). If
+    /// several sets of tags are cancelled for the operator, the result has only one of them (FLOW-8 allows that).
     pub fn disposition(&self, group: GroupId, operator: OpId) -> Disposition<'_> {
         if self.cancellations.is_empty() {
             return Disposition::Deliver;

@@ -1,37 +1,39 @@
 //! The scoped-dataflow runtime. It moves batches between operators and knows nothing of graphs.
 //!
-//! A query is a fixed graph of [`Operator`]s ([`Topology`]) and the *scope instances* that come and go inside it. In Banyan
-//! (§3) every instance has operators and mailboxes of its own. Here instances come in **groups**: the rows of one message
-//! that enter a scope together become the instances `0..n` of one [`GroupId`], and a row inside names its instance by its
-//! *tag*, a column of the batch. So light instances share messages, operators and their end-of-stream. A group is accounted
-//! for and ended as one; an instance is cancelled alone, by its tag.
+//! A query is a fixed graph of [`Operator`]s ([`Topology`]) and the *scope instances* that come and go inside it. In
+//! Banyan (§3) every instance has operators and mailboxes of its own. Here instances come in **groups**: the rows of
+//! one message that enter a scope together become the instances `0..n` of one [`GroupId`], and a row inside names its
+//! instance by its *tag*, a column of the batch. So light instances share messages, operators and their end-of-stream.
+//! A group is accounted for and ended as one; an instance is cancelled alone, by its tag.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`topology`] | operators, edges, and the numbers that scheduling and cancellation rest on |
-//! | [`batch`] | what the runtime must know of a batch of rows |
-//! | [`operator`] | the interface of an operator, and what it may do while it is called |
-//! | [`group`] | ids of groups, tags, cancellations |
+//! | `batch` | the interface of a batch of rows |
+//! | `operator` | the interface of an operator, and its actions during a call |
+//! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
-//! | [`runtime`] | one node of a query: it calls operators until no work is left |
-//! | [`control`] | limits, memory account, cancellation |
+//! | `runtime` | one node of a query: it calls operators until no work is left |
+//! | `control` | limits, memory account, cancellation |
+//! | [`clock`] | the clock that time limits go by |
 //! | [`executor`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-17 stand in the headers of these modules; `docs/design/dataflow.md` tells them in context.
+//! The invariants FLOW-1 to FLOW-17 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! they work together.
 //!
-//! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`] decides
-//! which rows go where, and every message in between is serialized.
+//! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`]
+//! decides which rows go where, and every message in between is serialized.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod batch;
+mod batch;
 pub mod clock;
-pub mod control;
+mod control;
 pub mod executor;
-pub mod group;
-pub mod operator;
-pub mod runtime;
+mod group;
+mod operator;
+mod runtime;
 pub mod topology;
 
 mod router;

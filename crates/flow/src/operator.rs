@@ -1,15 +1,17 @@
-//! The interface of an operator, and what an operator may do while it is called.
+//! The two interfaces between the runtime and the operators. The runtime calls an [`Operator`]; the operator acts
+//! during the call through [`Output`].
 //!
-//! An operator belongs to one node of one instance of a plan. It is called with a batch, with the end of a group, or to go
-//! on with earlier work; it answers through [`Output`]. It touches its own state, and the execution context that the runtime
-//! shows it with every call.
+//! An operator belongs to one node of one instance of a plan. The runtime calls it with a batch, with the end of a
+//! group, or to continue earlier work; it answers through [`Output`]. It uses only its own state and the execution
+//! context, which the runtime passes with every call.
 //!
-//! - **FLOW-2.** An operator is never called while a call of it is running, and no call blocks. An operator that asked to be
-//!   called again gets no new input before that work is done, so at most one message of each operator is half done.
-//! - **FLOW-3.** [`Operator::finish`] is called once for an operator, port and group, after every message that was sent to
-//!   that port for the group.
-//! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges or
-//!   values of parameters.
+//! - **FLOW-2.** An operator is never called while a call of it is running, and no call blocks. An operator that asked
+//!   to be called again gets no new input before that work is done, so at most one message of each operator is half
+//!   done.
+//! - **FLOW-3.** [`Operator::finish`] is called once for an operator, port and group, after every message that was sent
+//!   to that port for the group.
+//! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges
+//!   or values of parameters.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,20 +26,20 @@ use crate::topology::OpId;
 
 /// One operator of a query on one node. A stateful operator keeps its state by group and tag.
 ///
-/// An operator may serve several runs of a query, one after the other ([`crate::NodeRuntime::recycle`]). Its structure is
-/// fixed when the plan is built. It learns what belongs to a run in [`Operator::begin`], and drops it in
+/// An operator may serve several runs of a query, one after the other ([`crate::NodeRuntime::recycle`]). Its structure
+/// is fixed when the plan is built. It gets the values that belong to one run in [`Operator::begin`], and drops them in
 /// [`Operator::recycle`].
 pub trait Operator<B: Batch>: Send {
-    /// Begins a run: looks up what depends on it, such as the values of parameters. Called once a run, before any other
+    /// Begins a run: looks up the values that depend on it, such as parameters. Called once a run, before any other
     /// method.
     fn begin(&mut self, context: &B::Context) -> Result<()> {
         let _ = context;
         Ok(())
     }
 
-    /// Ends a run that is complete: every group has ended, and no message is left. Returns true if the operator is as it
-    /// was before the run began (FLOW-4), so that it may serve another run. A stateful operator checks that it holds no
-    /// rows, states or charges. An operator that returns false, as this default does, is dropped with its instance.
+    /// Ends a run that is complete: every group has ended, and no message is left. Returns true if the operator is as
+    /// it was before the run began (FLOW-4), so that it may serve another run. A stateful operator checks that it holds
+    /// no rows, states or charges. An operator that returns false, as this default does, is dropped with its instance.
     fn recycle(&mut self) -> bool {
         false
     }
@@ -60,12 +62,13 @@ pub trait Operator<B: Batch>: Send {
     }
 }
 
-/// What an operator may do while it is called: send messages, open and close groups, cancel work.
+/// The actions of an operator during a call: sending messages, opening and closing groups, canceling work.
 pub struct Output<'a, B: Batch> {
     pub(crate) router: &'a mut Router<B>,
     pub(crate) control: &'a Arc<QueryControl>,
     pub(crate) context: &'a B::Context,
     pub(crate) operator: OpId,
+    /// True if the operator has asked to be called again.
     pub(crate) again: bool,
 }
 
@@ -96,7 +99,8 @@ impl<'a, B: Batch> Output<'a, B> {
         Ok(())
     }
 
-    /// Asks for a call of [`Operator::resume`]. It comes after the operators downstream have worked off what was sent.
+    /// Asks for a call of [`Operator::resume`]. The call comes after the operators downstream have processed the
+    /// messages that were sent.
     pub fn again(&mut self) {
         self.again = true;
     }
@@ -138,8 +142,8 @@ impl<'a, B: Batch> Output<'a, B> {
         matches!(self.router.groups.disposition(group, self.operator), crate::group::Disposition::Drop)
     }
 
-    /// Returns the cancelled instances of a group. The runtime drops their rows from batches that arrive. An operator that
-    /// keeps rows, or that passes the tags of the outer group on into its scope, asks here.
+    /// Returns the cancelled instances of a group. The runtime drops their rows from batches that arrive. An operator
+    /// that keeps rows, or that passes the tags of the outer group on into its scope, asks here.
     pub fn cancelled_tags(&self, group: GroupId) -> Option<&TagSet> {
         match self.router.groups.disposition(group, self.operator) {
             crate::group::Disposition::DropTags(tags) => Some(tags),

@@ -6,16 +6,16 @@
 //!       └─ another node ─► outbox ─► frame ─► accept ─► its inbox                      ┘
 //! ```
 //!
-//! On one node most messages do not wait: the message that an operator sends is the next one to be worked off. Such a
+//! On one node most messages do not wait: the message that an operator sends is the next one to be processed. Such a
 //! *direct message* bypasses the queue and is not charged. There is at most one. It is used only if the inbox of its
 //! receiver is idle, so it is older than any message that comes into that inbox after it, and it is delivered first.
 //!
 //! - **FLOW-11.** Between two operators of one node, messages of a group arrive in the order in which they were sent.
-//! - **FLOW-12.** Between nodes, an end-of-stream carries the number of messages that it closes. A group is complete at a port
-//!   when an end from every sender has arrived, and as many messages as the ends announced. So frames may overtake one
-//!   another, and an end may not.
-//! - **FLOW-13.** A message is charged to the query while it waits in an inbox, and released with the same amount. Not charged
-//!   are the message that an operator is working on, the direct message, and frames.
+//! - **FLOW-12.** Between nodes, an end-of-stream carries the number of messages that it closes. A group is complete at
+//!   a port when an end from every sender has arrived, and as many messages as the ends announced. So a frame may
+//!   arrive before an earlier one: an end that comes too early waits for the messages that it counts.
+//! - **FLOW-13.** A message is charged to the query while it waits in an inbox, and released with the same amount. Not
+//!   charged are the message that an operator is working on, the direct message, and frames.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,17 +29,20 @@ use crate::topology::{Exchange, OpId, Topology};
 
 /// A message on its way along an edge.
 pub(crate) struct Message<B> {
+    /// The receiver.
     pub operator: OpId,
+    /// The port of the receiver.
     pub port: u8,
     pub group: GroupId,
     pub body: Body<B>,
 }
 
+/// The content of a message.
 pub(crate) enum Body<B> {
     /// A batch, and the bytes that the query is charged for it while it waits (FLOW-13).
     Data { batch: B, charged: u64 },
-    /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances the
-    /// group had (FLOW-5).
+    /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances
+    /// the group had (FLOW-5).
     End { messages: u64, instances: u32 },
 }
 
@@ -50,9 +53,12 @@ impl<B> Body<B> {
     }
 }
 
-/// The messages that wait at an operator. Those that return from a scope go before those that would enter it.
+/// The messages that wait at an operator. A message that returns from a scope goes before a message that would enter
+/// it.
 pub(crate) struct Inbox<B> {
+    /// The messages at port 0, where a stream enters.
     pub entering: VecDeque<Message<B>>,
+    /// The messages at the other ports, to which the pipelines inside a scope send their results.
     pub returning: VecDeque<Message<B>>,
     /// True if the operator has work left from an earlier call.
     pub unfinished: bool,
@@ -67,17 +73,22 @@ impl<B> Inbox<B> {
         self.returning.pop_front().or_else(|| self.entering.pop_front())
     }
 
+    /// Returns true if the operator has nothing to do.
     pub fn is_idle(&self) -> bool {
         !self.unfinished && self.entering.is_empty() && self.returning.is_empty()
     }
 }
 
-/// What has arrived of a group at a port. Kept only if the query runs on several nodes.
+/// The counts of the messages of a group that have arrived at a port. Kept only if the query runs on several nodes.
 #[derive(Default, Clone, Copy)]
 struct Arrival {
+    /// Ends received.
     ends: u16,
+    /// Data messages that these ends announced.
     announced: u64,
+    /// Data messages received.
     received: u64,
+    /// Instances of the group, by the ends received (FLOW-5).
     instances: u32,
 }
 
@@ -94,13 +105,19 @@ pub(crate) struct Router<B: Batch> {
     /// A bit for each operator of a scope: set if a message that came back from its scope waits.
     returned: Vec<u64>,
     pub groups: Groups,
+    /// Batches that wait for the client.
     pub results: VecDeque<B>,
+    /// True after the query's last result was delivered.
     pub complete: bool,
     /// Frames for other nodes.
     pub outbox: Vec<(NodeId, Vec<u8>)>,
+    /// For each operator: the rows that it has sent.
     pub rows_out: Vec<u64>,
+    /// The number of single instances that were cancelled.
     pub tags_cancelled: u64,
-    sent: FastMap<(OpId, u8, GroupId, NodeId), u64>,
+    /// By operator, edge, group and receiving node: the data messages sent, for the end to announce (FLOW-12). Kept
+    /// only if the query runs on several nodes.
+    sent: FastMap<(OpId, usize, GroupId, NodeId), u64>,
     arrivals: FastMap<(OpId, u8, GroupId), Arrival>,
 }
 
@@ -145,6 +162,7 @@ impl<B: Batch> Router<B> {
         self.topology.outputs(operator).len()
     }
 
+    /// Sends a batch along an edge, to the nodes that the edge's exchange chooses.
     pub fn emit(
         &mut self,
         from: OpId,
@@ -167,12 +185,13 @@ impl<B: Batch> Router<B> {
             Exchange::Broadcast => (0..self.nodes).map(|node| (node, batch.duplicate())).collect(),
         };
         for (node, part) in parts {
-            *self.sent.entry((from, edge as u8, group, node)).or_default() += 1;
+            *self.sent.entry((from, edge, group, node)).or_default() += 1;
             self.send(node, Message { operator: to, port, group, body: Body::data(part) }, control)?;
         }
         Ok(())
     }
 
+    /// Sends the end of a group along an edge, to every node that may have got a batch of it from this node.
     pub fn finish(
         &mut self,
         from: OpId,
@@ -193,13 +212,14 @@ impl<B: Batch> Router<B> {
             Exchange::Owner | Exchange::Broadcast => 0..self.nodes,
         };
         for node in receivers {
-            let messages = self.sent.remove(&(from, edge as u8, group, node)).unwrap_or(0);
+            let messages = self.sent.remove(&(from, edge, group, node)).unwrap_or(0);
             self.send(node, end(messages), control)?;
         }
         Ok(())
     }
 
-    /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its inbox.
+    /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
+    /// inbox.
     fn send_here(&mut self, message: Message<B>, control: &QueryControl) -> Result<()> {
         if self.direct.is_none() && self.inboxes[message.operator as usize].is_idle() {
             self.direct = Some(message);
@@ -208,6 +228,7 @@ impl<B: Batch> Router<B> {
         self.enqueue(message, control)
     }
 
+    /// Puts a message into the inbox of its operator or, as a frame, into the outbox.
     fn send(&mut self, node: NodeId, message: Message<B>, control: &QueryControl) -> Result<()> {
         if node == self.node {
             return self.enqueue(message, control);
@@ -218,7 +239,7 @@ impl<B: Batch> Router<B> {
 
     /// Puts a message into its operator's inbox.
     pub fn enqueue(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
-        // FLOW-13: `take` of the runtime releases the same amount.
+        // FLOW-13: the runtime releases the same amount when it takes the message out.
         if let Body::Data { batch, charged } = &mut message.body {
             *charged = batch.bytes() as u64;
             control.charge(*charged)?;
@@ -244,8 +265,8 @@ impl<B: Batch> Router<B> {
         message.port != 0 && self.topology.is_scope(message.operator)
     }
 
-    /// Puts an end-of-stream that is already counted back to the front of its queue. The operator first works off the batch
-    /// before it (FLOW-3).
+    /// Puts an end-of-stream that is already counted back to the front of its queue. The operator first finishes its
+    /// work on the batch before it (FLOW-3).
     pub fn put_back(&mut self, message: Message<B>) -> Result<()> {
         if self.nodes > 1 {
             let key = (message.operator, message.port, message.group);
@@ -307,8 +328,8 @@ impl<B: Batch> Router<B> {
         }
     }
 
-    /// Counts a data message that was taken out of an inbox. Returns the number of instances of its group if the group is
-    /// thereby complete at the port (FLOW-12).
+    /// Counts a data message that was taken out of an inbox. Returns the number of instances of its group if the group
+    /// is thereby complete at the port (FLOW-12).
     pub fn count_received(&mut self, operator: OpId, port: u8, group: GroupId) -> Option<u32> {
         if self.nodes == 1 {
             return None;
@@ -317,8 +338,8 @@ impl<B: Batch> Router<B> {
         self.completed(operator, port, group)
     }
 
-    /// Counts an end-of-stream that was taken out of an inbox. Returns the number of instances of its group if the group is
-    /// thereby complete at the port (FLOW-12).
+    /// Counts an end-of-stream that was taken out of an inbox. Returns the number of instances of its group if the
+    /// group is thereby complete at the port (FLOW-12).
     pub fn count_end(
         &mut self,
         operator: OpId,
@@ -337,6 +358,7 @@ impl<B: Batch> Router<B> {
         self.completed(operator, port, group)
     }
 
+    /// If a group is complete at a port, forgets its counts and returns the number of its instances (FLOW-12).
     fn completed(&mut self, operator: OpId, port: u8, group: GroupId) -> Option<u32> {
         let senders = if self.all_send(operator, port) { self.nodes } else { 1 };
         let arrival = self.arrivals.get(&(operator, port, group))?;
@@ -348,6 +370,7 @@ impl<B: Batch> Router<B> {
         Some(instances)
     }
 
+    /// Returns true if every node sends an end to this port; false if one node does (FLOW-10).
     fn all_send(&self, operator: OpId, port: u8) -> bool {
         let into = |edge: &&crate::topology::Edge| edge.to == operator && edge.port == port;
         self.topology.outputs.iter().flatten().find(into).is_some_and(|edge| edge.all_send)
@@ -361,8 +384,11 @@ fn highest(bits: &[u64]) -> Option<OpId> {
     Some((word * 64 + bit) as OpId)
 }
 
+/// The bytes of a frame before its body: operator (2), port (1), whether the message is an end (1), group (8). Integers
+/// are little-endian.
 const FRAME_HEADER_BYTES: usize = 12;
 
+/// A message as the frame that another node decodes.
 fn encode<B: Batch>(message: &Message<B>) -> Vec<u8> {
     let mut frame = Vec::with_capacity(64);
     frame.extend_from_slice(&message.operator.to_le_bytes());
@@ -379,6 +405,7 @@ fn encode<B: Batch>(message: &Message<B>) -> Vec<u8> {
     frame
 }
 
+/// The message in a frame. Nodes trust one another, so a frame that cannot be read is a bug.
 fn decode<B: Batch>(frame: &[u8]) -> Result<Message<B>> {
     let short = || Error::bug("a frame between nodes is cut short");
     let (header, rest) = frame.split_first_chunk::<FRAME_HEADER_BYTES>().ok_or_else(short)?;

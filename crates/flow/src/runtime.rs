@@ -1,12 +1,13 @@
-//! The runtime of one node: it calls the operators of a query until no work is left.
+//! The runtime of one node: it calls the operators of a query until no work is left. One thread at a time runs it, and
+//! it does not block.
 //!
-//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from a
-//!   scope to the scope's own operator goes before all others.
+//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
+//!   a scope to the scope's own operator goes before all others.
 //!
-//! By the first half, a stream is worked off depth first: memory is bounded by what barriers hold, and the first results come
-//! early. By the second half, the result that decides a scope instance is seen at once, and the work that is left for that
-//! instance is cancelled instead of done. (By number alone the operator of a scope, which comes before the operators inside,
-//! would see the first result after the last one is made.)
+//! The first rule makes processing depth first: barriers hold most of the memory, and the first results come early. By
+//! the second rule, the operator of a scope sees the result that decides an instance at once, and the work that is left
+//! for the instance is cancelled instead of done. (By number alone it would see the first result only after the
+//! operators inside, whose numbers are higher, have made the last one.)
 //!
 //! A runtime serves one run after the other, because operators, queues and tables cost more to make than a light query
 //! costs to run:
@@ -18,8 +19,9 @@
 //!                     └──────────┴── error, cancelled, or results not read ──► dropped
 //! ```
 //!
-//! - **FLOW-15.** Only a complete run that left nothing behind is followed by another one. A run that failed, was cancelled, or
-//!   whose results were not read to the end leaves rows anywhere: its runtime is dropped, never cleaned.
+//! - **FLOW-15.** A runtime begins another run only after a complete run of which no message, group, row or charge is
+//!   left. If a run failed, was cancelled, or its results were not read to the end, rows may be left anywhere: the
+//!   runtime is dropped and never cleaned.
 
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ use crate::operator::{Operator, Output};
 use crate::router::{Body, Message, Router};
 use crate::topology::{OpId, Topology};
 
-/// How far a call of [`NodeRuntime::run`] came.
+/// The outcome of a call of [`NodeRuntime::run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Results wait to be taken.
@@ -46,7 +48,7 @@ pub enum Progress {
     Complete,
 }
 
-/// What an operator did, for `profile()`.
+/// Counters of an operator, for `profile()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperatorStats {
     /// Messages received.
@@ -75,15 +77,18 @@ pub struct NodeRuntime<B: Batch> {
     work: Work<B>,
 }
 
-/// The runtime without its control, which the thread reads while it changes the work.
+/// The runtime without its control. The thread of the run reads the control while it changes this.
 struct Work<B: Batch> {
     operators: Vec<Box<dyn Operator<B>>>,
     router: Router<B>,
     /// `None` between runs.
     context: Option<B::Context>,
     stats: Vec<OperatorStats>,
+    /// True if the time inside operators is measured.
     timed: bool,
+    /// The most scope groups that were open at a time.
     groups_peak: usize,
+    /// Messages processed in this run.
     messages: u64,
     /// The operator whose error ended the run.
     failed: Option<OpId>,
@@ -98,7 +103,7 @@ impl<B: Batch> NodeRuntime<B> {
         operators: Vec<Box<dyn Operator<B>>>,
         control: Arc<QueryControl>,
     ) -> Self {
-        assert_eq!(operators.len(), topology.len(), "one operator for each of the topology's");
+        assert_eq!(operators.len(), topology.len(), "operators, and operators of the topology");
         assert!(node < nodes, "node {node} of {nodes}");
         let stats = vec![OperatorStats::default(); operators.len()];
         let work = Work {
@@ -120,8 +125,8 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
     }
 
-    /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row or
-    /// charge of this one is left (FLOW-15).
+    /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row
+    /// or charge of this one is left (FLOW-15).
     pub fn recycle(&mut self) -> (Option<B::Context>, bool) {
         let mut is_clean = self.work.router.reset();
         for operator in &mut self.work.operators {
@@ -142,7 +147,7 @@ impl<B: Batch> NodeRuntime<B> {
         self.control.clone()
     }
 
-    /// Returns the control, to be renewed between runs.
+    /// Returns the control, for [`QueryControl::renew`] between runs.
     pub fn control_mut(&mut self) -> &mut Arc<QueryControl> {
         &mut self.control
     }
@@ -170,12 +175,13 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.router.enqueue(message(Body::End { messages: 1, instances: 1 }), &self.control)
     }
 
-    /// Returns the number of messages worked off so far. A call to go on with unfinished work counts as one.
+    /// Returns the number of messages processed so far. A call to go on with unfinished work counts as one.
     pub fn messages(&self) -> u64 {
         self.work.messages
     }
 
-    /// Works until there are results, `quota` messages are worked off, or no work is left.
+    /// Processes messages until there are results, `quota` messages are processed, or no work is left. After an error
+    /// the runtime must be dropped (FLOW-15).
     pub fn run(&mut self, quota: usize) -> Result<Progress> {
         let _watch = watch::begin(has_ended);
         let NodeRuntime { control, work } = self;
@@ -202,7 +208,7 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.failed
     }
 
-    /// Returns what each operator did, by number.
+    /// Returns the counts of each operator, in the order of their numbers.
     pub fn stats(&self) -> Vec<OperatorStats> {
         let rows_out = &self.work.router.rows_out;
         self.work.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
@@ -233,6 +239,7 @@ impl<B: Batch> Work<B> {
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
 
+    /// Calls an operator once: with its unfinished work or else with its next message.
     fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
         let at = id as usize;
         let started = if self.timed { control.clock().now_nanos() } else { 0 };
@@ -247,6 +254,7 @@ impl<B: Batch> Work<B> {
         Ok(())
     }
 
+    /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3).
     fn take(&mut self, id: OpId, message: Message<B>, control: &Arc<QueryControl>) -> Result<()> {
         let Message { port, group, body, .. } = message;
         let closed = match body {
@@ -260,7 +268,7 @@ impl<B: Batch> Work<B> {
         match closed {
             None => Ok(()),
             Some(instances) if self.router.inboxes[id as usize].unfinished => {
-                // FLOW-3: the last batch is not worked off yet, so its end waits until after it.
+                // FLOW-3: the operator has work left for the last batch, so the end waits.
                 let body = Body::End { messages: 0, instances };
                 let message = Message { operator: id, port, group, body };
                 self.router.put_back(message)
@@ -269,6 +277,7 @@ impl<B: Batch> Work<B> {
         }
     }
 
+    /// Gives a batch to its operator, without the rows whose work is cancelled.
     fn take_batch(
         &mut self,
         id: OpId,
@@ -277,7 +286,7 @@ impl<B: Batch> Work<B> {
         mut batch: B,
         control: &Arc<QueryControl>,
     ) -> Result<()> {
-        // FLOW-7: only rows are dropped here; ends take another way.
+        // FLOW-7: only rows are dropped here; ends do not come here.
         match self.router.groups.disposition(group, id) {
             Disposition::Drop => return Ok(()),
             Disposition::DropTags(tags) => batch.discard(tags),
@@ -293,6 +302,7 @@ impl<B: Batch> Work<B> {
         self.call(id, control, |operator, out| operator.receive(port, group, batch, out))
     }
 
+    /// Calls an operator, and notes whether it has work left or has failed.
     fn call(
         &mut self,
         id: OpId,
@@ -315,8 +325,8 @@ impl<B: Batch> Work<B> {
     }
 }
 
-/// Returns the error of a run whose comparisons were interrupted: their results mean nothing, whatever the operator made of
-/// them.
+/// Returns the error of a run whose comparisons were interrupted. Their results mean nothing, so the outcome of the
+/// call is discarded, too.
 #[cold]
 fn ended(control: &QueryControl) -> Result<()> {
     control.check()?;

@@ -1,11 +1,11 @@
 //! The fixed graph of a query: operators and the edges between them.
 //!
-//! - **FLOW-9.** Operators are numbered along the stream: upstream before downstream, and the operators of a scope between the
-//!   scope's own operator and the operator that follows the scope.
+//! - **FLOW-9.** Operators are numbered along the stream: upstream before downstream, and the operators of a scope
+//!   between the scope's own operator and the operator that follows the scope.
 //!
-//! Two mechanisms rest on this order. The scheduler prefers high numbers, which are nearer to the result. And a range of
-//! numbers names all operators upstream of a point in a chain, with all nested scopes: that is what a satisfied `limit()`
-//! cancels.
+//! Two mechanisms rest on this order. The scheduler prefers high numbers, which are nearer to the result. And a range
+//! of numbers names all operators upstream of a point in a chain, with all nested scopes: a satisfied `limit()` cancels
+//! such a range.
 //!
 //! ```text
 //! V().where(out().has('x')).limit(1)
@@ -16,8 +16,8 @@
 //!                    3 out() ─► 4 has()
 //! ```
 //!
-//! - **FLOW-10.** Whether every node sends the end of a group along an edge, or only one, is fixed when the topology is built
-//!   ([`Edge::all_send`]). Into a scope only the home of the group sends.
+//! - **FLOW-10.** Whether every node sends the end of a group along an edge, or only one, is fixed when the topology is
+//!   built ([`Edge::all_send`]). Into a scope only the home of the group sends.
 
 /// The number of an operator in its topology (FLOW-9).
 pub type OpId = u16;
@@ -125,8 +125,8 @@ impl TopologyBuilder {
         self.push(from, Edge { to, port, exchange, all_send })
     }
 
-    /// Adds an edge by which the operator of a scope sends into its scope. Only the home of the inner group sends along it
-    /// (FLOW-10).
+    /// Adds an edge by which the operator of a scope sends into its scope. Only the home of the inner group sends along
+    /// it (FLOW-10).
     pub fn enter(&mut self, scope: OpId, to: OpId, port: u8, exchange: Exchange) -> usize {
         self.push(scope, Edge { to, port, exchange, all_send: false })
     }

@@ -1,5 +1,5 @@
-//! The runtime over a toy batch: numbers instead of traversers. One topology, one to four nodes, frames in
-//! any order: the same answer.
+//! The runtime with a simple batch: numbers instead of traversers. One topology gives the same answer on one to four
+//! nodes, with frames in any order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use mangrove_flow::{
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
 
-/// Rows of (tag, number). A number belongs to the node of its remainder.
+/// Rows of (tag, number). The remainder of a number decides which node owns it.
 #[derive(Clone, Default, Debug)]
 struct Numbers(Vec<(u32, i64)>);
 
@@ -55,7 +55,7 @@ impl Batch for Numbers {
     }
 }
 
-/// Every node emits the numbers below `below` that it owns, `step` a call.
+/// Every node emits the numbers below `below` that it owns, `step` of them a call.
 struct Scan {
     next: i64,
     below: i64,
@@ -84,7 +84,7 @@ impl Operator<Numbers> for Scan {
     }
 }
 
-/// n becomes n + 1, …, n + fan; checks that it was sent only what its node owns.
+/// Replaces n by n + 1, …, n + fan. Checks that it receives only numbers that its node owns.
 struct Neighbors(i64);
 
 impl Operator<Numbers> for Neighbors {
@@ -97,7 +97,7 @@ impl Operator<Numbers> for Neighbors {
     }
 }
 
-/// The sum of every instance, 0 where it had no rows.
+/// The sum of every instance; 0 for an instance without rows.
 #[derive(Default)]
 struct Sum(HashMap<GroupId, HashMap<u32, i64>>);
 
@@ -115,7 +115,7 @@ impl Operator<Numbers> for Sum {
     }
 }
 
-/// A branch scope: n becomes what the pipeline inside makes of it (edge 0 in, edge 1 out, port 1 back).
+/// A branch scope: replaces n by the results of the pipeline inside (edge 0 in, edge 1 out, port 1 back).
 #[derive(Default)]
 struct Scope {
     inside: HashMap<GroupId, GroupId>,
@@ -154,7 +154,7 @@ impl Operator<Numbers> for Scope {
     }
 }
 
-/// The first `n` rows; then what is upstream is cancelled.
+/// Passes the first `n` rows, then cancels the work upstream.
 struct Limit(usize);
 
 impl Operator<Numbers> for Limit {
@@ -168,7 +168,7 @@ impl Operator<Numbers> for Limit {
     }
 }
 
-/// A scope that asks only whether there is a result: the first one cancels what runs inside.
+/// A scope that only tests for a result: the first result cancels the work inside.
 #[derive(Default)]
 struct Asks {
     outside: Option<GroupId>,
@@ -285,6 +285,46 @@ fn one_and_several_nodes_agree_whatever_order_frames_come_in() {
     }
 }
 
+/// Sends its input along its first edge and along its last one.
+struct FirstAndLast(usize);
+
+impl Operator<Numbers> for FirstAndLast {
+    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        out.emit(0, group, batch.clone())?;
+        out.emit(self.0 - 1, group, batch)
+    }
+}
+
+/// Drops its input.
+struct Discard;
+
+impl Operator<Numbers> for Discard {
+    fn receive(&mut self, _: u8, _: GroupId, _: Numbers, _: &mut Output<'_, Numbers>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The messages along each edge are counted on their own, however many edges leave an operator.
+#[test]
+fn an_operator_may_have_more_edges_than_a_byte_counts() {
+    const EDGES: usize = 257;
+    let mut b = TopologyBuilder::default();
+    let split = b.operator(Placement::Home);
+    let sink = b.operator(Placement::Home);
+    b.connect(split, sink, 0, Exchange::Home);
+    let mut operators: Vec<Box<dyn Operator<Numbers>>> = vec![Box::new(FirstAndLast(EDGES)), Box::new(Sink)];
+    for _ in 1..EDGES {
+        let discard = b.operator(Placement::Home);
+        b.connect(split, discard, 0, Exchange::Home);
+        operators.push(Box::new(Discard));
+    }
+    // The first of two nodes. All rows stay there, so the other one has nothing to do.
+    let mut node = NodeRuntime::new(0, 2, Arc::new(b.build()), operators, control(QueryLimits::default()));
+    node.begin(()).unwrap();
+    let results = Nodes::new(vec![node], None).run(Numbers(vec![(0, 7)])).unwrap();
+    assert_eq!(results.iter().map(|batch| batch.rows()).sum::<usize>(), 1);
+}
+
 fn limited(limit: usize, below: i64) -> NodeRuntime<Numbers> {
     let mut b = TopologyBuilder::default();
     let scan = b.operator(Placement::Home);
@@ -335,7 +375,7 @@ fn what_returns_from_a_scope_goes_first() {
     assert!(runtime.stats()[2].rows_out <= 20, "the scan went on: {:?}", runtime.stats()[2]);
 }
 
-/// Says a hundred things at once: they have to wait.
+/// Sends a hundred messages in one call, so most of them wait.
 struct Burst;
 
 impl Operator<Numbers> for Burst {
@@ -383,7 +423,7 @@ fn what_waits_is_charged_and_what_is_handed_over_is_not() {
     runtime.begin(()).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap(), 100);
     assert_eq!(runtime.control().memory(), 0);
-    // All but the first one of a burst wait, with the one the query starts with before.
+    // Of the hundred messages of a burst, one is the direct message; the others wait and are charged.
     assert_eq!(runtime.control().memory_peak(), 99 * 16);
 }
 
@@ -426,7 +466,7 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
         }
     };
 
-    /// A clock on which every look costs a millisecond.
+    /// A clock on which every reading takes a millisecond.
     struct Ticking(ManualClock);
     impl Clock for Ticking {
         fn now_nanos(&self) -> u64 {

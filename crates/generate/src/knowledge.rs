@@ -1,11 +1,11 @@
 //! A graph without a schema, like the ones extracted from encyclopedias (DBpedia, Wikidata).
 //!
-//! Thousands of property keys, of which a few are everywhere and most are rare; values of different types under one
-//! key, and several values in one vertex; long texts; vertices with several labels; one vertex in a hundred with hundreds of
-//! properties; hundreds of edge labels, and vertices that very many others point to. What keys and edge labels a vertex has
-//! goes by its labels.
+//! It has what such graphs have: thousands of property keys, a few frequent and most rare; values of different types
+//! under one key, and several values in one vertex; long texts; vertices with several labels; one vertex in a hundred
+//! with hundreds of properties; hundreds of edge labels; and vertices that very many edges lead to. The labels of a
+//! vertex influence its property keys and edge labels.
 //!
-//! Vertices are known by texts. Nothing is kept but the chunks in flight.
+//! User ids are texts. Only the chunks in flight are in memory.
 
 mod entity;
 
@@ -20,25 +20,25 @@ use crate::sink::{
 use crate::social::words;
 use entity::Entities;
 
-/// How many entities there may be.
+/// The maximum number of entities.
 pub const ENTITIES_MAX: u64 = 1 << 32;
-/// How many property keys there may be.
+/// The maximum number of property keys.
 pub const KEYS_MAX: usize = 1_000_000;
 
-/// Entities of one chunk. Columns are as many as there are keys in a chunk, so it is small.
+/// Entities of one chunk. A chunk has a column for every key in it, so chunks are small.
 const CHUNK: u64 = 512;
 
-/// Edges an entity, on average.
+/// Edges per entity, on average.
 const EDGES_MEAN: f64 = 8.0;
 const EDGE_LABELS: usize = 400;
 
-// What random numbers are for.
+// The purposes of random numbers.
 const ENTITIES: u64 = 21;
 const EDGES: u64 = 22;
 const RANKS: u64 = 23;
 const KEYS: u64 = 24;
 
-/// What entities are: label sets, the most frequent first.
+/// The label sets of entities, the most frequent first.
 const LABEL_SETS: [&str; 40] = [
     "Person",
     "Place::Settlement",
@@ -82,16 +82,16 @@ const LABEL_SETS: [&str; 40] = [
     "Concept",
 ];
 
-/// A knowledge graph.
+/// A knowledge graph: the arguments of its generator.
 #[derive(Clone, Debug)]
 pub struct KnowledgeSpec {
-    /// How many vertices.
+    /// The number of vertices.
     pub entities: u64,
-    /// How many property keys there are to choose from.
+    /// The number of property keys to choose from.
     pub keys: usize,
-    /// What determines everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How many threads generate; the graph does not depend on it.
+    /// Threads that generate. The graph does not depend on their number.
     pub threads: usize,
 }
 
@@ -103,7 +103,7 @@ impl Default for KnowledgeSpec {
 }
 
 impl KnowledgeSpec {
-    /// Makes the graph.
+    /// Makes the graph. Fails if a number is out of its range, or if the sink fails.
     pub fn generate(&self, sink: &mut dyn GraphSink) -> Result<()> {
         if !(1..=ENTITIES_MAX).contains(&self.entities) {
             return Err(Error::invalid(format!("{} entities; there are 1 to {ENTITIES_MAX}", self.entities)));
@@ -111,24 +111,24 @@ impl KnowledgeSpec {
         if !(1..=KEYS_MAX).contains(&self.keys) {
             return Err(Error::invalid(format!("{} property keys; there are 1 to {KEYS_MAX}", self.keys)));
         }
-        let generator = Generator::new(self);
+        let generator = KnowledgeGenerator::new(self);
         generator.vertices(sink)?;
         generator.edges(sink)
     }
 }
 
-struct Generator<'a> {
+struct KnowledgeGenerator<'a> {
     spec: &'a KnowledgeSpec,
-    /// The first number of each label set, and the number of entities.
+    /// The first vertex number of each label set, then the number of entities.
     bounds: Vec<u64>,
     entities: Entities,
     edge_labels: Vec<SmolStr>,
     edge_label_weights: Weighted,
-    /// Which entity has a rank of popularity.
+    /// Maps a rank of popularity to an entity.
     ranks: Permutation,
 }
 
-impl<'a> Generator<'a> {
+impl<'a> KnowledgeGenerator<'a> {
     fn new(spec: &'a KnowledgeSpec) -> Self {
         let shares: Vec<f64> = (1..=LABEL_SETS.len()).map(|rank| 1.0 / (rank as f64 + 2.0)).collect();
         let total: f64 = shares.iter().sum();
@@ -140,7 +140,7 @@ impl<'a> Generator<'a> {
         }
         *bounds.last_mut().expect("there are label sets") = spec.entities;
         let width = (u64::BITS - (spec.entities - 1).leading_zeros()).max(1);
-        Generator {
+        KnowledgeGenerator {
             spec,
             bounds,
             entities: Entities::new(spec.keys, domain(spec.seed, KEYS)),
@@ -196,7 +196,7 @@ impl<'a> Generator<'a> {
         )
     }
 
-    /// The edges from some entities, by label.
+    /// The edges that leave these entities, one batch a label.
     fn edge_chunk(&self, sources: std::ops::Range<u64>) -> Vec<GeneratedEdges> {
         let mut groups: Vec<Vec<(u64, u64)>> = vec![Vec::new(); EDGE_LABELS];
         let mut properties: Vec<Vec<(u32, Vec<mangrove::Value>)>> = vec![Vec::new(); EDGE_LABELS];
@@ -205,7 +205,7 @@ impl<'a> Generator<'a> {
             let mut random = RandomStream::new(key, source);
             let set = self.bounds[1..].partition_point(|&bound| bound <= source);
             for _ in 0..random.geometric(EDGES_MEAN) {
-                // Some labels are everyone's, others those of a label set.
+                // The first ten labels are common to all label sets; a label set has the others in an order of its own.
                 let rank = self.edge_label_weights.draw(&mut random);
                 let label = if rank < 10 { rank } else { 10 + (rank - 10 + set * 9) % (EDGE_LABELS - 10) };
                 groups[label].push((source, self.target(&mut random)));
@@ -229,11 +229,12 @@ impl<'a> Generator<'a> {
         groups.filter(|(_, (ends, _))| !ends.is_empty()).map(batch).collect()
     }
 
-    /// Whom an edge points to: few get most.
+    /// Draws the target of an edge. Few vertices get most of the edges.
     fn target(&self, random: &mut RandomStream) -> u64 {
         let unit = random.unit();
         let mut number = (unit * unit * unit * self.spec.entities as f64) as u64;
-        // The permutation is one of a power of two; the way from a number that exists leads back to one.
+        // The permutation is of numbers below a power of two. Following it from the number of an entity leads back to
+        // the number of an entity.
         loop {
             number = self.ranks.apply(number);
             if number < self.spec.entities {

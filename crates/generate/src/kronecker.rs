@@ -1,16 +1,18 @@
 //! Kronecker graphs with labels and properties.
 //!
-//! The edges are the Graph500's: each picks one quadrant of the adjacency matrix per bit of the vertex number, with
-//! probabilities 0.57, 0.19, 0.19 and 0.05 (the R-MAT model), and vertex numbers are permuted afterwards, so that
-//! nothing can be learned from them. Degrees follow a heavy-tailed law; parallel edges and self-loops are kept. Labels
-//! and properties are a [`Schema`]'s: vertices get labels by percentage, properties by label, edges a label by those
-//! of their ends, and values are random; or what a program's own functions say. So GDI's generator works too
-//! (Besta et al., "The Graph Database Interface", §6.3 and its artifact).
+//! The edges are those of the Graph500 (the R-MAT model). For every bit of the vertex number, an edge chooses one
+//! quadrant of the adjacency matrix, with probabilities 0.57, 0.19, 0.19 and 0.05. Then vertex numbers are permuted, so
+//! that a number says nothing about the degree. Degrees are heavy-tailed; parallel edges and self-loops are kept.
 //!
-//! Vertices of a label have consecutive numbers, so shares are exact but for rounding; which place in the Kronecker
-//! graph a number has is random. The number of edges is `edge_factor << scale`, exactly; undirected graphs have each
-//! edge in both directions, one behind the other, with the same label and properties. Nothing is kept but the chunks
-//! in flight.
+//! A [`Schema`] says the labels and properties. Every vertex label has a percentage of the vertices, an edge gets its
+//! label by the labels of its ends, and an element gets the properties of its label with random values. Functions of
+//! the program may decide labels of edges and values instead. GDI's generator works the same way (Besta et al., "The
+//! Graph Database Interface", §6.3 and its artifact).
+//!
+//! Vertices of a label have consecutive numbers, so shares are exact but for rounding. The position of a number in the
+//! Kronecker graph is random. The number of edges is exactly `edge_factor << scale`. In an undirected graph each edge
+//! comes in both directions, one after the other, with the same label and properties. Only the chunks in flight are in
+//! memory.
 //!
 //! ```
 //! use mangrove::Database;
@@ -37,7 +39,7 @@ use mangrove::{Error, Result};
 use crate::parallel::in_order;
 use crate::random::{Permutation, RandomStream, Weighted, domain};
 use crate::sink::{GenerateProgress, GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedVertices, GraphSink};
-use schema::Compiled;
+use schema::CompiledSchema;
 pub use schema::{EdgeType, OwnEdgeLabel, OwnValue, PropertyType, Schema, ValueType, VertexType};
 
 /// The largest scale: a vertex number has 40 bits at most.
@@ -47,13 +49,13 @@ pub const EDGE_FACTOR_MAX: u64 = 1 << 16;
 
 /// The probabilities of the quadrants.
 const QUADRANTS: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
-/// Bits of the vertex numbers that one draw decides.
+/// The number of bits of a vertex number that one draw decides.
 const LEVELS: u32 = 4;
 
 /// Vertices and edges of one chunk.
 const CHUNK: u64 = 1 << 16;
 
-/// What a random number is for.
+/// The purposes of random numbers.
 const EDGES: u64 = 1;
 const NAMES: u64 = 2;
 const VERTEX_VALUES: u64 = 3;
@@ -64,15 +66,15 @@ const EDGE_VALUES: u64 = 4;
 pub struct KroneckerSpec {
     /// The logarithm, base two, of the number of vertices.
     pub scale: u32,
-    /// Edges a vertex.
+    /// Edges per vertex.
     pub edge_factor: u64,
     /// Labels and properties.
     pub schema: Schema,
-    /// Whether each edge comes in both directions.
+    /// True if each edge comes in both directions.
     pub undirected: bool,
-    /// What determines everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How many threads generate; the graph does not depend on it.
+    /// Threads that generate. The graph does not depend on their number.
     pub threads: usize,
 }
 
@@ -91,17 +93,17 @@ impl Default for KroneckerSpec {
 }
 
 impl KroneckerSpec {
-    /// How many vertices the graph has.
+    /// The number of vertices.
     pub fn vertex_count(&self) -> u64 {
         1 << self.scale
     }
 
-    /// How many edges the graph has.
+    /// The number of edges.
     pub fn edge_count(&self) -> u64 {
         (self.edge_factor << self.scale) << u32::from(self.undirected)
     }
 
-    /// Makes the graph.
+    /// Makes the graph. Fails if a number is out of its range, if the schema is inconsistent, or if the sink fails.
     pub fn generate(&self, sink: &mut dyn GraphSink) -> Result<()> {
         if !(1..=SCALE_MAX).contains(&self.scale) {
             return Err(Error::invalid(format!("the scale is {}; it is from 1 to {SCALE_MAX}", self.scale)));
@@ -110,16 +112,16 @@ impl KroneckerSpec {
             let message = format!("the edge factor is {}; it is at most {EDGE_FACTOR_MAX}", self.edge_factor);
             return Err(Error::invalid(message));
         }
-        let generator = Generator::new(self, self.schema.compile(self.vertex_count())?);
+        let generator = KroneckerGenerator::new(self, self.schema.compile(self.vertex_count())?);
         generator.vertices(sink)?;
         generator.edges(sink)
     }
 }
 
-struct Generator<'a> {
+struct KroneckerGenerator<'a> {
     spec: &'a KroneckerSpec,
-    schema: Compiled,
-    /// Which quadrant each of four levels picks.
+    schema: CompiledSchema,
+    /// Draws the quadrants of [`LEVELS`] levels at once.
     cells: Weighted,
     names: Permutation,
 }
@@ -128,17 +130,17 @@ struct Generator<'a> {
 #[derive(Default)]
 struct EdgeGroup {
     ends: Vec<(u64, u64)>,
-    /// Numbers among the edges the model drew, which their values are functions of.
+    /// The numbers of the edges in the order of drawing. Values are functions of these numbers.
     numbers: Vec<u64>,
 }
 
-impl<'a> Generator<'a> {
-    fn new(spec: &'a KroneckerSpec, schema: Compiled) -> Self {
+impl<'a> KroneckerGenerator<'a> {
+    fn new(spec: &'a KroneckerSpec, schema: CompiledSchema) -> Self {
         let quadrant = |cell: usize, level: u32| QUADRANTS[cell >> (2 * level) & 3];
         let weight = |cell| (0..LEVELS).map(|level| quadrant(cell, level)).product();
         let weights: Vec<f64> = (0..1 << (2 * LEVELS)).map(weight).collect();
         let names = Permutation::new(domain(spec.seed, NAMES), spec.scale);
-        Generator { spec, schema, cells: Weighted::new(&weights), names }
+        KroneckerGenerator { spec, schema, cells: Weighted::new(&weights), names }
     }
 
     fn vertices(&self, sink: &mut dyn GraphSink) -> Result<()> {
@@ -209,12 +211,12 @@ impl<'a> Generator<'a> {
         groups.into_iter().enumerate().filter(|(_, group)| !group.ends.is_empty()).map(batch).collect()
     }
 
-    /// The ends of one edge before vertices are permuted.
+    /// Draws the ends of one edge, before the permutation of vertex numbers.
     #[inline]
     fn cell(&self, random: &mut RandomStream) -> (u64, u64) {
         let (mut row, mut column, mut left) = (0, 0, self.spec.scale);
         while left > 0 {
-            // Levels are independent, so where fewer are left, the first ones of four do.
+            // Levels are independent, so if fewer than four are left, the first ones of the draw serve.
             let levels = left.min(LEVELS);
             let cell = self.cells.draw(random) as u64 >> (2 * (LEVELS - levels));
             for level in (0..levels).rev() {
@@ -227,7 +229,7 @@ impl<'a> Generator<'a> {
         (row, column)
     }
 
-    /// The properties, by their position in the schema, of elements.
+    /// The columns of properties, given by their positions in the schema, for the elements with these numbers.
     fn columns(&self, properties: &[usize], seed: u64, numbers: &[u64]) -> Vec<GeneratedColumn> {
         let column = |&position: &usize| {
             let property = &self.schema.properties[position];

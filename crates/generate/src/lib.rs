@@ -1,22 +1,23 @@
 //! Property graphs of any size, made from a seed.
 //!
-//! Three generators: [`kronecker`] makes graphs with the degree skew of the Graph500, and labels and properties as a
-//! schema asks for them; [`social`] makes a social network with the vertex and edge kinds of LDBC's; [`knowledge`]
-//! makes a graph without a schema, like the ones extracted from encyclopedias. Each has a spec whose `generate`
+//! Three generators: [`kronecker`] makes graphs with the degree skew of the Graph500, and with the labels and
+//! properties of a schema. [`social`] makes a social network with the labels of LDBC's. [`knowledge`] makes a graph
+//! without a schema, like those extracted from encyclopedias. The spec of a generator has a method `generate`, which
 //! hands batches to a [`GraphSink`]: a database in memory ([`MemorySink`]), files that `mangrove load` reads back
-//! ([`CsvSink`], [`GraphsonSink`]), or nothing at all ([`NullSink`]); [`CountingSink`] counts on the way and takes a digest.
+//! ([`CsvSink`], [`GraphsonSink`]), or no destination at all ([`NullSink`]). [`CountingSink`] counts elements on their
+//! way and takes a digest.
 //!
 //! Invariants:
 //!
-//! 1. A spec without its number of threads determines the graph to the bit, and the batches in order. All
-//!    randomness is a function of the seed, of what is drawn and of a number (of a vertex, of a chunk of edges),
-//!    never of a thread (`random`); chunks are made by any thread and handed over in order (`parallel`).
-//! 2. Vertices have numbers from 0 up in the order they are handed over, and an edge is handed over after both
-//!    its ends.
-//! 3. Memory is bounded by a few chunks, besides what each generator says it keeps.
+//! 1. A spec determines the graph to the bit, and the order of the batches. The number of threads changes neither. A
+//!    random number is a function of the seed, of its purpose, and of the number of a vertex or of a chunk (`random`).
+//!    Any thread may make a chunk; chunks are handed over in order (`parallel`).
+//! 2. Vertices are numbered from 0 in the order in which they are handed over. An edge is handed over after both its
+//!    ends.
+//! 3. A generator holds a few chunks at a time, and what its header says that it keeps.
 //!
-//! Not here: temporal graphs that change after they are made, and running on several machines (the chunks are
-//! made for it: each is a function of its number).
+//! Not here: graphs that change over time, and generating on several machines (although a chunk depends on its number
+//! only).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

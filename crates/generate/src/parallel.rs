@@ -1,20 +1,19 @@
-//! Chunks made by several threads and taken in order.
+//! Makes chunks on several threads and takes them in order.
 //!
-//! Workers claim the numbers of chunks in ascending order and make them; the calling thread takes the finished
-//! ones by number. A worker does not begin a chunk that is more than [`AHEAD`] chunks a worker ahead of the one taken
-//! next, so a slow taker bounds the memory. What is made and the order it is taken in do not depend on the number
-//! of threads.
+//! Workers claim the numbers of chunks in ascending order and make the chunks. The calling thread takes finished chunks
+//! by number. A worker waits before a chunk that is [`AHEAD`] times the number of workers, or more, ahead of the one
+//! taken next. So a slow caller bounds the memory. Neither the chunks nor their order depend on the number of threads.
 
 use std::collections::BTreeMap;
 
 use mangrove::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 
-/// How many chunks a worker may be ahead of the taker.
+/// Chunks that may be unfinished or untaken, for each worker.
 const AHEAD: usize = 4;
 
-/// Makes the chunks `0..count` on `threads` threads and takes them in order on this one. The first error of the
-/// taker ends it.
+/// Makes the chunks `0..count` with `make` on `threads` threads, and calls `take` with them in order on this thread.
+/// The first error of `take` ends both and is returned. A panic of `make` becomes a panic of this thread.
 pub(crate) fn in_order<T: Send>(
     threads: usize,
     count: usize,
@@ -25,9 +24,9 @@ pub(crate) fn in_order<T: Send>(
         return (0..count).try_for_each(|chunk| take(chunk, make(chunk)));
     }
     let workers = threads.min(count);
-    let queue = Queue::new(count, workers * AHEAD);
+    let queue = ChunkQueue::new(count, workers * AHEAD);
     std::thread::scope(|scope| {
-        // However this closure ends, the workers stop: the scope waits for them.
+        // The scope waits for the workers, so they must stop in whatever way this closure ends.
         let _stop = StopOnDrop(&queue);
         for worker in 0..workers {
             std::thread::Builder::new()
@@ -39,7 +38,8 @@ pub(crate) fn in_order<T: Send>(
     })
 }
 
-fn work<T>(queue: &Queue<T>, make: impl Fn(usize) -> T) {
+/// Makes chunks until no more are wanted: the body of a worker.
+fn work<T>(queue: &ChunkQueue<T>, make: impl Fn(usize) -> T) {
     let mut guard = StopOnPanic { queue, done: false };
     while let Some(chunk) = queue.claim() {
         let made = make(chunk);
@@ -48,31 +48,37 @@ fn work<T>(queue: &Queue<T>, make: impl Fn(usize) -> T) {
     guard.done = true;
 }
 
-struct Queue<T> {
-    state: Mutex<State<T>>,
-    /// A chunk was made, or a worker died.
+/// The finished chunks, between the workers and the calling thread.
+struct ChunkQueue<T> {
+    state: Mutex<QueueState<T>>,
+    /// Notified when the next chunk is ready, or a worker has panicked.
     made: Condvar,
-    /// A chunk was taken, or nobody wants more.
+    /// Notified when a chunk was taken, or no more are wanted.
     taken: Condvar,
+    /// The number of chunks.
     count: usize,
+    /// A chunk is made only if its number is less than this above the number of the chunk taken next.
     window: usize,
 }
 
-struct State<T> {
+struct QueueState<T> {
     next_to_make: usize,
     next_to_take: usize,
+    /// Chunks that were made and not taken, by number.
     ready: BTreeMap<usize, T>,
+    /// True if no more chunks are wanted.
     stopped: bool,
     panicked: bool,
 }
 
-impl<T> Queue<T> {
+impl<T> ChunkQueue<T> {
     fn new(count: usize, window: usize) -> Self {
-        let state = State { next_to_make: 0, next_to_take: 0, ready: BTreeMap::new(), stopped: false, panicked: false };
-        Queue { state: Mutex::new(state), made: Condvar::new(), taken: Condvar::new(), count, window }
+        let state =
+            QueueState { next_to_make: 0, next_to_take: 0, ready: BTreeMap::new(), stopped: false, panicked: false };
+        ChunkQueue { state: Mutex::new(state), made: Condvar::new(), taken: Condvar::new(), count, window }
     }
 
-    /// The number of the chunk to make next; `None` when there is nothing more to do.
+    /// Claims the next chunk, and waits until it may be made; `None` when there is no more to do.
     fn claim(&self) -> Option<usize> {
         let mut state = self.state.lock();
         let chunk = state.next_to_make;
@@ -86,6 +92,7 @@ impl<T> Queue<T> {
         (!state.stopped).then_some(chunk)
     }
 
+    /// Hands over a chunk that was made.
     fn put(&self, chunk: usize, made: T) {
         let mut state = self.state.lock();
         state.ready.insert(chunk, made);
@@ -94,6 +101,7 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Waits for a chunk and takes it. The calling thread takes chunks in ascending order. Panics if a worker has.
     fn take(&self, chunk: usize) -> T {
         let mut state = self.state.lock();
         loop {
@@ -107,6 +115,7 @@ impl<T> Queue<T> {
         }
     }
 
+    /// Lets the workers end after the chunks that they are making, and wakes all threads that wait.
     fn stop(&self, panicked: bool) {
         let mut state = self.state.lock();
         state.stopped = true;
@@ -116,8 +125,8 @@ impl<T> Queue<T> {
     }
 }
 
-/// Sends the workers home when the taker is done.
-struct StopOnDrop<'a, T>(&'a Queue<T>);
+/// Stops the workers when it is dropped.
+struct StopOnDrop<'a, T>(&'a ChunkQueue<T>);
 
 impl<T> Drop for StopOnDrop<'_, T> {
     fn drop(&mut self) {
@@ -125,9 +134,9 @@ impl<T> Drop for StopOnDrop<'_, T> {
     }
 }
 
-/// Wakes the taker when a worker dies, so that it does not wait forever.
+/// Wakes the calling thread if a worker panics, so that it does not wait forever.
 struct StopOnPanic<'a, T> {
-    queue: &'a Queue<T>,
+    queue: &'a ChunkQueue<T>,
     done: bool,
 }
 

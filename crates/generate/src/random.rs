@@ -1,16 +1,18 @@
-//! Random numbers, each a function of what it is for.
+//! Random numbers, each a function of its purpose.
 //!
-//! A [`RandomStream`] is SplitMix64 (Steele, Lea, Flood 2014), started at a point that the seed, a *domain* (what is drawn: an
-//! edge, a name) and a number (of a vertex, of a chunk) determine. Threads share no stream, so any thread may draw any stream at
-//! any time and the graph is the same.
+//! A [`RandomStream`] is SplitMix64 (Steele, Lea, Flood 2014), started at a point that the seed, a *domain* (the
+//! purpose: an edge, a name) and a number (of a vertex, of a chunk) determine. Threads share no stream, so any thread
+//! may draw any stream at any time and the graph is the same.
 //!
-//! - **GENERATE-1.** Everything here gives the same bits on every machine and in every version: digests of generated graphs are
-//!   compared in tests and printed in documents. Changing a constant or the order of two draws changes every graph.
+//! - **GENERATE-1.** Everything here gives the same bits on every machine and in every version: digests of generated
+//!   graphs are compared in tests and printed in documents. Changing a constant or the order of two draws changes every
+//!   graph.
 //!
-//! This is why the crate `rand` does not do it. Its `StdRng` and `SmallRng` may change with a version or a platform. ChaCha
-//! (`rand_chacha`) has streams that are functions of a number, but sets up 64 words of state for each, and a graph of a million
-//! edges opens a million streams that draw a few numbers each. The standard library's `ln` and `exp` differ between
-//! platforms in the last bit; [`ln`] and [`exp`] here use only operations that IEEE 754 defines to the bit.
+//! This is why the crate `rand` is not used. Its `StdRng` and `SmallRng` may change with a version or a platform.
+//! ChaCha (`rand_chacha`) has streams that are functions of a number, but sets up 64 words of state for each, and a
+//! graph of a million edges opens a million streams that draw a few numbers each. The standard library's `ln` and `exp`
+//! differ between platforms in the last bit; [`ln`] and [`exp`] here use only operations that IEEE 754 defines to the
+//! bit.
 //!
 //! Benchmarks (`bench`) and the tests that kill the server draw from here, too.
 
@@ -127,8 +129,8 @@ impl RandomStream {
     }
 }
 
-/// The natural logarithm of a positive number. GENERATE-1: the one of the standard library differs in the last bit from machine
-/// to machine; this one uses only operations that IEEE 754 defines to the bit. The relative error is about
+/// The natural logarithm of a positive number. GENERATE-1: the one of the standard library differs in the last bit from
+/// machine to machine; this one uses only operations that IEEE 754 defines to the bit. The relative error is about
 /// 1e-14.
 pub(crate) fn ln(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -153,7 +155,8 @@ pub(crate) fn exp(x: f64) -> f64 {
 /// Draws positions with given weights in constant time (Vose's alias method).
 #[derive(Clone, Debug)]
 pub(crate) struct Weighted {
-    /// For each position the part of its column that it keeps, in units of 2⁻³², and the position that has the other part.
+    /// For each position the part of its column that it keeps, in units of 2⁻³², and the position that has the other
+    /// part.
     columns: Vec<(u64, u32)>,
 }
 

@@ -1,20 +1,19 @@
-//! A social network with the vertex and edge kinds, properties and dates of LDBC's Social Network Benchmark.
+//! A social network with the labels, properties and dates of LDBC's Social Network Benchmark.
 //!
-//! Persons know each other, study, work and have interests; they moderate forums, write posts and comments about tags,
-//! and like them; places and organisations are where things are. Names of labels and properties are the benchmark's, so
-//! its queries run (IC1 to IC14, IS1 to IS7), and so do those of Banyan's paper (CQ1 to CQ6) and the label paths over
-//! graphs in object storage. It is not LDBC's generator: names, texts and figures are our own, and results on
-//! these graphs are not LDBC results.
+//! Persons know each other, study, work and have interests. They moderate forums, write posts and comments about tags,
+//! and like them. Persons, organisations and messages have places. Labels and property keys are the benchmark's, so its
+//! queries run (IC1 to IC14, IS1 to IS7), and so do those of Banyan's paper (CQ1 to CQ6). This is not LDBC's generator:
+//! names, texts and figures are our own, and results on these graphs are not LDBC results.
 //!
-//! Degrees are skewed; who knows whom goes by place, university and interest; names go by country; what is written is
-//! about the author's interests, more of it when something happens; members of a forum are its moderator's friends. Dates are
-//! consistent: nobody knows, joins, writes or likes before both sides exist (2010 to the end of 2012). Averages are near those
-//! of LDBC's scale factor 0.1.
+//! Degrees are skewed. Friends share a place, a university or an interest. Names depend on the country. Messages are
+//! about interests of their author, and an event causes many messages about a tag. The members of walls and albums are
+//! friends of the moderator. Dates are from 2010 to the end of 2012 and consistent: a friendship, a membership, a
+//! message or a like is later than the elements that it refers to. Averages are near those of LDBC's scale factor 0.1.
 //!
-//! Persons and friendships are kept in memory while the graph is made, forums and messages are not.
+//! Persons and friendships stay in memory while the graph is made. Forums and messages do not.
 //!
-//! Here is the order of things and what they look like as batches; `world` is what is the same in all networks, `people`,
-//! `friends` and `activity` are what the seed decides.
+//! This file has the order of the stages. `world` makes the parts that all networks share. `people`, `friends` and
+//! `activity` make the parts that depend on the seed. `emit` turns all of them into batches.
 
 mod activity;
 mod dates;
@@ -29,18 +28,18 @@ use mangrove::{Error, Result};
 use crate::parallel::in_order;
 use crate::random::{RandomStream, domain};
 use crate::sink::{GenerateProgress, GraphSink};
-use activity::{Activity, Context};
+use activity::{Activity, ActivityContext};
 use emit::Emitter;
 use people::Person;
 use world::World;
 
-/// How many persons there may be.
+/// The maximum number of persons.
 pub const PERSONS_MAX: u64 = 1 << 26;
 
 /// Persons of one batch.
 const PEOPLE_CHUNK: usize = 1024;
 
-// What random numbers are for.
+// The purposes of random numbers (`random::domain`): one for each kind of draw, so that no two draws share numbers.
 const PEOPLE: u64 = 11;
 const WANTED: u64 = 12;
 const FRIENDS: u64 = 13;
@@ -59,14 +58,14 @@ const SCALE_FACTORS: [(f64, f64); 7] = [
     (100.0, 448_626.0),
 ];
 
-/// A social network.
+/// A social network: the arguments of its generator.
 #[derive(Clone, Debug)]
 pub struct SocialSpec {
-    /// How many persons.
+    /// The number of persons.
     pub persons: u64,
-    /// What determines everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How many threads generate; the graph does not depend on it.
+    /// Threads that generate. The graph does not depend on their number.
     pub threads: usize,
 }
 
@@ -77,12 +76,13 @@ impl Default for SocialSpec {
     }
 }
 
-/// About how many persons LDBC's generator makes for a scale factor.
+/// About the number of persons that LDBC's generator makes for a scale factor. Fails if the factor is not from 0.001 to
+/// 1000.
 pub fn persons_at(scale_factor: f64) -> Result<u64> {
     if !(0.001..=1000.0).contains(&scale_factor) {
         return Err(Error::invalid(format!("the scale factor is {scale_factor}; it is from 0.001 to 1000")));
     }
-    // On a line through the two known points around it, of the logarithms.
+    // Interpolates between the two nearest known factors, in logarithms.
     let above = SCALE_FACTORS.iter().position(|(factor, _)| *factor >= scale_factor).unwrap_or(SCALE_FACTORS.len() - 1);
     let (low, high) = (SCALE_FACTORS[above.max(1) - 1], SCALE_FACTORS[above.max(1)]);
     let part = (scale_factor / low.0).ln() / (high.0 / low.0).ln();
@@ -90,7 +90,7 @@ pub fn persons_at(scale_factor: f64) -> Result<u64> {
 }
 
 impl SocialSpec {
-    /// Makes the network.
+    /// Makes the network. Fails if the number of persons is out of its range, or if the sink fails.
     pub fn generate(&self, sink: &mut dyn GraphSink) -> Result<()> {
         if !(2..=PERSONS_MAX).contains(&self.persons) {
             let message = format!("{} persons; a network has 2 to {PERSONS_MAX}", self.persons);
@@ -103,7 +103,7 @@ impl SocialSpec {
         emitter.people(PEOPLE_CHUNK)?;
         let friends = friends::friends(&people, self.seed, self.threads)?;
         emitter.knows(&friends, PEOPLE_CHUNK)?;
-        let context = Context { world: &world, people: &people, friends: &friends, seed: self.seed };
+        let context = ActivityContext { world: &world, people: &people, friends: &friends, seed: self.seed };
         let chunks = people.len().div_ceil(activity::CHUNK);
         let make = |chunk: usize| -> Activity { activity::activity(&context, chunk) };
         in_order(self.threads, chunks, make, |chunk, activity| {
@@ -114,6 +114,7 @@ impl SocialSpec {
         })
     }
 
+    /// Makes all persons, by number.
     fn people(&self, world: &World) -> Result<Vec<Person>> {
         let count = self.persons as usize;
         let key = domain(self.seed, PEOPLE);

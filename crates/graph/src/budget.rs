@@ -9,7 +9,7 @@
 //! - A graph counts memory after it has allocated it ([`Draw::count`]), and asks before it allocates more
 //!   ([`MemoryBudget::check_graphs`]). So a graph may exceed the limit by what one write allocates. Nothing else may.
 //! - Graphs together may use [seven eighths](MemoryBudget::graphs_limit_bytes) of the limit. The last eighth is left
-//!   for queries, those that delete included: a graph that has filled its share can still be read and made smaller.
+//!   for queries, deleting queries included: a graph that has filled its share can still be read and made smaller.
 //!
 //! A program that embeds the database has no budget unless it asks for one. A draw from [`MemoryBudget::unlimited`]
 //! writes no memory that threads share.
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What memory is drawn for.
+/// The purpose that memory is drawn for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Purpose {
@@ -140,7 +140,7 @@ impl Counters {
 /// budget.
 ///
 /// ```
-/// use mangrove_graph::budget::{MemoryBudget, Purpose};
+/// use mangrove_graph::{MemoryBudget, Purpose};
 ///
 /// let budget = MemoryBudget::of(1_000);
 /// let draw = budget.draw(Purpose::Queries, 900).unwrap();
@@ -334,7 +334,7 @@ impl Draw {
         }
     }
 
-    /// Makes it so much, whatever the limit is: of memory that is allocated already.
+    /// Sets the draw to `bytes`, even above the limit, for memory that is allocated already.
     pub fn count(&mut self, bytes: u64) {
         match (bytes.checked_sub(self.bytes), &self.budget.0) {
             (Some(0), _) => {}
@@ -402,7 +402,7 @@ mod tests {
             "{refused}"
         );
         budget.draw(Purpose::Queries, 100).unwrap();
-        // What is allocated is counted, above the limit too; then others are refused.
+        // Allocated memory counts even above the limit; then other draws are refused.
         graph.count(900);
         assert!(budget.draw(Purpose::Queries, 1).is_err());
         graph.count(600);
@@ -424,8 +424,8 @@ mod tests {
         budget.check_graphs().unwrap();
     }
 
-    /// Threads draw at random, and look at what is in use: it is never above the limit, never less than what a thread
-    /// has itself, and nothing at the end.
+    /// Threads draw at random, and check the bytes in use: never above the limit, never less than the thread's own
+    /// draws, and nothing at the end.
     #[test]
     fn threads_never_exceed_the_limit_together() {
         const LIMIT: u64 = 1_000;

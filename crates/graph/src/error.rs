@@ -1,8 +1,8 @@
-//! Errors, as all crates return them at their borders.
+//! The error type that the public functions of all crates return.
 //!
-//! [`Remedy`] is a small, stable classification by what the caller can do next. [`ErrorKind`] is a finer one that names
-//! the cause; each kind has one remedy. The message is one or two sentences: what was wrong, where, and the way out.
-//! Adding detail to a message is free. Adding a kind or a remedy is a design decision.
+//! An [`ErrorKind`] names the cause. Each kind has one [`Remedy`]: the action that can help the caller. The message is
+//! one or two sentences: what was wrong, where, and the way out. Messages may change at any time. Clients and status
+//! codes depend on kinds and remedies, so adding one is a design decision.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The result type of all crates.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a caller can do about an error.
+/// The action of a caller that can help after an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -18,7 +18,7 @@ pub enum Remedy {
     RetryTransaction,
     /// A limit was reached or a service is unreachable: run the request again later, or with a higher limit.
     RetryLater,
-    /// The request is wrong: it would fail again. Change it.
+    /// The request is wrong and would fail again: change it.
     FixRequest,
     /// The handle was closed: open another one.
     Reopen,
@@ -78,7 +78,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// What a caller can do about an error of this kind.
+    /// The action of a caller that can help after an error of this kind.
     pub fn remedy(self) -> Remedy {
         match self {
             ErrorKind::Syntax
@@ -104,21 +104,21 @@ impl ErrorKind {
     }
 }
 
-/// An error: its kind and a message a user can act on.
+/// An error: its kind and a message that a user can act on. It is one pointer wide, so results stay small.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Detail>);
+pub struct Error(Box<ErrorDetail>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Detail {
+struct ErrorDetail {
     kind: ErrorKind,
     message: String,
     reason: Option<&'static str>,
 }
 
 impl Error {
-    /// An error of a kind with a message.
+    /// An error of a kind with a message, and without a [reason](Error::reason).
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Detail { kind, message: message.into(), reason: None }))
+        Error(Box::new(ErrorDetail { kind, message: message.into(), reason: None }))
     }
 
     /// [`ErrorKind::Evaluation`].
@@ -161,7 +161,7 @@ impl Error {
         self.0.kind
     }
 
-    /// What the caller can do about it.
+    /// The action of the caller that can help.
     pub fn remedy(&self) -> Remedy {
         self.0.kind.remedy()
     }
@@ -183,7 +183,7 @@ impl Error {
         self
     }
 
-    /// The same error with another sentence after its message.
+    /// The same error with a further clause after its message, separated by a semicolon.
     #[must_use]
     pub fn and(mut self, sentence: impl fmt::Display) -> Self {
         self.0.message = format!("{}; {sentence}", self.0.message);
@@ -197,7 +197,7 @@ impl Error {
         self
     }
 
-    /// The same error with text before its message that says where it happened.
+    /// The same error with `place`, which says where it happened, and a colon before its message.
     #[must_use]
     pub fn context(mut self, place: impl fmt::Display) -> Self {
         self.0.message = format!("{place}: {}", self.0.message);

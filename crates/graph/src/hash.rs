@@ -1,4 +1,4 @@
-//! The hash maps of the workspace: those of `hashbrown` with the fast hasher of `foldhash`.
+//! The hash maps of the workspace: the maps of `hashbrown` with the fast hasher of `foldhash`.
 //!
 //! Each map has a seed of its own, so a client that picks keys cannot make them collide. Nothing may depend on the
 //! order in which a map is walked.

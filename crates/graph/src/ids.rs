@@ -6,13 +6,14 @@
 //! tablet 16 | generation 10 | slot index 38      generation and slot index together are the slot, 48 bits
 //! ```
 //!
-//! The tablet says which share of the graph the element lives in; an edge lives in the tablet of its source vertex. The
-//! slot index says where in the tablet its records lie: on which page, and at which offset of the page. When no
-//! snapshot sees an element any more, another element may get its slot index, under the next *generation*. So no id is
-//! ever given twice, and an id that a client kept from before names nothing.
+//! The tablet says which share of the graph holds the element; an edge is in the tablet of its source vertex. The slot
+//! index says where in the tablet the records of the element are: on which page, and at which offset of the page. After
+//! a delete, once no snapshot sees the element, another element may get its slot index, under the next *generation*.
+//! After the last generation the slot index stays unused. So an id never names a second element: the id of a deleted
+//! element names nothing.
 //!
 //! A client that did not choose an id for an element sees its *external number*: the same 64 bits in another order,
-//! plus 65,536.
+//! plus 65,536. Files contain internal ids, and clients keep external numbers, so both layouts are fixed.
 //!
 //! ```text
 //! high slot index 11 | generation 10 | low slot index 27 | tablet 16
@@ -34,10 +35,10 @@ pub const GENERATION_MAX: u16 = (1 << (SLOT_BITS - INDEX_BITS)) - 1;
 /// The bits of the slot index that lie below the generation in external numbers.
 const LOW_INDEX_BITS: u32 = 27;
 const LOW_INDEX_MASK: u64 = (1 << LOW_INDEX_BITS) - 1;
-/// Added to external numbers, so that those of the first slots are not the small numbers that clients choose
+/// Added to external numbers, so that the numbers of the first slots are not the small ones that clients choose
 /// themselves.
 const EXTERNAL_BASE: u64 = 1 << 16;
-/// The most slots that a page has: the unit in which a tablet lays out vertices and edges.
+/// The most slots of a page. A tablet lays out vertices and edges in pages.
 pub const PAGE_SLOTS: u64 = 1024;
 
 /// A slot as external numbers contain it: the generation lies between the high and the low bits of the slot index.
@@ -56,7 +57,7 @@ fn unshuffle_slot(shuffled: u64) -> u64 {
     (generation << INDEX_BITS) | high | (shuffled & LOW_INDEX_MASK)
 }
 
-/// The number of a tablet: a share of the graph, in which an element lives.
+/// The number of a tablet, which is a share of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TabletId(pub u16);
 
@@ -68,15 +69,15 @@ macro_rules! element_id {
         pub struct $name(u64);
 
         impl $name {
-            /// The id of a tablet and a slot. Panics if `slot` needs more than 48 bits: the store makes slots, no
-            /// request contains one.
+            /// The id of a slot in a tablet. Panics if `slot` needs more than 48 bits. Only the store makes slots, so
+            /// such a slot is a bug and not the fault of a request.
             #[inline]
             pub fn new(tablet: TabletId, slot: u64) -> Self {
                 assert!(slot <= SLOT_MASK, "slot {slot} needs more than 48 bits");
                 Self((u64::from(tablet.0) << SLOT_BITS) | slot)
             }
 
-            /// The tablet the element lives in.
+            /// The tablet that holds the element.
             #[inline]
             pub fn tablet(self) -> TabletId { TabletId((self.0 >> SLOT_BITS) as u16) }
 
@@ -111,14 +112,14 @@ macro_rules! element_id {
             #[inline]
             pub fn from_bits(bits: u64) -> Self { Self(bits) }
 
-            /// The external number: what a client sees if it did not choose an id.
+            /// The external number, which clients see if they did not choose an id.
             #[inline]
             pub fn external(self) -> i64 {
                 let bits = (shuffle_slot(self.slot()) << (64 - SLOT_BITS)) | u64::from(self.tablet().0);
                 bits.wrapping_add(EXTERNAL_BASE) as i64
             }
 
-            /// The id of an external number. Every number is one of an id, which need not name an element.
+            /// The id with an external number. Every number belongs to an id, which need not name an element.
             #[inline]
             pub fn from_external(external: i64) -> Self {
                 let bits = (external as u64).wrapping_sub(EXTERNAL_BASE);
@@ -181,7 +182,7 @@ impl ElementId {
         }
     }
 
-    /// The 64 bits of the id. Vertices and edges are numbered apart: the same bits may name one of each.
+    /// The 64 bits of the id. Vertices and edges are numbered apart: the same bits may name a vertex and an edge.
     #[inline]
     pub fn to_bits(self) -> u64 {
         match self {

@@ -4,8 +4,8 @@
 //! | to understand | read |
 //! |---|---|
 //! | how a graph is read, and the laws that every implementation keeps | [`view`] |
-//! | what a property holds and what a traversal carries | [`value`], [`compare`], [`numeric`] |
-//! | how elements are named inside the engine | [`ids`] |
+//! | the values that properties hold and traversals carry | `value`, [`compare`], [`numeric`] |
+//! | how elements are named inside the engine | `ids` |
 //!
 //! This crate does not know how a graph is stored, what a traversal is, or what a transaction does. It imports no other
 //! crate of the workspace.
@@ -13,17 +13,17 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod budget;
+mod budget;
 mod catalog;
 pub mod codec;
 pub mod compare;
 mod error;
 mod hash;
-pub mod ids;
+mod ids;
 pub mod numeric;
 pub mod pieces;
 mod user_id;
-pub mod value;
+mod value;
 pub mod view;
 
 pub use budget::{Draw, MemoryBudget, Purpose};

@@ -37,7 +37,7 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
             }
         }
     }
-    // What is left are big numbers. Infinities come first, since no decimal holds them; the others are compared
+    // The other pairs have a big number. Infinities come first, since no decimal holds them; the others are compared
     // exactly.
     for (value, other_is_b) in [(a, true), (b, false)] {
         if let Some(f) = float(value) {

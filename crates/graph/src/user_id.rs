@@ -1,8 +1,8 @@
 //! The id that a user knows an element by: an integer, a string or a UUID.
 //!
 //! A user id is chosen by the client, or is the [external number](crate::VertexId::external) of an element without a
-//! chosen one. The store translates it into an internal id; nothing above the store keeps one for longer than a
-//! look-up.
+//! chosen id. The store translates it into an internal id. Code above the store uses a user id for a look-up only, and
+//! then keeps the internal id.
 
 use std::fmt;
 
@@ -44,18 +44,18 @@ impl std::hash::Hash for IntId {
     }
 }
 
-/// How a traversal's ids are read.
+/// How the values that a traversal gives as ids are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdRule {
     /// As they are: the string `"1"` and the number 1 are two ids.
     #[default]
     Any,
-    /// A string that spells a 64-bit integer names that integer, for clients that know ids as text only.
+    /// A string that spells a 64-bit integer stands for the integer, for clients that know ids as text only.
     Numbers,
 }
 
 impl IdRule {
-    /// The id that a value stands for, as a value.
+    /// The id that a value stands for, as a value. A list of ids is read member by member.
     pub fn canonical(self, value: &Value) -> Value {
         match (self, value) {
             (IdRule::Numbers, Value::String(text)) => text.parse().map_or_else(|_| value.clone(), Value::I64),
@@ -66,7 +66,7 @@ impl IdRule {
         }
     }
 
-    /// The id in a value: [`UserId::from_value`] of what [`IdRule::canonical`] returns.
+    /// The id in a value: [`UserId::from_value`] after [`IdRule::canonical`].
     pub fn read(self, value: &Value) -> Option<UserId> {
         match (self, value) {
             (IdRule::Numbers, Value::String(_)) => UserId::from_value(&self.canonical(value)),
@@ -81,7 +81,8 @@ impl UserId {
         UserId::Int(IntId { number, narrow: false })
     }
 
-    /// The id in a value. Integers of any width, whole floats, strings and UUIDs are ids; other values are not.
+    /// The id in a value. Integers of at most 64 bits, whole floats up to 2^53, strings and UUIDs are ids; other values
+    /// are not.
     pub fn from_value(value: &Value) -> Option<Self> {
         Some(match value {
             Value::I8(n) => UserId::int(i64::from(*n)),
@@ -111,8 +112,9 @@ impl UserId {
     }
 }
 
+/// The integer that a float stands for, if it stands for one only.
 fn whole(n: f64) -> Option<i64> {
-    // Above 2^53 a double stands for more than one integer.
+    // Above 2^53 two integers may have the same double.
     (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64)
 }
 

@@ -14,7 +14,7 @@ use crate::bytecode::Argument;
 pub(crate) fn set(values: Vec<Value>) -> Value {
     let first: Vec<bool> = {
         let mut seen = HashSet::with_capacity(values.len());
-        values.iter().map(|value| seen.insert(Key(value))).collect()
+        values.iter().map(|value| seen.insert(MemberKey(value))).collect()
     };
     Value::Set(Arc::new(values.into_iter().zip(first).filter(|(_, first)| *first).map(|(value, _)| value).collect()))
 }
@@ -26,7 +26,7 @@ pub(crate) fn map(entries: Vec<(Value, Value)>) -> Value {
         let mut positions = Vec::with_capacity(entries.len());
         for (key, _) in &entries {
             let next = known.len();
-            positions.push(*known.entry(Key(key)).or_insert(next));
+            positions.push(*known.entry(MemberKey(key)).or_insert(next));
         }
         positions
     };
@@ -42,46 +42,47 @@ pub(crate) fn map(entries: Vec<(Value, Value)>) -> Value {
 
 /// A value under [`equivalent`], with a hash and an equality that stay cheap for sets and maps of sets and maps.
 /// Clients choose these values, and comparing them pairwise would let a short script run for hours.
-struct Key<'a>(&'a Value);
+struct MemberKey<'a>(&'a Value);
 
-impl Hash for Key<'_> {
+impl Hash for MemberKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self.0 {
-            Value::List(items) => items.iter().for_each(|item| Key(item).hash(state)),
+            Value::List(items) => items.iter().for_each(|item| MemberKey(item).hash(state)),
             // The order of the members does not matter, nor does that of the summands.
-            Value::Set(items) => sum(items.iter().map(|item| digest(&Key(item)))).hash(state),
-            Value::Map(entries) => sum(entries.iter().map(|(k, v)| digest(&(Key(k), Key(v))))).hash(state),
-            Value::BulkSet(entries) => entries.iter().for_each(|(item, bulk)| (Key(item), bulk).hash(state)),
+            Value::Set(items) => sum(items.iter().map(|item| digest(&MemberKey(item)))).hash(state),
+            Value::Map(entries) => sum(entries.iter().map(|(k, v)| digest(&(MemberKey(k), MemberKey(v))))).hash(state),
+            Value::BulkSet(entries) => entries.iter().for_each(|(item, bulk)| (MemberKey(item), bulk).hash(state)),
             Value::Detached(element) => match element.as_ref() {
-                Detached::Vertex { id, .. } | Detached::Edge { id, .. } => Key(id).hash(state),
-                Detached::VertexProperty(property) => Key(&property.id).hash(state),
-                Detached::Property { key, value } => (key, Key(value)).hash(state),
+                Detached::Vertex { id, .. } | Detached::Edge { id, .. } => MemberKey(id).hash(state),
+                Detached::VertexProperty(property) => MemberKey(&property.id).hash(state),
+                Detached::Property { key, value } => (key, MemberKey(value)).hash(state),
             },
             scalar => hash_equivalent(scalar, state),
         }
     }
 }
 
-impl PartialEq for Key<'_> {
+impl PartialEq for MemberKey<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self.0, other.0) {
             (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| Key(a) == Key(b))
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| MemberKey(a) == MemberKey(b))
             }
             (Value::Set(a), Value::Set(b)) => {
-                let known: HashSet<Key<'_>> = a.iter().map(Key).collect();
-                a.len() == b.len() && b.iter().all(|item| known.contains(&Key(item)))
+                let known: HashSet<MemberKey<'_>> = a.iter().map(MemberKey).collect();
+                a.len() == b.len() && b.iter().all(|item| known.contains(&MemberKey(item)))
             }
             (Value::Map(a), Value::Map(b)) => {
-                let known: HashMap<Key<'_>, Key<'_>> = a.iter().map(|(k, v)| (Key(k), Key(v))).collect();
-                a.len() == b.len() && b.iter().all(|(k, v)| known.get(&Key(k)) == Some(&Key(v)))
+                let known: HashMap<MemberKey<'_>, MemberKey<'_>> =
+                    a.iter().map(|(k, v)| (MemberKey(k), MemberKey(v))).collect();
+                a.len() == b.len() && b.iter().all(|(k, v)| known.get(&MemberKey(k)) == Some(&MemberKey(v)))
             }
             (a, b) => equivalent(a, b),
         }
     }
 }
 
-impl Eq for Key<'_> {}
+impl Eq for MemberKey<'_> {}
 
 fn digest(hashed: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -28,7 +28,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// GraphSON 3 with types: what `application/json` and text messages are.
+    /// GraphSON 3 with types, which is the encoding of `application/json` and of text messages.
     pub const JSON: Encoding = Encoding::GraphSon(Dialect { version: Version::V3, typed: true });
 
     const ALL: [(&'static str, Encoding); 7] = [

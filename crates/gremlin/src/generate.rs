@@ -1,7 +1,7 @@
 //! Generators of values and bytecode for property tests.
 //!
-//! They make what both the language and the wire can express, in the normal form that both readers produce: collections
-//! of literals are literals, and predicates are in normal form (WIRE-4).
+//! They make only values and bytecode that both the language and the wire can express, in the normal form that both
+//! readers produce: collections of literals are literals, and predicates are in normal form (WIRE-4).
 
 use std::str::FromStr;
 use std::sync::Arc;

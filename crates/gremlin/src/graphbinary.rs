@@ -16,7 +16,6 @@ mod code;
 mod reader;
 mod request;
 mod response;
-mod structure;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -11,10 +11,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod bytecode;
+mod bytecode;
 mod calendar;
 mod collections;
-pub mod encoding;
+mod encoding;
 #[cfg(test)]
 mod generate;
 pub mod graphbinary;
@@ -23,7 +23,7 @@ pub mod limits;
 pub mod message;
 pub mod parameters;
 mod predicate;
-pub mod print;
+mod print;
 pub mod script;
 mod suggest;
 mod terms;

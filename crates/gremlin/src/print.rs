@@ -137,7 +137,7 @@ impl Display for Literal<'_> {
     }
 }
 
-/// Instructions, each after a point.
+/// Instructions, each after a `.`.
 fn steps(f: &mut Formatter<'_>, instructions: &[Instruction]) -> fmt::Result {
     instructions.iter().try_for_each(|step| write!(f, ".{step}"))
 }

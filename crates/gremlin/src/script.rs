@@ -11,9 +11,9 @@
 //! - **WIRE-8.** Parsing is a function of the text and the options. The clock and the random bits for `datetime()` and
 //!   `UUID()` are part of the options.
 //!
-//! The parser also reads what [`Bytecode`] prints and the official grammar has no literal for: `Duration('PT1S')`,
-//! `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`. It reads statements that give a name a value
-//! (`statement.rs`). It does not read closures, nor a traversal that is run to make an argument (`g.V(g.V().next())`).
+//! The parser reads more than the official grammar has: assignments (`statement.rs`), and the literals that a printed
+//! [`Bytecode`] needs: `Duration('PT1S')`, `Binary('00ff')`, `new Vertex(id)` and `new Edge(id)`. It does not read
+//! closures, nor a traversal that is run to make an argument (`g.V(g.V().next())`).
 
 mod argument;
 mod diagnostic;
@@ -37,12 +37,12 @@ use self::lexer::{Lexer, Token, TokenKind};
 use crate::bytecode::{Argument, Bytecode, Instruction};
 use crate::limits::{RANGE_SIZE_MAX, SCRIPT_SIZE_BYTES_MAX};
 
-/// What parsing needs besides the text.
+/// The inputs of parsing besides the text.
 #[derive(Clone, Debug)]
 pub struct ParseOptions {
     /// The longest script that is read.
     pub size_bytes_max: usize,
-    /// What `datetime()` means; without it, `datetime()` is an error.
+    /// The value of `datetime()`; without it, `datetime()` is an error.
     pub now: Option<DateTime>,
     /// A random UUID for `UUID()`: the n-th of a script is this plus n. Without it, `UUID()` is an error.
     pub fresh_uuid: Option<Uuid>,
@@ -59,30 +59,30 @@ impl Default for ParseOptions {
 pub enum Statement {
     /// A traversal.
     Traversal {
-        /// The traversal source it begins with: `g`, or another the server has.
+        /// The traversal source that it begins with: `g`, or another source of the server.
         source: SmolStr,
-        /// What it does.
+        /// Its source instructions and steps.
         bytecode: Bytecode,
         /// How its results are taken.
         terminal: Terminal,
-        /// Whether it took something from the options (`datetime()`, `UUID()`): the same text means
-        /// something else the next time and must not be cached by its text.
+        /// True if it has a value from the options (`datetime()`, `UUID()`): the same text means something else the
+        /// next time, so its plan must not be cached by the text.
         volatile: bool,
     },
     /// `g.tx().commit()` and the like.
     Transaction {
         /// The traversal source.
         source: SmolStr,
-        /// What to do.
+        /// The command.
         command: TransactionCommand,
     },
-    /// A value that is written out, to be given a name: `limit = 10`.
+    /// A literal that is assigned to a variable: `limit = 10`.
     Value(Value),
-    /// The value of a name that a statement before gave it.
+    /// A variable that an earlier statement assigned to.
     Variable(SmolStr),
 }
 
-/// What a client asks of its transaction.
+/// A client's command to its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionCommand {
     /// Begin one.
@@ -104,8 +104,8 @@ impl TransactionCommand {
         })
     }
 
-    /// The command in the bytecode drivers send for it (source instruction `tx` with the command's name),
-    /// if that is what the bytecode is.
+    /// The command in bytecode as drivers send it: one source instruction `tx` with the command's name. `None` for any
+    /// other bytecode.
     pub fn from_bytecode(bytecode: &Bytecode) -> Option<Self> {
         match (bytecode.source.as_slice(), bytecode.steps.as_slice()) {
             ([Instruction { name, arguments, .. }], []) if name == "tx" => match arguments.as_slice() {
@@ -148,21 +148,22 @@ pub fn parse_one(text: &str, options: &ParseOptions) -> Result<Statement> {
     }
 }
 
-/// The parser: a token, the one after it, and what bounds the work.
+/// The parser: the current token, the next one, and the counters that bound the work.
 struct Parser<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
     token: Token<'a>,
     ahead: Token<'a>,
-    /// The line the last consumed token stands on.
+    /// The line of the last consumed token.
     line_passed: u32,
-    /// Where it ends, in bytes.
+    /// The byte offset at which the last consumed token ends.
     end_passed: usize,
     options: &'a ParseOptions,
-    /// How many arguments enclose the current one.
+    /// The number of arguments around the current one.
     depth: usize,
-    /// How many levels nest below the current argument, as far as it has been read.
+    /// The levels nested below the current argument, as far as it has been read.
     height: usize,
+    /// The elements that range literals may still stand for.
     range_budget: u64,
     uuids_made: u128,
     volatile: bool,
@@ -198,7 +199,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Steps, each with its point, up to what is no point.
+    /// Appends steps, each from its `.`, up to a token that is no `.`.
     fn steps(&mut self, bytecode: &mut Bytecode) -> Result<()> {
         while self.at(b'.') {
             self.advance()?;

@@ -1,4 +1,4 @@
-//! What the wire formats share: terms that mean the same in each of them.
+//! The parts that the wire formats share: terms that mean the same in each of them.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) enum ElementReading {
     Detached,
 }
 
-/// What a reader does with the bindings in a request's bytecode.
+/// How a reader treats the bindings in a request's bytecode.
 #[derive(Debug)]
 pub(crate) struct Bindings {
     /// The values collected so far; `None` if bindings are replaced by their values.

@@ -1,7 +1,8 @@
 //! Values as text for people, as a console shows them: `v[1]`, `e[7][1-knows->2]`, `{name=[marko]}`.
 //!
-//! It is the text that TinkerPop's own classes print. GraphSON uses it for map keys that JSON cannot have, and the text
-//! form of GraphBinary for every result. It cannot be parsed; `print` makes text that can.
+//! It is the text that TinkerPop's own classes print. GraphSON uses it for map keys that are no strings, and
+//! [`Encoding::GraphBinaryText`](crate::Encoding::GraphBinaryText) for every result. It is not made to be parsed;
+//! `print` makes text that can be. A bulk is a number here, so the text is not much longer than the value is large.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -73,7 +74,7 @@ impl Display for Plain<'_> {
     }
 }
 
-/// A tree as the nested map it is: `{v[1]={v[2]={}}}`.
+/// A tree as nested maps: `{v[1]={v[2]={}}}`.
 fn branches(f: &mut Formatter<'_>, tree: &Tree) -> fmt::Result {
     f.write_char('{')?;
     for (i, (key, below)) in tree.branches.iter().enumerate() {
@@ -83,7 +84,7 @@ fn branches(f: &mut Formatter<'_>, tree: &Tree) -> fmt::Result {
     f.write_char('}')
 }
 
-/// A decimal in plain notation, unless that would print many zeros.
+/// A decimal in plain notation, unless that would print more than 40 zeros in a row.
 pub(crate) fn decimal(n: &bigdecimal::BigDecimal) -> String {
     const ZEROS_MAX: i64 = 40;
     let (digits, scale) = n.as_bigint_and_exponent();
@@ -96,6 +97,7 @@ pub(crate) fn decimal(n: &bigdecimal::BigDecimal) -> String {
     }
 }
 
+/// A float: its shortest digits in its own width (`shown`), or the name of a number that has no digits.
 fn float<T: fmt::Debug>(f: &mut Formatter<'_>, wide: f64, shown: &T) -> fmt::Result {
     if wide.is_nan() {
         f.write_str("NaN")

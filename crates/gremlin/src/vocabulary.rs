@@ -33,7 +33,7 @@ pub fn qualifiers() -> &'static [&'static str] {
     names::QUALIFIERS
 }
 
-/// The names that may follow a qualifier and a point.
+/// The names that may follow a qualifier and a `.`.
 pub fn members(qualifier: &str) -> Vec<&'static str> {
     match qualifier {
         "P" => P_NAMES.to_vec(),

@@ -1,9 +1,9 @@
 //! Loads files of vertices and edges into a graph, and writes a graph to files.
 //!
-//! [`load`](fn@load) reads tables (CSV and its kin, with typed headers or a [`Mapping`]; Parquet), GraphSON, JSON lines and
-//! GraphML, compressed or not. It hands batches of elements to a [`LoadSink`]. [`export`](mod@export) writes what a
-//! `GraphView` shows. The crate knows nothing of stores and transactions: the embedded database implements the sink with
-//! its bulk loader or with transactions.
+//! [`load`](fn@load) reads tables (CSV and similar formats, with typed headers or a [`Mapping`]; Parquet), GraphSON,
+//! JSON lines and GraphML, compressed or not. It hands batches of elements to a [`LoadSink`]. [`export`](mod@export)
+//! writes what a `GraphView` shows. The crate knows nothing of stores and transactions: the embedded database
+//! implements the sink with its bulk loader or with transactions.
 //!
 //! ```text
 //! files ─ input ─ bytes, rows ─┬─ plan ── what each column is for ──┐
@@ -27,7 +27,8 @@
 //! `load::order`, LOAD-4 in `parallel`, LOAD-5 in [`mod@export`], LOAD-6 in `values::file_id`, LOAD-7 in
 //! `plan::identities`.
 //!
-//! Not here: finding elements that are in the graph already, which the sink does; Arrow. Parquet is the feature `parquet`.
+//! Not here: finding elements that are in the graph already, which the sink does; Arrow. Parquet is the feature
+//! `parquet`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

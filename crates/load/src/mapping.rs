@@ -1,7 +1,7 @@
-//! Mapping files: what the columns of foreign tables mean, in TOML.
+//! Mapping files: the meaning of the columns of foreign tables, in TOML.
 //!
-//! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file. What the
-//! rule leaves open comes from `[defaults]`, then from the header of the file (`plan::header`).
+//! A mapping is a list of rules. The first rule whose pattern matches the name of a file says how to read that file. A
+//! key that the rule does not set comes from `[defaults]`, then from the header of the file (`plan::header`).
 //!
 //! ```toml
 //! [defaults]
@@ -59,7 +59,8 @@ pub(crate) struct Defaults {
     pub(crate) null: Option<Vec<String>>,
     pub(crate) header: Option<bool>,
     pub(crate) user_id: Option<UserIdRule>,
-    /// The key of vertices. It applies to files that have a property of this name and whose ids are not ids of the graph.
+    /// The key of vertices. It applies to files that have a property of this name and whose ids are not ids of the
+    /// graph.
     pub(crate) key: Option<KeyRule>,
     /// Applied to columns of these names, in any file.
     #[serde(default)]
@@ -81,7 +82,7 @@ pub(crate) struct FileRule {
     pub(crate) kind: Option<KindRule>,
     pub(crate) label: Option<String>,
     pub(crate) label_column: Option<String>,
-    /// Other names for what the label column holds.
+    /// Other names for the labels in the label column.
     #[serde(default)]
     pub(crate) label_names: BTreeMap<String, String>,
     pub(crate) id: Option<String>,
@@ -89,13 +90,14 @@ pub(crate) struct FileRule {
     /// The property that keeps the id of the file. If it is empty, no property keeps it.
     pub(crate) id_property: Option<String>,
     pub(crate) user_id: Option<UserIdRule>,
-    /// The properties that tell a vertex from all others of its label, or an edge from others between the same ends.
+    /// The properties whose values identify a vertex among those of its label, or an edge among those of its label
+    /// between the same ends.
     pub(crate) key: Option<KeyRule>,
     pub(crate) source: Option<String>,
     pub(crate) source_space: Option<String>,
     pub(crate) target: Option<String>,
     pub(crate) target_space: Option<String>,
-    /// What happens to an edge with an end that does not exist.
+    /// The behavior for an edge with an end that does not exist.
     #[serde(default)]
     pub(crate) missing: MissingRule,
     pub(crate) header: Option<bool>,
@@ -113,7 +115,7 @@ pub(crate) struct FileRule {
     pub(crate) foreign: Vec<ForeignRule>,
 }
 
-/// What the rows of a file are.
+/// The kind of the rows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum KindRule {
@@ -141,7 +143,7 @@ impl KeyRule {
     }
 }
 
-/// How users know an element whose id is in the file.
+/// The id in the graph of an element whose id is in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum UserIdRule {
@@ -156,7 +158,7 @@ pub(crate) enum Prefix {
     Prefix,
 }
 
-/// What happens to an edge with an end that does not exist.
+/// The behavior for an edge with an end that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum MissingRule {
@@ -165,7 +167,7 @@ pub(crate) enum MissingRule {
     Skip,
 }
 
-/// How a column becomes a property.
+/// The property that a column becomes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PropertyRule {
@@ -207,7 +209,7 @@ pub(crate) struct ForeignRule {
     /// The edge leads from the vertex that the field names to the vertex of the row.
     #[serde(default)]
     pub(crate) inward: bool,
-    /// What happens where no vertex has the id.
+    /// The behavior if no vertex has the id.
     #[serde(default)]
     pub(crate) missing: MissingRule,
 }

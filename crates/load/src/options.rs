@@ -1,4 +1,4 @@
-//! What the caller of a load decides: files, formats, limits, keys of an upsert.
+//! The options of a load: files, formats, limits, keys of an upsert.
 //!
 //! Plain data. Defaults are here; what they mean is decided in `plan` and `load`.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{ElementKind, Error, Result};
 
 use crate::input::{ELEMENT_BYTES_MAX_DEFAULT, unpacked_name};
 use crate::mapping::Mapping;
@@ -17,18 +17,18 @@ use crate::sink::UpsertKeys;
 /// Default of [`LoadOptions::max_rejects`].
 pub const MAX_REJECTS_DEFAULT: u64 = 1000;
 
-/// The most threads that parse by default. One thread takes what they parsed; more than this cannot make it faster and only
-/// hold memory.
+/// The maximum number of threads that parse by default. One thread takes the parsed parts; more threads than this would
+/// only hold memory.
 const THREADS_DEFAULT_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("eight is not zero");
 
 /// The format of a file to load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadFormat {
-    /// Rows of text: `.csv`, `.tsv`, and any file that a mapping has a rule for. `.dat` and `.txt` only if the caller names
-    /// the file.
+    /// Rows of text: `.csv`, `.tsv`, and any file that a mapping has a rule for. `.dat` and `.txt` only if the caller
+    /// names the file.
     Table,
-    /// JSON: GraphSON in adjacency form (one vertex a line, or all in one object), or one vertex or edge a line. `.json`,
-    /// `.jsonl`, `.ndjson`, `.graphson`.
+    /// JSON: GraphSON in adjacency form (one vertex a line, or all in one object), or one vertex or edge a line.
+    /// `.json`, `.jsonl`, `.ndjson`, `.graphson`.
     GraphSon,
     /// GraphML: `.graphml`, `.xml`.
     GraphMl,
@@ -61,7 +61,7 @@ impl LoadFormat {
 /// How to load.
 #[derive(Clone)]
 pub struct LoadOptions {
-    /// What the columns of tables mean if their headers do not say it.
+    /// The meaning of the columns of tables whose headers do not say it.
     pub mapping: Option<Mapping>,
     /// The format of every file; `None`: each file's extension names it.
     pub format: Option<LoadFormat>,
@@ -71,17 +71,17 @@ pub struct LoadOptions {
     pub array_delimiter: Option<char>,
     /// Groups of files with a label, of which the first may have the header of all.
     pub groups: Vec<FileGroup>,
-    /// Where rejected rows are written; `None`: they are only counted.
+    /// The file that rejected rows are written to; `None`: they are only counted.
     pub rejects: Option<PathBuf>,
-    /// If set, the load is an upsert: elements that are in the graph already are changed instead of rejected, and ends of
-    /// edges may be vertices of the graph. The sink must support it.
+    /// If set, the load is an upsert: elements that are in the graph already are changed instead of rejected, and ends
+    /// of edges may be vertices of the graph. The sink must support it.
     pub upsert: Option<UpsertKeys>,
-    /// How many rows may be rejected before the load stops. With 0 the first bad row stops it.
+    /// The number of rows that may be rejected before the load stops. With 0 the first bad row stops it.
     pub max_rejects: u64,
-    /// How many threads parse. The result does not depend on it (LOAD-4).
+    /// Threads that parse. The result does not depend on their number (LOAD-4).
     pub threads: NonZeroUsize,
-    /// The most bytes of an element: a line of a table or of JSON, a node or an edge of GraphML, a vertex of GraphSON. An
-    /// element is in memory whole, and a compressed file of some megabytes may hold one of gigabytes.
+    /// The most bytes of an element: a line of a table or of JSON, a node or an edge of GraphML, a vertex of GraphSON.
+    /// An element is in memory whole, and a compressed file of some megabytes may hold one of gigabytes.
     pub element_bytes_max: u64,
     /// The time since a fixed point, for the report.
     pub clock: Arc<dyn Fn() -> Duration + Send + Sync>,
@@ -126,15 +126,15 @@ impl fmt::Debug for LoadOptions {
 pub struct FileGroup {
     /// The label. Nodes have it in addition to those of a label column.
     pub label: Option<String>,
-    /// True for edges, false for vertices.
-    pub edges: bool,
+    /// The kind of the elements in the files.
+    pub kind: ElementKind,
     /// At least one.
     pub files: Vec<PathBuf>,
 }
 
 impl FileGroup {
     /// Parses `Label=file,file` or `file,file`. A colon separates several labels.
-    pub fn parse(text: &str, edges: bool) -> Result<Self> {
+    pub fn parse(text: &str, kind: ElementKind) -> Result<Self> {
         let (label, files) = match text.split_once('=') {
             Some((label, files)) => (Some(label.replace(':', "::")), files),
             None => (None, text),
@@ -143,6 +143,6 @@ impl FileGroup {
         if files.is_empty() || label.as_ref().is_some_and(String::is_empty) {
             return Err(Error::invalid(format!("'{text}' names no files: write LABEL=HEADER.csv,PART.csv")));
         }
-        Ok(FileGroup { label, edges, files })
+        Ok(FileGroup { label, kind, files })
     }
 }

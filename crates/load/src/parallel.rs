@@ -1,14 +1,14 @@
 //! Work on the parts of a file by several threads, with the results in the order of the parts.
 //!
-//! - **LOAD-4.** The same files give the same batches in the same order, on any number of threads. Threads only parse. The
-//!   caller's thread takes what they parsed, in the order of the file.
+//! - **LOAD-4.** The same files give the same batches in the same order, on any number of threads. Threads only parse.
+//!   The caller's thread takes the parsed parts in the order of the file.
 //!
 //! The caller makes jobs: it cuts a file into parts, which costs little. Threads parse the parts. The caller takes the
 //! results in the order of their jobs and, within a job, in the order in which the thread delivered them.
 //!
-//! Memory is bounded: each thread has at most two jobs begun, and each job has at most [`RESULTS_AHEAD`] results that were
-//! not taken yet. No deadlock is possible. Threads take jobs in their order, so the job whose results the caller takes next
-//! has a thread before any later job can fill its queue.
+//! Memory is bounded: each thread has at most two jobs begun, and each job has at most [`RESULTS_AHEAD`] results that
+//! were not taken yet. No deadlock is possible. Threads take jobs in their order, so the job whose results the caller
+//! takes next has a thread before any later job can fill its queue.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -26,7 +26,8 @@ pub(crate) type Deliver<'h, T> = dyn FnMut(T) -> bool + 'h;
 /// Jobs that wait for a thread, each with the queue for its results.
 type Jobs<J, T> = Receiver<(J, SyncSender<Result<T>>)>;
 
-/// Does `work` on every job, and calls `take` with the results in their order (LOAD-4). The first error of either ends it.
+/// Does `work` on every job, and calls `take` with the results in their order (LOAD-4). The first error of either ends
+/// it.
 ///
 /// A single job, or all jobs if there is one thread, run on the caller's thread.
 pub(crate) fn in_order<J: Send, T: Send>(

@@ -1,10 +1,10 @@
-//! What a load tells its caller: progress on the way, and a report at the end.
+//! The reports of a load to its caller: progress on the way, and a report at the end.
 
 use std::path::{Path, PathBuf};
 
 /// The progress of a load. Every pass over a file counts (an untyped column costs one more), so `bytes_read` ascends to
-/// `bytes_total` and reaches it. The total may grow once: only while reading a GraphML file does the loader find that it
-/// has edges with and without ids, which takes another pass.
+/// `bytes_total` and reaches it. The total may grow once: only while reading a GraphML file does the loader find that
+/// it has edges with and without ids, which takes another pass.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadProgress<'a> {
     /// Bytes read so far, over all passes.
@@ -43,7 +43,7 @@ impl UpsertCounts {
     }
 }
 
-/// What a load did with one file.
+/// The report of a load about one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReport {
     /// The file.
@@ -54,7 +54,7 @@ pub struct FileReport {
     pub edges: u64,
     /// Values that it has for vertices of other files.
     pub values: u64,
-    /// What an upsert did with these vertices and edges. All zero in a plain load, where all are new.
+    /// The outcomes of an upsert for these vertices and edges. All zero in a plain load, where all are new.
     pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
@@ -86,14 +86,14 @@ pub struct LoadReport {
     pub vertices: u64,
     /// Edges loaded.
     pub edges: u64,
-    /// What an upsert did with them. All zero in a plain load.
+    /// The outcomes of an upsert for them. All zero in a plain load.
     pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
     /// Each file, in the order given.
     pub files: Vec<FileReport>,
-    /// Files in the given folders that were not loaded, because the mapping skips them or has no rule for them, or because
-    /// their extensions name no format.
+    /// Files in the given folders that were not loaded, because the mapping skips them or has no rule for them, or
+    /// because their extensions name no format.
     pub skipped: Vec<PathBuf>,
     /// How long it took, by [`crate::LoadOptions::clock`].
     pub seconds: f64,

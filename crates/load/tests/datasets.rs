@@ -1,7 +1,7 @@
-//! The development data sets, loaded with the mappings that ship, counted against what is known of them.
+//! The development data sets, loaded with the mappings that ship, compared with known counts.
 //!
-//! Counts and component sizes come from the data's README, which took them from the files independently. A data set
-//! that is not there is skipped with a printed word.
+//! Counts and component sizes come from the data's README, which has them from the files independently. A data set that
+//! is not there is skipped with a printed note.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What is exported loads again as an equal graph: generated graphs with values of every type, in every format.
+//! An exported graph loads again as an equal graph: generated graphs with values of every type, in every format.
 
 mod common;
 
@@ -31,8 +31,8 @@ struct Model {
     edges: Vec<(UserId, String, usize, usize, Meta)>,
 }
 
-/// Characters that some format writes in a way of its own: controls, line ends of every kind, spaces, what XML cannot hold, quotes and
-/// separators.
+/// Characters that some format writes in a way of its own: controls, line ends of every kind, spaces, what XML cannot
+/// hold, quotes and separators.
 const AWKWARD: [char; 26] = [
     '\0', '\u{1}', '\t', '\n', '\u{b}', '\u{c}', '\r', '\u{1f}', ' ', '\u{7f}', '\u{85}', '\u{a0}', '\u{2028}',
     '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}', '"', '\'', '&', '<', '>', ';', ',', '\\', '|',
@@ -386,7 +386,7 @@ fn parquet_keeps_everything_but_meta_properties() {
     check("parquet", false, ExportFormat::Parquet, "g", |_| true);
 }
 
-/// What is in the file of a table of plain columns: the schema, and the rows as Parquet's own reader shows them.
+/// The content of the file of a table of plain columns: the schema, and the rows as Parquet's own reader shows them.
 fn plain_table(folder: &Path, name: &str) -> (String, Vec<String>) {
     let reader = SerializedFileReader::new(File::open(folder.join(name)).unwrap()).unwrap();
     let mut schema = Vec::new();
@@ -482,8 +482,8 @@ fn only_parquet_has_plain_columns() {
     }
 }
 
-/// Whatever a graph holds, a table of plain columns has one column a key, under a name of its own, with a value for every element that
-/// has one.
+/// Whatever a graph holds, a table of plain columns has one column a key, under a name of its own, with a value for
+/// every element that has one.
 #[test]
 fn every_graph_has_plain_columns() {
     let folder = Folder::new("export-plain-any", &[]);

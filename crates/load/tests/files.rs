@@ -1,4 +1,5 @@
-//! Files around their formats: compressed, headers of their own, arrays, rejects that load again, and damage of every kind.
+//! Files around their formats: compressed, headers of their own, arrays, rejects that load again, and damage of every
+//! kind.
 
 mod common;
 
@@ -6,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use common::{Folder, load_clean, load_with};
-use mangrove_graph::{ErrorKind, UserId, Value};
+use mangrove_graph::{ElementKind, ErrorKind, UserId, Value};
 use mangrove_load::{FileGroup, LoadOptions, Mapping};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
@@ -86,8 +87,8 @@ fn headers_of_their_own_and_arrays() {
     let at = |name: &str| folder.file(name).display().to_string();
     let nodes = format!("Person:Actor={},{},{}", at("header.csv"), at("part1.csv"), at("part2.csv"));
     let groups = vec![
-        FileGroup::parse(&nodes, false).unwrap(),
-        FileGroup::parse(&format!("KNOWS={}", at("knows.csv")), true).unwrap(),
+        FileGroup::parse(&nodes, ElementKind::Vertex).unwrap(),
+        FileGroup::parse(&format!("KNOWS={}", at("knows.csv")), ElementKind::Edge).unwrap(),
     ];
     let options = LoadOptions { groups, array_delimiter: Some('|'), ..LoadOptions::default() };
     let graph = load_clean(&[], &options);
@@ -95,7 +96,7 @@ fn headers_of_their_own_and_arrays() {
     assert_eq!(graph.vertices[ann].label, "Person::Actor");
     assert_eq!(graph.value(ann, "tags"), &Value::list(vec!["a".into(), "b".into()]));
     assert_eq!((graph.vertices.len(), graph.edges[0].label.as_str()), (2, "LIKES"));
-    assert!(FileGroup::parse("Person=", false).is_err());
+    assert!(FileGroup::parse("Person=", ElementKind::Vertex).is_err());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How long what is read at once may be, and how many columns a table may have.
+//! Limits on the length of units that are read at once, and on the columns of a table.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn limited() -> LoadOptions {
     LoadOptions { element_bytes_max: LIMIT, ..LoadOptions::default() }
 }
 
-/// Some small elements, one that is too long, and another small one, in every form.
+/// Some small elements, one that is too long, and another small one, in every format.
 fn files() -> Vec<(&'static str, String, &'static str)> {
     let long = "x".repeat(4 * LIMIT as usize);
     let graphml = |body: &str| {
@@ -86,7 +86,7 @@ fn many_elements_within_the_limit_are_read_however_much_they_are_together() {
     }
 }
 
-/// A search among all columns for each would take minutes.
+/// A search among all columns for each column would take minutes.
 #[test]
 fn a_table_has_many_columns() {
     let count = 200_000;

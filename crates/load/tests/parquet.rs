@@ -1,4 +1,4 @@
-//! Tables in Parquet: files written column by column here, and files that somebody broke.
+//! Tables in Parquet: files written column by column here, and damaged files.
 
 mod common;
 

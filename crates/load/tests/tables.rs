@@ -1,4 +1,4 @@
-//! Tables: header styles, mappings, and every way in which a row can be bad.
+//! Tables: header styles, mappings, and every kind of bad row.
 
 mod common;
 
@@ -211,7 +211,7 @@ fn a_mapping_gives_columns_their_meaning() {
     assert_eq!(graph.vertices[ann].multi[0].values.len(), 2);
     let city = graph.vertex("City", "code", 7_i64);
     assert_eq!((graph.vertices[city].label.as_str(), graph.value(city, "to")), ("Place::City", &Value::I64(2)));
-    // Ann and Cyd live in 7, and the place 9 that Cyd also names is passed over.
+    // Ann and Cyd live in 7, and the place 9 that Cyd also names is skipped.
     assert_eq!(graph.degrees(city, "isLocatedIn"), (0, 2));
     assert_eq!(graph.degrees(ann, "leads"), (2, 0));
 }

@@ -83,7 +83,7 @@ fn values_of_any_mapping_in_any_order() {
     assert_eq!((report.rejects, report.files[0].values, report.files[1].values), (0, 4, 3));
     let person = |id: &str| graph.vertex("person", "id", id);
     let texts = |texts: &[&str]| texts.iter().map(|text| Value::string(*text)).collect::<Vec<_>>();
-    // What the row of the vertex has comes first.
+    // Values in the row of the vertex come first.
     assert_eq!(values(&graph, person("x"), "tag"), texts(&["first", "a", "b", "c"]));
     assert_eq!(values(&graph, person("x"), "phone"), [Value::I64(5), Value::I64(7)]);
     assert_eq!(values(&graph, person("y"), "phone"), [Value::I32(1), Value::I64(6)]);

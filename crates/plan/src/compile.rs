@@ -1,7 +1,7 @@
 //! From bytecode to a logical traversal: the meaning of every step, with its arguments checked.
 //!
 //! Bytecode is a flat list of names with arguments. This module alone knows which steps Gremlin has, which arguments
-//! each takes, and what it means in terms of [`crate::logical`]. Its result is well-formed: every step has the
+//! each takes, and its meaning in terms of [`crate::logical`]. Its result is well-formed: every step has the
 //! arguments it needs, and every modulator (`as`, `by`, `from`, `to`, `option`, `with`, `until`, `emit`, `times`)
 //! belongs to a step. No later module looks at a name of a step again.
 //!

@@ -115,7 +115,7 @@ fn edge_text(edge: &EdgeTo) -> String {
     format!("{direction}{labels} to {}", edge.name)
 }
 
-/// What an operator is, in a few words.
+/// An operator in a few words, as a line of the plan.
 pub fn describe(operator: &Op) -> String {
     let labels_of = |labels: &[crate::logical::Name]| match labels {
         [] => String::new(),
@@ -219,7 +219,7 @@ pub fn describe(operator: &Op) -> String {
     }
 }
 
-/// What a [`Modulate`] takes, and of which objects.
+/// The computations of a [`Modulate`], and the objects that they work on.
 pub fn modulate_text(modulate: &Modulate) -> String {
     let takes = |by: &Computation| match by {
         Computation::Identity => "itself".to_owned(),

@@ -1,9 +1,9 @@
 //! Where traversers must go through the steps one after the other, because they share side effects.
 //!
 //! The language processes traversers depth first: a traverser goes through all steps up to the next barrier before the
-//! next one starts. Batches of rows have the same results, unless a traverser sees what another one has left. That
-//! needs a nested traversal that runs for each traverser and fills a side effect, and one of these, which show when or
-//! how often it ran:
+//! next one starts. Batches of rows have the same results, unless a traverser sees the side effects of another one.
+//! That needs a nested traversal that runs for each traverser and fills a side effect, and one of these, which show
+//! when or how often it ran:
 //!
 //! - a step reads side effects before all traversers have come (unlike a `cap()` at the end);
 //! - several steps fill side effects, so that one collection gets members from several steps;
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use crate::logical::{Effect, Enters, Name, Step, StepTraits, Traversal};
 
-/// What a whole traversal does with side effects.
+/// The side effects of a whole traversal, and whether they show the order of traversers.
 pub struct Interleaving {
     filled: HashSet<Name>,
     shows: bool,
@@ -26,7 +26,7 @@ impl Interleaving {
     /// Examines a whole traversal.
     pub fn of(traversal: &Traversal) -> Self {
         let filled = crate::purity::side_effects_filled(traversal, &Default::default());
-        let mut survey = Survey { filled: &filled, fills: 0, deepest: None, reads: false, cuts: false };
+        let mut survey = SideEffectSurvey { filled: &filled, fills: 0, deepest: None, reads: false, cuts: false };
         survey.visit(traversal, 0);
         let fills_by_row = survey.deepest.is_some_and(|depth| depth > 0);
         let is_nested_twice = survey.deepest.is_some_and(|depth| depth > 1);
@@ -45,7 +45,7 @@ impl Interleaving {
     }
 }
 
-struct Survey<'a> {
+struct SideEffectSurvey<'a> {
     filled: &'a HashSet<Name>,
     /// The number of steps that fill side effects.
     fills: usize,
@@ -57,7 +57,7 @@ struct Survey<'a> {
     cuts: bool,
 }
 
-impl Survey<'_> {
+impl SideEffectSurvey<'_> {
     fn visit(&mut self, traversal: &Traversal, depth: usize) {
         for node in &traversal.steps {
             let step = &node.step;

@@ -44,9 +44,9 @@ pub fn lift(bytecode: &Bytecode) -> Option<Lifted> {
     Some(Lifted { bytecode, values })
 }
 
-/// What a step uses an argument for.
+/// The use that a step makes of an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum ArgumentUse {
     /// A value that is written.
     Value,
     /// An id of an element.
@@ -57,34 +57,34 @@ enum Role {
     Is,
 }
 
-/// The positions of the arguments of a step whose literals may be taken out, and what the step uses them for.
-fn liftable_arguments(step: &Instruction) -> Option<(Range<usize>, Role)> {
+/// The positions of the arguments of a step whose literals may be taken out, and their use.
+fn liftable_arguments(step: &Instruction) -> Option<(Range<usize>, ArgumentUse)> {
     let is_text = |argument: &Argument| matches!(argument, Argument::Value(Value::String(_)));
     let is_accessor =
         |argument: &Argument| matches!(argument, Argument::Value(Value::String(_) | Value::Token(Token::Id)));
     Some(match (step.name.as_str(), &step.arguments[..]) {
-        ("V" | "E", ids) => (0..ids.len(), Role::Id),
-        ("hasId", ids) => (0..ids.len(), Role::Test),
-        ("has", [accessor, _]) if is_accessor(accessor) => (1..2, Role::Test),
-        ("has", [_, accessor, _]) if is_accessor(accessor) => (2..3, Role::Test),
-        ("is", [_]) => (0..1, Role::Is),
-        ("property", [key, _]) if is_text(key) => (1..2, Role::Value),
+        ("V" | "E", ids) => (0..ids.len(), ArgumentUse::Id),
+        ("hasId", ids) => (0..ids.len(), ArgumentUse::Test),
+        ("has", [accessor, _]) if is_accessor(accessor) => (1..2, ArgumentUse::Test),
+        ("has", [_, accessor, _]) if is_accessor(accessor) => (2..3, ArgumentUse::Test),
+        ("is", [_]) => (0..1, ArgumentUse::Is),
+        ("property", [key, _]) if is_text(key) => (1..2, ArgumentUse::Value),
         ("property", [Argument::Cardinality(_) | Argument::Value(Value::Null), key, _]) if is_text(key) => {
-            (2..3, Role::Value)
+            (2..3, ArgumentUse::Value)
         }
         _ => return None,
     })
 }
 
 /// Returns true if the plan is the same for every scalar in the position of this value (PLAN-3).
-fn is_free(value: &Value, role: Role) -> bool {
+fn is_free(value: &Value, used_as: ArgumentUse) -> bool {
     let is_scalar =
         value.is_number() || matches!(value, Value::Bool(_) | Value::String(_) | Value::Uuid(_) | Value::DateTime(_));
     is_scalar
-        && match role {
-            Role::Value | Role::Test => true,
-            Role::Id => UserId::from_value(value).is_some(),
-            Role::Is => !matches!(numeric::integer(value), Some(0 | 1)),
+        && match used_as {
+            ArgumentUse::Value | ArgumentUse::Test => true,
+            ArgumentUse::Id => UserId::from_value(value).is_some(),
+            ArgumentUse::Is => !matches!(numeric::integer(value), Some(0 | 1)),
         }
 }
 
@@ -96,28 +96,32 @@ fn count_in_step(step: &Instruction) -> usize {
     let liftable = liftable_arguments(step);
     let of_argument = |(at, argument): (usize, &Argument)| match (argument, &liftable) {
         (Argument::Traversal(nested), _) => count(&nested.steps),
-        (argument, Some((range, role))) if range.contains(&at) => count_in_argument(argument, *role),
+        (argument, Some((range, used_as))) if range.contains(&at) => count_in_argument(argument, *used_as),
         _ => 0,
     };
     step.arguments.iter().enumerate().map(of_argument).sum()
 }
 
-fn count_in_argument(argument: &Argument, role: Role) -> usize {
+fn count_in_argument(argument: &Argument, used_as: ArgumentUse) -> usize {
     match argument {
-        Argument::Value(value) => usize::from(is_free(value, role)),
-        Argument::Predicate(predicate) if matches!(role, Role::Test | Role::Is) => count_in_predicate(predicate, role),
+        Argument::Value(value) => usize::from(is_free(value, used_as)),
+        Argument::Predicate(predicate) if matches!(used_as, ArgumentUse::Test | ArgumentUse::Is) => {
+            count_in_predicate(predicate, used_as)
+        }
         _ => 0,
     }
 }
 
-fn count_in_predicate(predicate: &Predicate, role: Role) -> usize {
+fn count_in_predicate(predicate: &Predicate, used_as: ArgumentUse) -> usize {
     match predicate {
         Predicate::Compare(_, operand) => match &**operand {
-            Argument::Value(value) => usize::from(is_free(value, role)),
+            Argument::Value(value) => usize::from(is_free(value, used_as)),
             _ => 0,
         },
-        Predicate::And(members) | Predicate::Or(members) => members.iter().map(|m| count_in_predicate(m, role)).sum(),
-        Predicate::Not(inner) => count_in_predicate(inner, role),
+        Predicate::And(members) | Predicate::Or(members) => {
+            members.iter().map(|m| count_in_predicate(m, used_as)).sum()
+        }
+        Predicate::Not(inner) => count_in_predicate(inner, used_as),
         Predicate::Within(_) | Predicate::Without(_) | Predicate::Text(..) | Predicate::TypeOf(_) => 0,
     }
 }
@@ -128,37 +132,39 @@ fn take(steps: &mut [Instruction], values: &mut Vec<Value>) {
         for (at, argument) in step.arguments.iter_mut().enumerate() {
             match (argument, &liftable) {
                 (Argument::Traversal(nested), _) => take(&mut nested.steps, values),
-                (argument, Some((range, role))) if range.contains(&at) => take_in_argument(argument, *role, values),
+                (argument, Some((range, used_as))) if range.contains(&at) => {
+                    take_in_argument(argument, *used_as, values)
+                }
                 _ => {}
             }
         }
     }
 }
 
-fn take_in_argument(argument: &mut Argument, role: Role, values: &mut Vec<Value>) {
+fn take_in_argument(argument: &mut Argument, used_as: ArgumentUse, values: &mut Vec<Value>) {
     match argument {
-        Argument::Value(_) => take_value(argument, role, values),
-        Argument::Predicate(predicate) if matches!(role, Role::Test | Role::Is) => {
-            take_in_predicate(predicate, role, values);
+        Argument::Value(_) => take_value(argument, used_as, values),
+        Argument::Predicate(predicate) if matches!(used_as, ArgumentUse::Test | ArgumentUse::Is) => {
+            take_in_predicate(predicate, used_as, values);
         }
         _ => {}
     }
 }
 
-fn take_in_predicate(predicate: &mut Predicate, role: Role, values: &mut Vec<Value>) {
+fn take_in_predicate(predicate: &mut Predicate, used_as: ArgumentUse, values: &mut Vec<Value>) {
     match predicate {
-        Predicate::Compare(_, operand) => take_value(operand, role, values),
+        Predicate::Compare(_, operand) => take_value(operand, used_as, values),
         Predicate::And(members) | Predicate::Or(members) => {
-            members.iter_mut().for_each(|member| take_in_predicate(member, role, values));
+            members.iter_mut().for_each(|member| take_in_predicate(member, used_as, values));
         }
-        Predicate::Not(inner) => take_in_predicate(inner, role, values),
+        Predicate::Not(inner) => take_in_predicate(inner, used_as, values),
         Predicate::Within(_) | Predicate::Without(_) | Predicate::Text(..) | Predicate::TypeOf(_) => {}
     }
 }
 
-fn take_value(argument: &mut Argument, role: Role, values: &mut Vec<Value>) {
+fn take_value(argument: &mut Argument, used_as: ArgumentUse, values: &mut Vec<Value>) {
     if let Argument::Value(value) = argument
-        && is_free(value, role)
+        && is_free(value, used_as)
     {
         // There are at most `LITERALS_MAX`.
         let number = values.len() as u32;

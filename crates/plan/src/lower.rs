@@ -1,14 +1,17 @@
 //! From a logical traversal to a physical plan.
 //!
-//! Each logical step becomes one or a few operators. The values of `by()` become a [`Modulate`] before the operator
-//! that reads them. Besides, this module works out what rows must carry ([`Requirements`]), which part of the stream is
-//! ordered (`order.rs`), how sources find their elements (`access.rs`), and what may be evaluated once for equal rows
-//! (`asked.rs`). The match over steps has no default arm: a new step must be lowered here.
+//! Each logical step becomes one or a few operators, or none. A `by()` becomes a [`Modulate`] before the operator that
+//! reads its values. The same pass decides which columns rows carry ([`Requirements`]), which part of the stream is
+//! ordered (`order.rs`), how sources find their elements (`access.rs`), and where evaluating once is enough
+//! (`once.rs`).
+//!
+//! Lowering reads the traversal, its configuration, [`GraphFacts`] and [`PlanOptions`], and nothing else. The match
+//! over steps has no default arm: a new step must be lowered here.
 
 mod access;
-mod asked;
 mod branches;
 mod by;
+mod once;
 mod order;
 mod upsert;
 mod write;
@@ -19,8 +22,8 @@ use std::collections::HashSet;
 use mangrove_graph::{Error, IndexInfo, Result, Token};
 use mangrove_gremlin::Comparison;
 
-use asked::Behind;
 use by::ComputedColumns;
+use once::FollowingSteps;
 use order::Chain;
 
 use crate::PlanOptions;
@@ -54,7 +57,7 @@ impl std::fmt::Display for UsableIndex {
     }
 }
 
-/// What the planner knows about the graph.
+/// The facts about a graph that plans depend on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphFacts {
     /// The indexes that plans may use.
@@ -79,8 +82,8 @@ pub fn lower_with(
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
     let mutating = traversal.is_mutating();
-    let labels = crate::purity::labels_given(traversal);
-    let read = match &requirements.path {
+    let labels_given = crate::purity::labels_given(traversal);
+    let labels_read = match &requirements.path {
         PathRequirement::Labels(names) => names.iter().collect(),
         PathRequirement::None | PathRequirement::Full => HashSet::new(),
     };
@@ -92,13 +95,13 @@ pub fn lower_with(
         options,
         requirements: &requirements,
         loops,
-        labels,
-        read,
+        labels_given,
+        labels_read,
         side_effects,
         interleaving,
         productive_by,
         mutating,
-        left: Cell::new(PLANNED_STEPS_MAX),
+        steps_left: Cell::new(PLANNED_STEPS_MAX),
         applied: Applied::default(),
     };
     let mut root = lowering.child(traversal)?;
@@ -119,6 +122,7 @@ pub fn lower_with(
     })
 }
 
+/// The state of lowering one whole traversal, which nested traversals share.
 struct Lowering<'a> {
     facts: &'a GraphFacts,
     options: PlanOptions,
@@ -126,42 +130,42 @@ struct Lowering<'a> {
     /// The names of the loops around the step that is being lowered, outermost first.
     loops: RefCell<Vec<Option<Name>>>,
     /// The labels of all steps of the whole traversal.
-    labels: HashSet<Name>,
-    /// The labels that steps read; `None` if rows keep whole paths.
-    read: HashSet<&'a Name>,
+    labels_given: HashSet<Name>,
+    /// The labels that steps read; empty if rows keep whole paths or no path.
+    labels_read: HashSet<&'a Name>,
     /// The names of all side effects that have a value at some time.
     side_effects: HashSet<Name>,
-    /// Which steps traversers go through one after the other.
+    /// Decides to which steps rows come one at a time.
     interleaving: Interleaving,
-    /// Of `ProductiveByStrategy`, which makes a `by()` without a result give null: the keys that are known to have
-    /// results.
+    /// `ProductiveByStrategy`, under which a `by()` without a result gives null: the keys that are known to have
+    /// results. `None`: the strategy is not used.
     productive_by: Option<&'a [Name]>,
     /// True if the traversal writes: reading the same thing again may give another result.
     mutating: bool,
     /// The number of steps that may still be lowered.
-    left: Cell<usize>,
+    steps_left: Cell<usize>,
     /// The physical rules that have changed something.
     applied: Applied,
 }
 
 impl Lowering<'_> {
-    /// Lowers a chain. Returns true if its output is ordered. `asked`: the caller only looks at whether there is a
-    /// result.
-    fn pipeline(&self, traversal: &Traversal, asked: bool) -> Result<(Pipeline, bool)> {
+    /// Lowers a chain. Also returns whether its output is ordered. `existence_only`: the caller only looks at whether
+    /// there is a result.
+    fn pipeline(&self, traversal: &Traversal, existence_only: bool) -> Result<(Pipeline, bool)> {
         let mut chain = Chain::new(false);
-        let fills_last = traversal.steps.iter().rposition(asked::is_filling);
+        let fills_last = traversal.steps.iter().rposition(once::is_filling);
         for (at, node) in traversal.steps.iter().enumerate() {
             self.spend_step()?;
             if self.options.fuse && at > 0 && self.selects_what_is_there(&traversal.steps[at - 1], node) {
                 continue;
             }
             let before = chain.stages.len();
-            let behind = Behind {
+            let following = FollowingSteps {
                 steps: &traversal.steps[at + 1..],
                 fills_last: fills_last.and_then(|last| last.checked_sub(at + 1)),
-                asked,
+                existence_only,
             };
-            self.step(&node.step, &behind, &mut chain).map_err(|e| match node.position {
+            self.step(&node.step, &following, &mut chain).map_err(|e| match node.position {
                 Some(p) => e.context(format!("line {}, column {}", p.line, p.column)),
                 None => e,
             })?;
@@ -178,28 +182,30 @@ impl Lowering<'_> {
     /// Counts a step. A `by()` of several computed columns, and steps that strategies add, are lowered more than once.
     /// Without a limit, a small traversal could become a plan of any size.
     fn spend_step(&self) -> Result<()> {
-        let left = self.left.get().checked_sub(1).ok_or_else(limits::too_many_planned)?;
-        self.left.set(left);
+        let left = self.steps_left.get().checked_sub(1).ok_or_else(limits::too_many_planned)?;
+        self.steps_left.set(left);
         Ok(())
     }
 
+    /// Lowers a traversal, and applies the physical rules for chains.
     fn child(&self, traversal: &Traversal) -> Result<Pipeline> {
         self.fused(traversal, false)
     }
 
-    /// As [`Lowering::child`], for a traversal of which only matters whether it has a result.
-    fn asked(&self, traversal: &Traversal) -> Result<Pipeline> {
+    /// As [`Lowering::child`], for a caller that only looks at whether the traversal has a result.
+    fn for_existence(&self, traversal: &Traversal) -> Result<Pipeline> {
         self.fused(traversal, true)
     }
 
-    fn fused(&self, traversal: &Traversal, asked: bool) -> Result<Pipeline> {
-        let mut pipeline = self.pipeline(traversal, asked)?.0;
+    fn fused(&self, traversal: &Traversal, existence_only: bool) -> Result<Pipeline> {
+        let mut pipeline = self.pipeline(traversal, existence_only)?.0;
         if self.options.fuse {
             self.with_names(|names| self.applied.rewrite_chain(&mut pipeline.stages, self.mutating, names));
         }
         Ok(pipeline)
     }
 
+    /// Calls a rule with the names of the traversal.
     fn with_names(&self, rewrite: impl FnOnce(&Names<'_>)) {
         let is_side_effect = |name: &Name| self.side_effects.contains(name);
         let is_only_a_label = |name: &Name| self.is_only_a_label(name);
@@ -210,17 +216,21 @@ impl Lowering<'_> {
         traversals.iter().map(|t| self.child(t)).collect()
     }
 
-    /// Gives the labels of a step that are read to its last operator.
+    /// Attaches the labels of a step, as far as they are read, to its last operator. `before` is the number of stages
+    /// before the step.
     fn label(&self, node: &StepNode, before: usize, chain: &mut Chain) {
         let wanted: Vec<Name> = match &self.requirements.path {
             PathRequirement::None => Vec::new(),
-            PathRequirement::Labels(_) => node.labels.iter().filter(|l| self.read.contains(l)).cloned().collect(),
+            PathRequirement::Labels(_) => {
+                node.labels.iter().filter(|l| self.labels_read.contains(l)).cloned().collect()
+            }
             PathRequirement::Full => node.labels.clone(),
         };
         if wanted.is_empty() {
             return;
         }
-        // If the step has become no operator, or its last one passes objects on, an identity gets the labels.
+        // A label names the object that an operator has made. If the step has become no operator, or if its last
+        // operator passes objects on, an identity gets the labels.
         let bears = chain.stages.len() > before && chain.stages.last().is_some_and(|s| s.operator.makes_objects());
         if !bears {
             chain.push(Op::Identity);
@@ -231,7 +241,7 @@ impl Lowering<'_> {
     }
 
     /// Appends the operators of a step.
-    fn step(&self, step: &Step, behind: &Behind<'_>, chain: &mut Chain) -> Result<()> {
+    fn step(&self, step: &Step, following: &FollowingSteps<'_>, chain: &mut Chain) -> Result<()> {
         match step {
             Step::Vertices { ids, conditions } => {
                 let (access, conditions) = access::access(&self.facts.indexes, ids.as_ref(), conditions);
@@ -248,7 +258,7 @@ impl Lowering<'_> {
                 let given =
                     arguments.iter().map(|(name, value)| Ok((name.clone(), self.argument(value, &mut computed)?)));
                 let arguments = given.collect::<Result<_>>()?;
-                computed.emit(chain);
+                computed.append_to(chain);
                 chain.push(Op::Call { service: service.clone(), arguments });
             }
             Step::AddVertex { label, properties, id } => self.add_vertex(label, properties, id.as_ref(), chain)?,
@@ -258,7 +268,7 @@ impl Lowering<'_> {
             Step::Property(property) => {
                 let mut computed = ComputedColumns::default();
                 let write = self.property(property, &mut computed)?;
-                computed.emit(chain);
+                computed.append_to(chain);
                 chain.push(Op::SetProperty(write));
             }
             Step::Upsert(upsert) => self.upsert(upsert, chain)?,
@@ -280,7 +290,7 @@ impl Lowering<'_> {
             Step::WherePredicate { start, test, by, lookup } => {
                 let names = std::iter::once(start.clone()).chain(test.names().into_iter().cloned().map(Some));
                 let names = names.map(|name| (name, *lookup)).collect();
-                self.take(Over::Names(names), by, chain)?;
+                self.compute_by(Over::Names(names), by, chain)?;
                 chain.push(Op::CompareComputed(test.clone()));
             }
             Step::FilterTraversal(kind, traversals) => self.filter(*kind, traversals, chain)?,
@@ -289,12 +299,12 @@ impl Lowering<'_> {
                 let computed = match (labels.is_empty(), by_object) {
                     (true, true) => 0,
                     (true, false) => {
-                        self.take(Over::Current, by, chain)?;
+                        self.compute_by(Over::Current, by, chain)?;
                         by.len()
                     }
                     (false, _) => {
                         let names = labels.iter().map(|l| (Some(l.clone()), Lookup::Scope(None))).collect();
-                        self.take(Over::Names(names), by, chain)?;
+                        self.compute_by(Over::Names(names), by, chain)?;
                         labels.len()
                     }
                 };
@@ -305,7 +315,7 @@ impl Lowering<'_> {
             Step::PathShape { simple, by, segment } => {
                 let computed = !by.is_empty();
                 if computed {
-                    self.take(Over::PathObjects(segment.clone()), by, chain)?;
+                    self.compute_by(Over::PathObjects(segment.clone()), by, chain)?;
                 }
                 chain.push(Op::PathShape { simple: *simple, computed, segment: segment.clone() });
             }
@@ -331,7 +341,7 @@ impl Lowering<'_> {
             Step::Key => chain.push(Op::Token(Token::Key)),
             Step::PropertyValue => chain.push(Op::Token(Token::Value)),
             Step::Constant(value) => chain.push(Op::Constant(value.clone())),
-            // An identity without a label does nothing. With a label, it gets its operator by the label.
+            // An identity without a label does nothing. For a label, `Lowering::label` appends its operator.
             Step::Identity => {}
             Step::Unfold => chain.push(Op::Unfold),
             Step::Loops(None) => chain.push(Op::Loops(None)),
@@ -346,20 +356,20 @@ impl Lowering<'_> {
             Step::Path { by, segment } => {
                 let computed = !by.is_empty();
                 if computed {
-                    self.take(Over::PathObjects(segment.clone()), by, chain)?;
+                    self.compute_by(Over::PathObjects(segment.clone()), by, chain)?;
                 }
                 chain.push(Op::Path { computed, segment: segment.clone() });
             }
             Step::Select { lookup, labels, by, required } => {
                 let names = labels.iter().map(|l| (Some(l.clone()), *lookup)).collect();
-                self.take(Over::Names(names), by, chain)?;
+                self.compute_by(Over::Names(names), by, chain)?;
                 let single = labels.len() == 1 && *required;
                 chain.push(Op::ComputedMap { names: labels.clone(), single, required: *required });
             }
             Step::Function { function, arguments } => {
                 let mut computed = ComputedColumns::default();
                 let arguments = arguments.iter().map(|a| self.argument(a, &mut computed)).collect::<Result<_>>()?;
-                computed.emit(chain);
+                computed.append_to(chain);
                 chain.push(Op::Function { function: *function, arguments });
             }
             Step::Math { expression, variables, by } => {
@@ -367,8 +377,8 @@ impl Lowering<'_> {
                 if !variables.is_empty() {
                     let names = Over::Names(variables.iter().map(named).collect());
                     match &by[..] {
-                        [] => self.take(names, by, chain)?,
-                        by => self.take_all(names, by.iter().cycle().take(variables.len()), chain)?,
+                        [] => self.compute_by(names, by, chain)?,
+                        by => self.compute_by_all(names, by.iter().cycle().take(variables.len()), chain)?,
                     }
                 }
                 chain.push(Op::Math(expression.clone()));
@@ -377,30 +387,30 @@ impl Lowering<'_> {
             Step::SelectColumn(column) => chain.push(Op::SelectColumn(*column)),
             Step::Project { names, by } => {
                 let all = names.iter().map(|_| (None, Lookup::Scope(None))).collect();
-                self.take(Over::Names(all), by, chain)?;
+                self.compute_by(Over::Names(all), by, chain)?;
                 chain.push(Op::ComputedMap { names: names.clone(), single: false, required: false });
             }
             Step::Reduce(reduction) => chain.push(Op::Reduce(*reduction)),
             Step::Order(criteria) => {
-                self.take(Over::Current, &compared(criteria), chain)?;
+                self.compute_by(Over::Current, &compared(criteria), chain)?;
                 chain.push(Op::Order { orders: orders(criteria), limit: None });
             }
             Step::Group { side_effect, key, value } => {
-                self.take(Over::Current, std::slice::from_ref(key), chain)?;
+                self.compute_by(Over::Current, std::slice::from_ref(key), chain)?;
                 chain.push(Op::Group { side_effect: side_effect.clone(), value: self.group_value(value.as_ref())? });
             }
             Step::GroupCount { side_effect, key } => {
-                self.take(Over::Current, std::slice::from_ref(key), chain)?;
+                self.compute_by(Over::Current, std::slice::from_ref(key), chain)?;
                 chain.push(Op::GroupCount { side_effect: side_effect.clone() });
             }
             Step::Aggregate { name, by } => {
-                self.take(Over::Current, std::slice::from_ref(by), chain)?;
+                self.compute_by(Over::Current, std::slice::from_ref(by), chain)?;
                 chain.push(Op::Aggregate(name.clone()));
             }
             Step::Tree { side_effect, by } => {
                 let computed = !by.is_empty();
                 if computed {
-                    self.take(Over::TreeObjects, by, chain)?;
+                    self.compute_by(Over::TreeObjects, by, chain)?;
                 }
                 chain.push(Op::Tree { side_effect: side_effect.clone(), computed });
             }
@@ -410,11 +420,11 @@ impl Lowering<'_> {
             Step::FoldInto(seed, operator) => chain.push(Op::FoldInto(seed.clone(), *operator)),
             Step::Sack => chain.push(Op::Sack),
             Step::FoldSack(operator, by) => {
-                self.take(Over::Current, std::slice::from_ref(by), chain)?;
+                self.compute_by(Over::Current, std::slice::from_ref(by), chain)?;
                 chain.push(Op::FoldSack(*operator));
             }
             Step::Sample(count, weight) => {
-                self.take(Over::Current, std::slice::from_ref(weight), chain)?;
+                self.compute_by(Over::Current, std::slice::from_ref(weight), chain)?;
                 chain.push(Op::Sample(count.clone()));
             }
             Step::TimeLimit(millis) => chain.push(Op::TimeLimit(millis.clone())),
@@ -424,7 +434,7 @@ impl Lowering<'_> {
                 chain.modulate(Over::Current, vec![self.first_of(key)?]);
                 chain.push(Op::SelectKey(*pop));
                 if !by.is_empty() {
-                    self.take(Over::Current, by, chain)?;
+                    self.compute_by(Over::Current, by, chain)?;
                     chain.push(Op::ComputedMap { names: vec![Name::default()], single: true, required: true });
                 }
             }
@@ -465,25 +475,26 @@ impl Lowering<'_> {
             }
             Step::Union(traversals) => chain.push(Op::Union(self.children(traversals)?)),
             Step::Choose(choose) => self.choose(choose, chain)?,
-            Step::Repeat(repeat) => self.repeat(repeat, behind, chain)?,
+            Step::Repeat(repeat) => self.repeat(repeat, following, chain)?,
         }
         Ok(())
     }
 
     /// Appends a branch scope with an instance for each row. If its traversals write, instances run one after the
-    /// other, since each must see what the one before it wrote.
+    /// other, since each must see the writes of the instances before it.
     fn local(&self, kind: LocalKind, traversals: &[Traversal], merged: Merged, chain: &mut Chain) {
         let serial = traversals.iter().any(Traversal::is_mutating);
         let ordered = chain.ordered;
         chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object: false, merged }));
     }
 
+    /// Appends the operator of a function with `Scope.local`.
     fn local_function(&self, function: &LocalFunction, chain: &mut Chain) -> Result<()> {
         match function {
             LocalFunction::Reduce(reduction) => chain.push(Op::LocalReduce(*reduction)),
             LocalFunction::Dedup(keys) => chain.push(Op::LocalDedup(keys.clone())),
             LocalFunction::Order(criteria) => {
-                self.take(Over::Elements, &compared(criteria), chain)?;
+                self.compute_by(Over::Elements, &compared(criteria), chain)?;
                 chain.push(Op::LocalOrder(orders(criteria)));
             }
             LocalFunction::Range { low, high } => {
@@ -496,15 +507,17 @@ impl Lowering<'_> {
     }
 }
 
-/// The results of the first pipeline that has any, or only the first of them.
+/// The scope that passes on the results of the first pipeline that has any (`first`: only the first result).
 fn flat_map(pipelines: Vec<Pipeline>, first: bool) -> LocalKind {
     LocalKind::FlatMap { pipelines, first, otherwise_row: false, inner_path: false }
 }
 
+/// The `by()`s of the criteria of `order()`.
 fn compared(criteria: &[OrderBy]) -> Vec<By> {
     criteria.iter().map(|criterion| criterion.by.clone()).collect()
 }
 
+/// The directions of the criteria of `order()`. Without a criterion, objects are sorted in ascending order.
 fn orders(criteria: &[OrderBy]) -> Vec<mangrove_gremlin::Order> {
     match criteria {
         [] => vec![mangrove_gremlin::Order::Asc],

@@ -9,8 +9,8 @@
 //!
 //! - **PLAN-4.** Computed columns live from the operator that fills them to the next one, which reads them by their
 //!   numbers, from 0, and removes them.
-//! - **PLAN-5.** What is known of all operators is said in two matches without a default arm: `traits.rs` and
-//!   `nested.rs`. A new operator does not compile before it has its arms.
+//! - **PLAN-5.** Rules and `explain()` learn the properties of an operator from two matches without a default arm:
+//!   `traits.rs` and `nested.rs`. So the code does not compile until a new operator has its arms there.
 
 mod edge_to;
 mod modulate;
@@ -170,7 +170,7 @@ pub enum Op {
     /// The number of all vertices or edges: `V().count()`. Pages without version information are counted without a
     /// scan.
     CountAll {
-        /// What is counted.
+        /// Whether vertices or edges are counted.
         kind: ElementKind,
         /// Only with one of these labels; `None`: all.
         labels: Option<Vec<Name>>,

@@ -1,5 +1,5 @@
-//! Questions of rules and of the planner about whole traversals: what a traversal does besides producing results, and
-//! what may be evaluated once instead of often.
+//! Questions of rules and of the planner about whole traversals: which effects a traversal has besides its results, and
+//! whether it may be evaluated once instead of often.
 //!
 //! Every answer is put together from the table of steps ([`Step::traits`]); no step is named here.
 
@@ -108,7 +108,7 @@ pub fn labels_given(traversal: &Traversal) -> HashSet<Name> {
     labels
 }
 
-/// The names of all side effects that have a value at some time: those of the source, and those that steps fill.
+/// The names of all side effects that have a value at some time: from the source, or because a step fills them.
 pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> HashSet<Name> {
     let mut names: HashSet<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
     traversal.visit(&mut |node| names.extend(node.step.traits().fills.cloned()));

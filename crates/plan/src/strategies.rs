@@ -1,15 +1,16 @@
-//! Strategies that change the meaning of a traversal. They rewrite the logical traversal before any rule does.
+//! Strategies that change the meaning of a traversal. They rewrite the logical traversal before the rules do, so that
+//! the rules optimize the filters, too.
 //!
-//! `SubgraphStrategy` and `PartitionStrategy` let a traversal see a part of the graph:
+//! `SubgraphStrategy` and `PartitionStrategy` let a traversal see a part of the graph, the [`Subset`]:
 //!
-//! - After every step that comes to vertices or edges, a filter keeps those that belong to the part.
+//! - After every step that comes to vertices or edges, a filter keeps the elements that belong to the part.
 //! - With `SubgraphStrategy`, a hop from vertex to vertex is also restricted to edges of the part. It becomes a hop to
 //!   the edge, the filter of edges, and a hop to the other end. The three are nested, so that paths do not show the
 //!   edge. A partition tests only the elements that a traversal comes to.
-//! - The criteria themselves see the whole graph.
+//! - The criteria themselves see the whole graph: the filters are added after nested traversals have been rewritten.
 //! - A criterion of vertex properties holds wherever properties are read ([`properties`]).
 //!
-//! The verifying strategies look for steps that they forbid, and change nothing.
+//! The verifying strategies fail if the traversal has a step that they forbid, and change nothing.
 
 mod properties;
 
@@ -20,14 +21,15 @@ use crate::logical::upsert::{MergeEntry, MergeFrom};
 use crate::logical::*;
 
 impl Subset {
-    /// The most steps that it adds after one step.
+    /// The most steps that the rewriting adds after one step of a traversal.
     pub fn steps_added(&self) -> usize {
         let steps = |criterion: &Option<Traversal>| criterion.as_ref().map_or(0, |criterion| 1 + steps_in(criterion));
         // An edge is tested, and so are both its ends.
         3 * steps(&self.vertices) + steps(&self.edges) + steps(&self.properties)
     }
 
-    /// Rewrites a traversal so that it sees this part only.
+    /// Rewrites a traversal, and the traversals nested in it, so that it sees this part only. Fails for `io()`, which
+    /// is about the whole graph.
     pub fn restrict(&self, traversal: &mut Traversal) -> Result<()> {
         let mut steps = Vec::with_capacity(traversal.steps.len());
         for mut node in std::mem::take(&mut traversal.steps) {
@@ -47,6 +49,7 @@ impl Subset {
         Ok(())
     }
 
+    /// Appends a step to `steps`, or the steps that stand for it, with the filters after it.
     fn rewrite(&self, mut node: StepNode, steps: &mut Vec<StepNode>) -> Result<()> {
         self.mark_new(&mut node.step);
         let position = node.position;
@@ -125,7 +128,7 @@ impl Subset {
         filters
     }
 
-    /// Adds the property that marks the part to new elements.
+    /// Adds the property that marks the part to the elements that a step creates and to the properties that it writes.
     fn mark_new(&self, step: &mut Step) {
         let Some((key, value, meta)) = &self.mark else { return };
         let argument = || Argument::Operand(value.clone());
@@ -157,13 +160,14 @@ impl Subset {
     }
 }
 
-/// Adds labels to the last step.
+/// Adds the labels of a step to the last of the steps that have replaced it.
 fn label_last(steps: &mut [StepNode], labels: Vec<Name>) {
     if let Some(last) = steps.last_mut() {
         last.labels.extend(labels);
     }
 }
 
+/// The filter by a criterion; nothing if there is no criterion.
 fn filter(criterion: &Option<Traversal>) -> impl Iterator<Item = Step> + use<> {
     criterion.clone().map(|criterion| Step::FilterTraversal(FilterKind::All, vec![criterion])).into_iter()
 }
@@ -190,7 +194,7 @@ pub fn refuse_keys(traversal: &Traversal, reserved: &[Name]) -> Result<()> {
     }
 }
 
-/// A key that a traversal gives cannot be verified before it runs.
+/// Fails if a property key comes from a nested traversal: such a key is not known before the traversal runs.
 fn refuse_unknown_keys(traversal: &Traversal) -> Result<()> {
     let mut unknown = None;
     traversal.visit(&mut |node| {
@@ -213,6 +217,7 @@ fn refuse_unknown_keys(traversal: &Traversal) -> Result<()> {
     }
 }
 
+/// The property and meta-property keys under which a step writes.
 fn written_keys(step: &Step) -> Vec<Name> {
     match step {
         Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. } => {
@@ -256,6 +261,7 @@ pub fn need_edge_labels(traversal: &Traversal) -> Result<()> {
     }
 }
 
+/// The end of an error message that names a position; empty for bytecode from the wire.
 fn position_text(position: Option<mangrove_gremlin::Position>) -> String {
     position.map(|at| format!(" at line {}, column {}", at.line, at.column)).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Golden plans: what each traversal of `tests/plans/*.test` becomes, as `explain()` shows it.
+//! Golden plans: the plan of each traversal in `tests/plans/*.test`, as `explain()` shows it.
 //!
-//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [ordered] [unique] [LABEL.]KEY[,KEY…]`
-//! gives the graph an index from there on; `> TRAVERSAL` asks for a plan, and the lines up to the next empty
-//! one are the plan. `MANGROVE_UPDATE=1` writes the plans as they are now: read the difference in review.
+//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [ordered] [unique]
+//! [LABEL.]KEY[,KEY…]` gives the graph an index from there on; `> TRAVERSAL` asks for a plan, and the lines up to the
+//! next empty one are the plan. `MANGROVE_UPDATE=1` writes the current plans: read the difference in review.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn index(text: &str, number: u32) -> UsableIndex {
     UsableIndex { info, label: label.map(Into::into), keys }
 }
 
-/// The file with every plan as `plan` has it now.
+/// The file with every plan replaced by the current one.
 fn rewritten(text: &str, mut plan: impl FnMut(&str, &GraphFacts) -> String) -> String {
     let mut facts = GraphFacts::default();
     let mut now = String::new();

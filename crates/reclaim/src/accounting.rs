@@ -1,7 +1,7 @@
 //! How the structures of this crate report their memory.
 //!
-//! A structure counts each allocation once when it makes it, and once when it gives it up, under a *kind* that its owner
-//! chose. What is done with the counts is the owner's business.
+//! A structure counts each allocation once when it makes it, and once when it gives it up, under a *kind* that its
+//! owner chose. The owner decides what the counts are for.
 
 /// A counter of allocations.
 pub trait Accounting<K> {

@@ -1,29 +1,34 @@
 //! A small map from numbers to values that only grows.
 //!
-//! Most maps have a handful of entries, so a walk over four entries inside the owner beats a hash table and needs no lock.
-//! Some have hundreds: from the fifth entry on, a map has an *index*, a table of positions in open addressing.
+//! Most maps have a handful of entries, so a walk over four entries inside the owner beats a hash table and needs no
+//! lock. Some have hundreds: from the fifth entry on, a map has an *index*, a hash table with open addressing. A bucket
+//! of the index holds the position of an entry. A full index gets a larger *level*, and look-ups use the newest level.
 //!
 //! ```text
 //! entries   first: 4 inline | chunks of 4, 8, 16, .. on the heap        position ──▶ (key, value)
-//! index     levels of 16, 32, .. positions; the newest is asked         hash of key ──▶ position + 1
+//! index     levels of 16, 32, .. buckets                                hash of key ──▶ position + 1
 //! ```
 //!
 //! - **RECLAIM-8.** Entries fill in order, and each is set once. So positions are stable, and callers may keep them.
-//! - Two threads that add the same key meet at the first empty inline entry, where one of them wins, or at the lock of the
-//!   other entries. So a key is never there twice. Readers take no lock.
-//! - A level of the index holds every key that was there when the next level was made. A reader that still uses an old
-//!   level came before the keys that it lacks. Old levels stay: together they are smaller than the newest.
+//! - Two threads that add the same key meet at the first empty inline entry, where one of them wins, or at the lock of
+//!   the other entries. So a key is never there twice. Readers take no lock.
+//! - A level of the index holds every key that was there when the next level was made. A reader that has chosen an old
+//!   level misses only keys that were added after its choice. Old levels stay: together they are smaller than the
+//!   newest, and readers may still use them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use mangrove_locks::rank;
+
 use crate::accounting::Accounting;
 use crate::sync::{AtomicU32, Mutex};
 
+/// Entries inside the map. Chunk `n` on the heap has `INLINE << n` entries.
 const INLINE: usize = 4;
-/// Chunk `n` has `INLINE << n` entries, level `n` of the index `FIRST_LEVEL << n` positions.
+/// Level `n` of the index has `FIRST_LEVEL << n` buckets.
 const FIRST_LEVEL: usize = 16;
-/// 2^26 entries are more than there are names of keys.
+/// Chunks and levels at most. That is room for about 2^26 entries, more than a map gets: keys are numbers of names.
 const CHUNKS: usize = 24;
 
 type Entry<V> = OnceLock<(u32, V)>;
@@ -42,15 +47,15 @@ impl<V> Default for AppendMap<V> {
     }
 }
 
-/// The entries that are not inline, and the index over them.
+/// The entries that are not inline, and the index over them. Positions in this type count from the first such entry.
 #[derive(Debug)]
 struct Rest<V> {
     chunks: [OnceLock<Box<[Entry<V>]>>; CHUNKS],
     levels: [OnceLock<Box<[AtomicU32]>>; CHUNKS],
     /// The number of the newest level.
     newest: AtomicU32,
-    /// How many entries there are. Locked while one is added.
-    len: Mutex<usize>,
+    /// How many of these entries are set. A thread that adds an entry holds the lock.
+    len: Mutex<usize, rank::AppendMapEntries>,
 }
 
 impl<V> Default for Rest<V> {
@@ -64,15 +69,15 @@ impl<V> Default for Rest<V> {
     }
 }
 
-/// The buckets of a level that a key may be in, nearest first.
+/// The buckets of a level that a key may be in, in the order of the search. `len` is the number of buckets.
 fn probes(key: u32, len: usize) -> impl Iterator<Item = usize> {
-    // Multiplication carries every bit of the key upwards; the upper half is what is used.
+    // Multiplication carries every bit of the key upwards, so the hash is the upper half.
     let hash = (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
     (0..len).map(move |step| (hash + step) & (len - 1))
 }
 
 impl<V> Rest<V> {
-    /// The entry at a position, counting from the first that is not inline.
+    /// The entry at a position.
     fn entry(&self, position: usize) -> Option<&Entry<V>> {
         let chunk = (position / INLINE + 1).ilog2() as usize;
         let start = ((1 << chunk) - 1) * INLINE;
@@ -144,7 +149,7 @@ impl<V> Rest<V> {
     }
 }
 
-/// Enters a position into a level, which has room for it.
+/// Enters the position of a key into a level, which has an empty bucket.
 fn enter(level: &[AtomicU32], key: u32, position: usize) {
     let free = probes(key, level.len()).find(|&at| level[at].load(Ordering::Relaxed) == 0);
     // Release: a reader that finds the position finds the entry set.
@@ -170,8 +175,9 @@ impl<V> AppendMap<V> {
         first.chain(self.rest.get().into_iter().flat_map(|rest| rest.iter())).map(|(key, value)| (*key, value))
     }
 
-    /// Calls `each` with position, key and value of each entry, in order, until it returns false. Returns true if it never
-    /// did. For hot paths, where the iterator does not compile to a plain loop.
+    /// Calls `each` with position, key and value of each entry, in order, until it returns false. Positions count from
+    /// 0, inline entries included. Returns true if `each` never returned false. For hot paths, where the iterator does
+    /// not compile to a plain loop.
     #[inline]
     pub fn each_while<'a>(&'a self, mut each: impl FnMut(u32, u32, &'a V) -> bool) -> bool {
         let mut position = 0;
@@ -196,7 +202,8 @@ impl<V> AppendMap<V> {
         true
     }
 
-    /// The value under a key, which `make` makes if it is missing. The growth of the map is counted under the kind.
+    /// The value under a key, which `make` makes if it is missing. `memory` is a counter, and the kind under which it
+    /// counts what the map allocates.
     pub fn get_or_insert_with<K: Copy>(&self, key: u32, memory: (&impl Accounting<K>, K), make: impl Fn() -> V) -> &V {
         for entry in &self.first {
             let (k, value) = entry.get_or_init(|| (key, make()));
@@ -214,13 +221,13 @@ impl<V> AppendMap<V> {
         }
     }
 
-    /// Bytes outside the map itself.
+    /// The bytes that the map has on the heap.
     pub fn bytes(&self) -> usize {
         self.rest.get().map_or(0, |rest| rest.bytes())
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
     use crate::accounting::Counted;

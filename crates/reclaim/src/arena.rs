@@ -4,16 +4,16 @@
 //! number    | chunk | entry LOG2 |          array of chunks ──▶ chunk ──▶ 2^LOG2 entries, or nothing
 //! ```
 //!
-//! A row is a number of consecutive entries of a chunk. Rows are cut from a chunk until the rest of it is too short. A row
-//! that comes back goes to a free list for its length. A chunk all of whose rows have come back is *empty*:
-//! [`Arena::give_back_chunks`] gives up its memory, and its number is used again before a new one is. So after a burst, an
-//! arena shrinks to the chunks that are not empty.
+//! A row is a number of consecutive entries of a chunk. Rows are cut from a chunk until the rest of it is too short. A
+//! row that comes back goes to a free list for its length. A chunk all of whose rows have come back is *empty*:
+//! [`Arena::give_back_chunks`] gives up its memory, and its number is used again before a new one is. So after a burst,
+//! an arena shrinks to the chunks that are not empty.
 //!
-//! - **RECLAIM-5.** Rows are handed out and taken back, and chunks are given up, under one lock. So no caller gets a row of
-//!   a chunk that is going away.
-//! - **RECLAIM-7.** A row is taken back a grace period after it was unlinked, so no pinned thread has its number. Only a
-//!   thread that loads ahead without reading may still touch an empty chunk. For its sake the chunk's memory goes through a
-//!   limbo, and entries are looked up under a pin.
+//! - **RECLAIM-5.** Rows are handed out and taken back, and chunks are given up, under one lock. So no caller gets a
+//!   row of a chunk that is going away.
+//! - **RECLAIM-7.** A row is taken back a grace period after it was unlinked, so no pinned thread has its number. Only
+//!   a thread that loads ahead without reading may still touch an empty chunk. For its sake the chunk's memory goes
+//!   through a limbo, and entries are looked up under a pin.
 //!
 //! An entry comes as its last owner left it, or as its default.
 //!
@@ -21,16 +21,19 @@
 
 use std::ops::Range;
 
+use mangrove_locks::rank;
+
 use crate::accounting::Accounting;
 use crate::chunked::ChunkedArray;
 use crate::epoch::Pin;
 use crate::epoch_cell::EpochSlice;
+use crate::ledger::Ledger;
 use crate::pool::Usage;
 use crate::retired::Retired;
 use crate::sync::Mutex;
 
-/// The logarithm of the number of chunks in the first part of the array of chunks.
-const DIRECTORY_LOG2: u32 = 4;
+/// The array of chunks is a [`ChunkedArray`] itself; this is its `BASE_LOG2`.
+const CHUNKS_BASE_LOG2: u32 = 4;
 
 /// The memory of `2^LOG2` entries, or nothing.
 #[derive(Debug)]
@@ -47,13 +50,13 @@ impl<T: Send + Sync + 'static, const LOG2: u32> Default for Chunk<T, LOG2> {
 /// Invariant: RECLAIM-5.
 #[derive(Debug)]
 pub struct Arena<T, K, const LOG2: u32> {
-    chunks: ChunkedArray<Chunk<T, LOG2>, K, DIRECTORY_LOG2>,
-    account: Mutex<RowAccount>,
-    /// What the memory is counted under.
+    chunks: ChunkedArray<Chunk<T, LOG2>, K, CHUNKS_BASE_LOG2>,
+    account: Mutex<RowAccount, rank::ArenaRows>,
+    /// The kind under which the memory is counted.
     kind: K,
 }
 
-/// Which rows are handed out, and which can be.
+/// The rows that are handed out, and the rows that can be.
 #[derive(Debug, Default)]
 struct RowAccount {
     /// Rows that came back, by the logarithm of their length.
@@ -64,24 +67,29 @@ struct RowAccount {
     live: Vec<u32>,
     /// Numbers of chunks whose memory was given up.
     vacant: Vec<u64>,
+    ledger: Ledger,
 }
 
 impl RowAccount {
-    /// The entry numbers of another chunk of `len` entries. A chunk that was given up is taken before a new one.
+    /// Begins another chunk, of `len` entries, and returns the numbers of its entries. A chunk whose memory was given
+    /// up is taken before a new one.
     fn open_chunk(&mut self, len: u64) -> Range<u64> {
         let chunk = self.vacant.pop().unwrap_or_else(|| {
             self.live.push(0);
             self.live.len() as u64 - 1
         });
+        assert_eq!(self.live[chunk as usize], 0, "chunk {chunk} was given up with rows in it");
+        assert!(self.fresh.is_empty() || self.fresh.start / len != chunk, "rows are cut from chunk {chunk} already");
         // Number 0 stands for "no row".
         (chunk * len).max(1)..(chunk + 1) * len
     }
 }
 
 impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, LOG2> {
+    /// The entries of a chunk.
     const CHUNK: u64 = 1 << LOG2;
 
-    /// An arena without chunks.
+    /// An arena without chunks. Its memory is counted under `kind`.
     pub fn new(kind: K) -> Self {
         Arena { chunks: ChunkedArray::new(kind), account: Mutex::default(), kind }
     }
@@ -105,7 +113,9 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
 
     /// Hands out a row of `len` entries: its number and its entries. `len` is a power of two that fits a chunk.
     pub fn allocate<'p>(&'p self, len: u64, memory: &impl Accounting<K>, pin: &'p Pin) -> (u64, &'p [T]) {
-        debug_assert!(len.is_power_of_two() && len <= Self::CHUNK, "a row of {len} entries fits no chunk");
+        debug_assert!(len.is_power_of_two(), "{len} entries are no row");
+        debug_assert!(len <= Self::CHUNK, "a row of {len} entries fits no chunk");
+        // The position of the free list for this length.
         let class = len.ilog2() as usize;
         // RECLAIM-5: handed out under the lock.
         let mut account = self.account.lock();
@@ -130,10 +140,16 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
                 start
             }
         };
-        account.live[Self::chunk_of(start)] += len as u32;
+        let live = &mut account.live[Self::chunk_of(start)];
+        *live += len as u32;
+        let live = u64::from(*live);
+        assert!(live <= Self::CHUNK, "chunk {} has {live} entries handed out", Self::chunk_of(start));
+        Self::check_row(start, len);
+        account.ledger.hand_out(start..start + len);
         let chunk = self.chunks.ensure(start >> LOG2, memory);
         let (entries, is_new) = chunk.0.get_or_init(pin, || (0..Self::CHUNK).map(|_| T::default()).collect());
         if is_new {
+            assert_eq!(live, len, "a chunk without memory has no rows");
             memory.add(self.kind, size_of_val(entries));
         }
         let at = (start & (Self::CHUNK - 1)) as usize;
@@ -142,21 +158,40 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
 
     /// Takes back a row, a grace period after it was unlinked (RECLAIM-7).
     pub fn free(&self, start: u64, len: u64) {
-        let class = len.ilog2() as usize;
+        Self::check_row(start, len);
+        let (class, chunk) = (len.ilog2() as usize, Self::chunk_of(start));
         let mut account = self.account.lock();
-        account.live[Self::chunk_of(start)] -= len as u32;
+        account.ledger.take_back(start..start + len);
+        let live = account.live[chunk].checked_sub(len as u32);
+        account.live[chunk] = live.expect("a row comes back that was handed out");
+        debug_assert!(self.has_memory(chunk as u64), "chunk {chunk} was given up while it had a row");
         if account.free.len() <= class {
             account.free.resize_with(class + 1, Vec::new);
         }
         account.free[class].push(start);
     }
 
-    /// Gives up the memory of empty chunks. Returns how many there were.
+    /// Checks that a row lies where [`Arena::allocate`] may have cut it.
+    #[inline]
+    fn check_row(start: u64, len: u64) {
+        debug_assert_ne!(start, 0, "number 0 stands for no row");
+        debug_assert_eq!(
+            start >> LOG2,
+            (start + len - 1) >> LOG2,
+            "a row of {len} entries at {start} is in two chunks"
+        );
+    }
+
+    fn has_memory(&self, chunk: u64) -> bool {
+        self.chunks.get(chunk).is_some_and(|chunk| chunk.0.is_some())
+    }
+
+    /// Gives up the memory of empty chunks. Returns how many there were. The memory is appended to `garbage`, which the
+    /// caller hands to a `Limbo` (RECLAIM-7).
     pub fn give_back_chunks<G: From<Retired>>(&self, memory: &impl Accounting<K>, garbage: &mut Vec<G>) -> usize {
         let mut guard = self.account.lock();
-        let RowAccount { free, fresh, live, vacant } = &mut *guard;
-        let is_there = |chunk: &u64| self.chunks.get(*chunk).is_some_and(|chunk| chunk.0.is_some());
-        let empty = |chunk: &u64| live[*chunk as usize] == 0 && is_there(chunk);
+        let RowAccount { free, fresh, live, vacant, ledger: _ } = &mut *guard;
+        let empty = |chunk: &u64| live[*chunk as usize] == 0 && self.has_memory(*chunk);
         let empty: Vec<u64> = (0..live.len() as u64).filter(empty).collect();
         if empty.is_empty() {
             return 0;
@@ -174,8 +209,10 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
             let chunk = self.chunks.get(number).expect("it was found to be there");
             memory.remove(self.kind, chunk.0.bytes());
             garbage.extend(chunk.0.take().map(G::from));
+            debug_assert!(!vacant.contains(&number), "chunk {number} was given up already");
         }
         vacant.extend(empty.iter().rev());
+        debug_assert!(vacant.iter().all(|chunk| !self.has_memory(*chunk)), "a chunk that was given up has no memory");
         empty.len()
     }
 
@@ -198,7 +235,7 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use std::collections::HashMap;
     use std::sync::atomic::{AtomicU64, Ordering};

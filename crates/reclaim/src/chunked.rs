@@ -1,8 +1,8 @@
 //! Arrays that grow while readers use them.
 //!
-//! Chunk `k` of a [`ChunkedArray`] has `2^BASE_LOG2 << k` entries and is allocated when it is first written to. Entries never
-//! move, and are freed with the whole array. So a reader needs no lock: it may follow an index that was published
-//! somewhere at any time after. What an entry *says* may change once the entry is used again (see `pool`).
+//! Chunk `k` of a [`ChunkedArray`] has `2^BASE_LOG2 << k` entries and is allocated when it is first written to. Entries
+//! never move, and are freed with the whole array. So a reader needs no lock: it may follow an index that was published
+//! somewhere at any time after. The content of an entry may change when a `pool` hands it out again.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ const CHUNKS: usize = 32;
 #[derive(Debug)]
 pub struct ChunkedArray<T, K, const BASE_LOG2: u32> {
     chunks: [OnceLock<Box<[T]>>; CHUNKS],
-    /// What the chunks are counted under.
+    /// The kind under which the chunks are counted.
     kind: K,
 }
 
@@ -24,11 +24,19 @@ fn locate<const BASE_LOG2: u32>(index: u64) -> (usize, usize) {
     let group = (index >> BASE_LOG2) + 1;
     let chunk = group.ilog2();
     let start = ((1_u64 << chunk) - 1) << BASE_LOG2;
+    debug_assert!(index >= start, "entry {index} is before its chunk");
+    debug_assert!(index - start < len_of::<BASE_LOG2>(chunk as usize) as u64, "entry {index} is after its chunk");
     (chunk as usize, (index - start) as usize)
 }
 
+/// How many entries a chunk has.
+#[inline]
+fn len_of<const BASE_LOG2: u32>(chunk: usize) -> usize {
+    1 << (BASE_LOG2 as usize + chunk)
+}
+
 impl<T: Default, K: Copy, const BASE_LOG2: u32> ChunkedArray<T, K, BASE_LOG2> {
-    /// An array without chunks.
+    /// An array without chunks. Its memory is counted under `kind`.
     pub fn new(kind: K) -> Self {
         ChunkedArray { chunks: [const { OnceLock::new() }; CHUNKS], kind }
     }
@@ -37,17 +45,20 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> ChunkedArray<T, K, BASE_LOG2> {
     #[inline]
     pub fn get(&self, index: u64) -> Option<&T> {
         let (chunk, offset) = locate::<BASE_LOG2>(index);
-        self.chunks.get(chunk)?.get()?.get(offset)
+        let entries = self.chunks.get(chunk)?.get()?;
+        debug_assert_eq!(entries.len(), len_of::<BASE_LOG2>(chunk), "chunk {chunk} is as `ensure` made it");
+        entries.get(offset)
     }
 
     /// The entry at an index. Makes its chunk if that is missing.
     pub fn ensure(&self, index: u64, memory: &impl Accounting<K>) -> &T {
         let (chunk, offset) = locate::<BASE_LOG2>(index);
         let entries = self.chunks[chunk].get_or_init(|| {
-            let len = 1_usize << (BASE_LOG2 as usize + chunk);
+            let len = len_of::<BASE_LOG2>(chunk);
             memory.add(self.kind, len * size_of::<T>());
             (0..len).map(|_| T::default()).collect()
         });
+        debug_assert_eq!(entries.len(), len_of::<BASE_LOG2>(chunk), "chunk {chunk} is of its length");
         &entries[offset]
     }
 
@@ -62,7 +73,7 @@ impl<T: Default, K: Copy, const BASE_LOG2: u32> ChunkedArray<T, K, BASE_LOG2> {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,12 +1,13 @@
 //! Epochs: when unlinked memory may be freed or used again.
 //!
 //! A thread *pins* itself while it follows published pointers and numbers. A pin lasts for one call of a view or of a
-//! writer, never for a transaction. Memory that is unlinked in the meantime is *retired* with a tag. It is released once
-//! every pin is younger than the tag. The process has one domain; each thread has one slot in it.
+//! writer, never for a transaction. Memory that is unlinked in the meantime is *retired* with a tag. It is released
+//! once every pin is younger than the tag. The process has one domain; each thread has one slot in it.
 //!
 //! ```text
 //! reader:    slot = epoch; fence ──▶ follow pointers ──▶ slot = 0
-//! reclaimer: unlink; tag = epoch++; fence ──▶ every slot 0 or > tag? ──▶ release
+//! writer:    unlink; tag = epoch++
+//! reclaimer: epoch > tag? fence ──▶ every slot 0 or > tag? ──▶ release
 //! ```
 //!
 //! - **RECLAIM-1.** A thread's slot is 0, or an epoch that was current when its outermost pin began, or an earlier one.
@@ -15,12 +16,18 @@
 //!
 //! Why RECLAIM-3 suffices. Suppose that a reader holds a reference to released memory. There are two cases.
 //!
-//! - *The reclaimer saw the reader's slot as 0.* By the two SeqCst fences, the reader's loads come after the unlinking,
-//!   so the reader cannot have found the memory. (A pin that ended in between holds no reference.)
-//! - *The reclaimer saw an epoch above `t`.* The reader has then read an epoch that was written by the drawing of `t`, or
-//!   after it. The drawing is a read-modify-write that released the unlinking, so again the reader cannot have found it.
+//! - *The reclaimer saw the reader's slot as 0.* The reclaimer has read an epoch above `t` before its fence, so the
+//!   unlinking comes before that fence, whichever thread unlinked. By the two SeqCst fences, the reader's loads come
+//!   after the unlinking, so the reader cannot have found the memory. (A pin that ended in between holds no reference.)
+//! - *The reclaimer saw an epoch above `t`.* The reader has then read an epoch that was written by the drawing of `t`,
+//!   or after it. The drawing is a read-modify-write that released the unlinking, so again the reader cannot have found
+//!   it.
 //!
-//! A slot with an older epoch than necessary only delays the release.
+//! Reads of a pin that has ended come before the freeing, too: every store to a slot is Release, that of the next pin's
+//! epoch included, and the reclaimer loads the slot with Acquire.
+//!
+//! A slot with an older epoch than necessary only delays the release. `tests/loom.rs` tries the protocol out under weak
+//! memory.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -28,6 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 
 use crate::sync::{AtomicU64, Mutex, fence, thread_local};
 
@@ -37,13 +45,17 @@ type ThreadSlot = Arc<CachePadded<AtomicU64>>;
 struct Domain {
     /// Every pin reads it, so it is on another cache line than the lock, which every release takes.
     epoch: CachePadded<AtomicU64>,
-    slots: Mutex<Vec<ThreadSlot>>,
+    slots: Mutex<Vec<ThreadSlot>, rank::PinnedThreads>,
 }
 
-#[cfg(not(feature = "model"))]
+#[cfg(not(any(feature = "model", feature = "loom")))]
 static DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
 #[cfg(feature = "model")]
 shuttle::lazy_static! {
+    static ref DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
+}
+#[cfg(feature = "loom")]
+loom::lazy_static! {
     static ref DOMAIN: Domain = Domain { epoch: CachePadded::new(AtomicU64::new(1)), slots: Mutex::new(Vec::new()) };
 }
 
@@ -59,8 +71,10 @@ impl Domain {
     }
 
     fn enter(&self, slot: &ThreadSlot) {
-        slot.store(self.epoch.load(Ordering::Acquire), Ordering::Relaxed);
-        // SeqCst: the slot is visible before anything is followed. Pairs with the fence in `oldest_pin`.
+        // Release: a reclaimer that reads this epoch also sees the end of the thread's last pin, and so may free what
+        // that pin protected.
+        slot.store(self.epoch.load(Ordering::Acquire), Ordering::Release);
+        // SeqCst: the slot is visible before the thread follows any pointer. Pairs with the fence in `oldest_pin`.
         fence(Ordering::SeqCst);
     }
 }
@@ -73,10 +87,10 @@ struct Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // A pin may outlive its thread's slot if it is kept in another thread-local. The slot then stays in the domain and
-        // holds everything back for good: a leak, but sound.
-        // When a model fails, the domain is gone before its threads are. Asking for it would hide why the model failed.
-        let is_lost = cfg!(feature = "model") && std::thread::panicking();
+        // A pin may outlive its thread's slot if it is kept in another thread-local. The slot then stays in the domain
+        // and holds everything back for good: a leak, but sound. The domain is gone before its threads are when a
+        // shuttle model fails, and whenever a loom model ends. Asking for it would hide why the model failed.
+        let is_lost = cfg!(feature = "loom") || (cfg!(feature = "model") && std::thread::panicking());
         if self.depth.get() == 0 && !is_lost {
             DOMAIN.forget(&self.slot);
         }
@@ -87,7 +101,8 @@ thread_local! {
     static LOCAL: Local = Local { slot: DOMAIN.register(), depth: Cell::new(0) };
 }
 
-/// A guard: while it lives, no memory that its thread finds is released. Pins nest, and only the outermost costs a fence.
+/// A guard: while it lives, no memory that its thread finds is released. Pins nest, and only the outermost costs a
+/// fence.
 ///
 /// Invariant: RECLAIM-1. A pin stays on its thread.
 #[must_use = "what was found is protected only while the pin lives"]
@@ -152,9 +167,10 @@ pub fn draw_tag() -> u64 {
 
 /// The smallest epoch that a thread is pinned in. Memory with a smaller tag may be released (RECLAIM-3).
 pub fn oldest_pin() -> u64 {
-    // SeqCst: the caller has unlinked before this. Pairs with the fence in `Domain::enter`.
+    // Acquire, before the fence: everything with a smaller tag, whichever thread drew it, was unlinked before the fence.
+    let now = DOMAIN.epoch.load(Ordering::Acquire);
+    // SeqCst: pairs with the fence in `Domain::enter`.
     fence(Ordering::SeqCst);
-    let now = DOMAIN.epoch.load(Ordering::SeqCst);
     let pinned = |slot: &ThreadSlot| Some(slot.load(Ordering::Acquire)).filter(|&epoch| epoch != 0);
     DOMAIN.slots.lock().iter().filter_map(pinned).fold(now, u64::min)
 }
@@ -183,7 +199,7 @@ pub fn wait_for_readers() {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
 

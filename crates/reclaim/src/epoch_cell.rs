@@ -1,8 +1,9 @@
 //! Boxes and arrays that are replaced as a whole while readers use them.
 //!
-//! [`EpochCell`] holds a box or nothing; [`EpochSlice`] an array of a fixed length or nothing. A reader borrows the content
-//! under a [`Pin`], and the reference lives no longer than the pin. A writer that replaces the content gets the old one as
-//! [`Retired`] memory, and hands it to a [`crate::Limbo`], which keeps RECLAIM-3. So both types are safe to use.
+//! [`EpochCell`] holds a box or nothing; [`EpochSlice`] an array of a fixed length or nothing. A reader borrows the
+//! content under a [`Pin`], and the reference lives no longer than the pin. A writer that replaces the content gets the
+//! old one as [`Retired`] memory, and hands it to a [`crate::Limbo`], which keeps RECLAIM-3. So both types are safe to
+//! use.
 
 #![expect(unsafe_code, reason = "memory that is freed while readers come and go: RECLAIM-1 to RECLAIM-3")]
 
@@ -63,9 +64,12 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         unsafe { self.target.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Returns true if the cell has a content.
+    /// Returns true if the cell has a content. A caller that finds none also finds everything that was published before
+    /// the content went.
     pub fn is_some(&self) -> bool {
-        !self.target.load(Ordering::Relaxed).is_null()
+        // Acquire: its partner is the Release in `swap`. A writer publishes the next form of its data elsewhere, and
+        // then takes this one away. A reader that finds this one gone looks for the next one.
+        !self.target.load(Ordering::Acquire).is_null()
     }
 
     /// The content at the time of the call, with a pin of its own.
@@ -136,6 +140,7 @@ impl<T: Send + Sync + 'static> EpochSlice<T> {
     /// The array at the time of the call.
     #[inline]
     pub fn get<'p>(&'p self, _pin: &'p Pin) -> Option<&'p [T]> {
+        // Acquire: its partner is the exchange in `get_or_init`.
         let first = self.first.load(Ordering::Acquire);
         // SAFETY: null, or the first entry of a boxed array of `len` entries (only `get_or_init`
         // stores one). Freed as in `EpochCell::get`.
@@ -144,19 +149,23 @@ impl<T: Send + Sync + 'static> EpochSlice<T> {
 
     /// The array, for a caller that owns the cell.
     pub fn get_mut(&mut self) -> Option<&mut [T]> {
-        let first = *self.first.get_mut();
+        // Relaxed: `&mut self` says that no other thread uses the cell.
+        let first = self.first.load(Ordering::Relaxed);
         // SAFETY: null, or the first entry of a boxed array of `len` entries of this cell; `&mut self` says that no
         // other borrow exists.
         (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(first, self.len) })
     }
 
-    /// Returns true if there is an array.
+    /// Returns true if there is an array. A caller that finds none also finds everything that was published before the
+    /// array went.
     #[inline]
     pub fn is_some(&self) -> bool {
+        // Acquire: its partner is the exchange in `take`, for the same reason as in `EpochCell::is_some`.
         !self.first.load(Ordering::Acquire).is_null()
     }
 
-    /// The array, which `make` makes if there is none. The flag is true if this call made it.
+    /// The array, which `make` makes if there is none. The flag is true if this call made it. If two threads make one
+    /// at the same time, the array of one of them is dropped.
     pub fn get_or_init<'p>(&'p self, pin: &'p Pin, make: impl FnOnce() -> Box<[T]>) -> (&'p [T], bool) {
         if let Some(array) = self.get(pin) {
             return (array, false);
@@ -210,7 +219,7 @@ impl<T> std::fmt::Debug for EpochSlice<T> {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
     use crate::limbo::Limbo;

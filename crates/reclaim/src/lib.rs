@@ -3,31 +3,33 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`epoch`] | pins of threads and grace periods: read this first |
-//! | [`limbo`] | unlinked things that wait for their grace period; `retired` is memory among them |
+//! | `limbo` | unlinked things that wait for their grace period; `retired` is memory among them |
 //! | `epoch_cell` | boxes and arrays that are replaced while readers use them |
 //! | `record`, `pool` | records that are handed out by number, cleared, and used again |
 //! | `chunked`, `arena` | arrays that grow while readers use them; rows of entries whose memory is given back |
+//! | `ledger` | in debug builds: the numbers that pools and arenas have handed out |
 //! | `once`, `append_map` | arrays and maps that are made while readers use them, and then stay |
-//! | [`accounting`] | how these structures report their memory to their owner |
+//! | `accounting` | how these structures report their memory to their owner |
 //! | [`sync`] | the concurrency primitives, which model tests replace |
-//! | [`mod@prefetch`], [`text`] | two instructions' worth of `unsafe` that have nowhere else to be |
+//! | [`mod@prefetch`], [`text`] | two small functions with `unsafe` inside: loading ahead, and short UTF-8 |
 //!
-//! Not here: graphs, versions, transactions. Nearly all `unsafe` of Mangrove is in this crate, a leaf of it that Miri and
-//! the models can run on its own. All but two functions are safe to call: freeing retired memory, which is private, and
-//! [`RecordCell::clear`].
+//! This crate knows nothing of graphs, versions or transactions. It holds nearly all `unsafe` of Mangrove. Its only
+//! dependency in Mangrove is the crate of the locks, so Miri and the models can run it alone. One public function is
+//! `unsafe` to call: [`RecordCell::clear`].
 //!
 //! The invariants are RECLAIM-1 to RECLAIM-8, each in the header of the module that keeps it.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod accounting;
+mod accounting;
 mod append_map;
 mod arena;
 mod chunked;
 pub mod epoch;
 mod epoch_cell;
-pub mod limbo;
+mod ledger;
+mod limbo;
 mod once;
 mod pool;
 pub mod prefetch;

@@ -1,8 +1,8 @@
 //! Limbo: unlinked things that wait until no reader can hold them.
 //!
-//! A writer or a collector hands in a bag of things, and the limbo draws a tag when it closes the bag. Bags leave in the
-//! order of their tags, when RECLAIM-3 allows it. The limbo frees memory itself. A thing that is a name, such as the number
-//! of a record, goes back to its owner: the limbo only says when.
+//! A writer or a collector hands in a bag of things, and the limbo draws a tag when it closes the bag. Bags leave in
+//! the order of their tags, when RECLAIM-3 allows it. The limbo frees memory itself. A thing that is a name, such as
+//! the number of a record, goes back to its owner: the limbo only says when.
 //!
 //! A limbo that is dropped hands memory that readers may still hold to a list of the process, which every limbo works
 //! off. (Those are readers of other structures; its own cannot be borrowed any more.)
@@ -10,6 +10,8 @@
 #![expect(unsafe_code, reason = "frees retired memory when its grace period is over")]
 
 use std::collections::VecDeque;
+
+use mangrove_locks::rank;
 
 use crate::epoch::{draw_tag, oldest_pin};
 use crate::retired::Retired;
@@ -21,8 +23,8 @@ pub trait Unlinked: From<Retired> {
     fn into_memory(self) -> Result<Retired, Self>;
 }
 
-/// Things in a bag at most. A caller that releases a little takes about one bag, so that a committer is not held up by the
-/// garbage of another committer or of a compaction.
+/// Things in a bag at most. A caller that releases a little takes about one bag, so that a committer is not held up by
+/// the garbage of another committer or of a compaction.
 const BAG_MAX: usize = 1_024;
 
 /// Things unlinked before `tag` was drawn.
@@ -33,12 +35,13 @@ struct Bag<G> {
 }
 
 /// Memory of limbos that were dropped, with its tags.
-static LEFT_BEHIND: parking_lot::Mutex<Vec<(u64, Retired)>> = parking_lot::Mutex::new(Vec::new());
+static LEFT_BEHIND: mangrove_locks::Mutex<Vec<(u64, Retired)>, rank::LeftBehind> =
+    mangrove_locks::Mutex::new(Vec::new());
 
 /// Unlinked things in bags, oldest first. Invariant: tags ascend.
 #[derive(Debug)]
 pub struct Limbo<G: Unlinked> {
-    bags: Mutex<VecDeque<Bag<G>>>,
+    bags: Mutex<VecDeque<Bag<G>>, rank::Limbo>,
 }
 
 impl<G: Unlinked> Default for Limbo<G> {
@@ -74,8 +77,8 @@ impl<G: Unlinked> Limbo<G> {
         self.bags.lock().iter().map(|bag| bag.garbage.len()).sum()
     }
 
-    /// Frees memory whose grace period is over, and hands names whose grace period is over to `each`. Works bag by bag
-    /// until about `limit` things are done; returns how many were.
+    /// Frees memory whose grace period is over, and hands names whose grace period is over to `each`. Works bag by bag,
+    /// until at least `limit` things are released or none can be. Returns how many were released.
     pub fn release(&self, limit: usize, mut each: impl FnMut(G)) -> usize {
         free_left_behind();
         let oldest = oldest_pin();

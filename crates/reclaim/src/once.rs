@@ -1,11 +1,13 @@
-//! Arrays that are made once, while readers use them, and then stay. Each is one thin pointer away.
+//! Arrays that are made once, while readers use their owner, and then stay. The owner has one thin pointer to each.
 //!
-//! An owner may have tens of thousands of these, most of which never get an array, so a missing array has to be small. A
-//! reader asks first whether the array exists, so that has to be one load and one branch that is predicted well. A
+//! [`OnceSlice`] holds one array, [`OnceCells`] two parallel ones in one allocation.
+//!
+//! An owner may have tens of thousands of these, most of which never get an array, so a missing array has to be small.
+//! A reader asks first whether the array exists, so that has to be one load and one branch that is predicted well. A
 //! `OnceLock<Box<[T]>>` would be three words and two loads.
 //!
-//! - **RECLAIM-4.** A pointer is null, or that of a complete array of `len` entries. It changes once, by compare-and-swap,
-//!   and the array is freed with its owner.
+//! - **RECLAIM-4.** A pointer is null, or that of a complete array of `len` entries. It changes once, by
+//!   compare-and-swap, and the array is freed with its owner.
 
 #![expect(unsafe_code, reason = "thin pointers to arrays whose length is kept beside them")]
 
@@ -51,7 +53,8 @@ impl<T> OnceSlice<T> {
         (!first.is_null()).then(|| unsafe { from_raw_parts(first, self.len as usize) })
     }
 
-    /// The array, which `make` makes if there is none. The flag is true if this call made it.
+    /// The array, which `make` makes if there is none. The flag is true if this call made it. If two threads make one
+    /// at the same time, the array of one of them is dropped.
     pub fn get_or_init(&self, make: impl FnOnce() -> Box<[T]>) -> (&[T], bool) {
         if let Some(array) = self.get() {
             return (array, false);
@@ -109,7 +112,7 @@ pub struct CellArrays<'a> {
 /// The layout of both arrays, and where the tags begin.
 #[inline]
 fn layout(len: usize) -> (Layout, usize) {
-    // `len` comes from 32 bits, so nothing here overflows.
+    // `len` was a `u32`, so nothing here overflows.
     let words = Layout::array::<AtomicU64>(len).expect("2^32 words fit");
     let tags = Layout::array::<AtomicU8>(len).expect("2^32 bytes fit");
     words.extend(tags).expect("and so do both")
@@ -118,7 +121,7 @@ fn layout(len: usize) -> (Layout, usize) {
 /// Makes references of the arrays.
 ///
 /// # Safety
-/// `first` is what [`OnceCells::make`] returned for `len`, and lives as long as `'a`.
+/// `first` must be a pointer that [`OnceCells::make`] returned for `len`, and its memory must live as long as `'a`.
 #[inline]
 unsafe fn arrays<'a>(first: *mut AtomicU64, len: usize) -> CellArrays<'a> {
     let tags_at = (len * size_of::<AtomicU64>()).next_multiple_of(align_of::<AtomicU8>());
@@ -129,7 +132,7 @@ unsafe fn arrays<'a>(first: *mut AtomicU64, len: usize) -> CellArrays<'a> {
 }
 
 impl OnceCells {
-    /// No arrays yet. Those that are made will have `len` entries.
+    /// No arrays yet. [`OnceCells::init`] makes them with `len` entries each, at least one.
     pub fn empty(len: u32) -> Self {
         OnceCells { first: AtomicPtr::new(null_mut()), len, owns: PhantomData }
     }
@@ -163,7 +166,7 @@ impl OnceCells {
         publish.is_ok()
     }
 
-    /// Both arrays, all zero.
+    /// Allocates both arrays, with all entries zero.
     fn make(len: usize) -> *mut AtomicU64 {
         assert!(len > 0, "arrays have at least one entry");
         let (layout, tags_at) = layout(len);
@@ -209,7 +212,7 @@ impl std::fmt::Debug for OnceCells {
     }
 }
 
-#[cfg(all(test, not(feature = "model")))]
+#[cfg(all(test, not(any(feature = "model", feature = "loom"))))]
 mod tests {
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Memory that was unlinked and that no thread has freed yet, with its type erased.
 //!
-//! [`Retired`] is what `epoch_cell` hands to a `limbo`. It owns the memory but gives no access to it. Freeing it is
-//! `unsafe`: the limbo is the one caller, and keeps RECLAIM-3.
+//! A cell of `epoch_cell` returns its old content as [`Retired`], and the caller hands that to a `limbo`. A [`Retired`]
+//! owns the memory and gives no access to it. Only the limbo frees it, and only when RECLAIM-3 (`epoch`) allows it.
 
 #![expect(unsafe_code, reason = "frees memory whose type is erased; the constructor says how")]
 
@@ -18,7 +18,7 @@ pub struct Retired {
 unsafe impl Send for Retired {}
 
 impl Retired {
-    /// Memory of `len` entries at `target`, which `free` frees.
+    /// Memory of `len` entries at `target`. The caller has given it up, and `free` must fit the box it came from.
     pub(crate) fn new(target: *mut (), len: usize, free: unsafe fn(*mut (), usize)) -> Self {
         Retired { target, len, free }
     }

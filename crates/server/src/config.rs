@@ -15,8 +15,8 @@ use crate::limits::Limits;
 pub struct Config {
     /// Address and port. Port 0 means any free port.
     pub listen: SocketAddr,
-    /// Allows an address that other machines can reach without TLS or without authentication. The operator has to set it
-    /// explicitly.
+    /// Allows an address that other machines can reach without TLS or without authentication. The operator has to set
+    /// it explicitly.
     pub allow_remote: bool,
     /// The certificate and key, for TLS.
     pub tls: Option<TlsFiles>,
@@ -71,8 +71,9 @@ impl Config {
         self.browsers.check()?;
         if self.lockout.user_max == 0 || self.lockout.address_max == 0 {
             return Err(Error::invalid(
-                "login_failures_user_max and login_failures_address_max are 1 or more: with 0 nobody could log in; \
-                 login_lockout = \"0s\" refuses nobody",
+                "login_failures_user_max and login_failures_address_max are 1 or more: with 0 every login would be \
+                 refused; \
+                 login_lockout = \"0s\" turns lockouts off",
             ));
         }
         let limits = &self.limits;
@@ -94,7 +95,7 @@ impl Config {
         ] {
             if value == 0 {
                 return Err(Error::invalid(format!(
-                    "the limit {name} is 0: the server could serve nobody; use 1 or more"
+                    "the limit {name} is 0: the server could serve no client; use 1 or more"
                 )));
             }
         }

@@ -1,6 +1,6 @@
 //! The decoders of everything that a client sends, for the fuzz targets in `fuzz/`.
 //!
-//! Each function returns true if the server would accept the input. Nothing is run.
+//! Each function but [`weight`] returns true if the server would accept the input. No request is run.
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -9,7 +9,7 @@ use mangrove_gremlin::Encoding;
 use uuid::Uuid;
 
 use crate::access::users::Users;
-use crate::answers::wire::Format;
+use crate::answers::wire::MessageFormat;
 use crate::http::query;
 use crate::limits::Limits;
 use crate::requests::protocol;
@@ -50,6 +50,6 @@ pub fn weight(value: &mangrove_graph::Value) -> u64 {
 }
 
 fn is_call(request: &mangrove_gremlin::message::Request) -> bool {
-    let format = Format { encoding: Encoding::JSON, is_text: false };
+    let format = MessageFormat { encoding: Encoding::JSON, is_text: false };
     protocol::call(request, format, &Limits::default()).is_ok()
 }

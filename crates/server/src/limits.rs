@@ -1,15 +1,16 @@
 //! The limits of a server.
 //!
-//! - **SERVER-1.** Nothing that a client sends makes anything grow without a limit named in [`Limits`] or in a constant beside the
-//!   code that holds it.
+//! - **SERVER-1.** Nothing that a client sends makes anything grow without a limit named in [`Limits`] or in a constant
+//!   beside the code that holds it.
 
 use std::time::Duration;
 
-/// The limits of a server. They may be replaced while it runs, except for the counts of connections, workers and sessions.
+/// The limits of a server. They may be replaced while it runs, except for the counts of connections, workers and
+/// sessions.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at once. The server answers further ones with HTTP status 503. Connections that only ask for `/health`
-    /// or `/metrics` do not count.
+    /// Connections at once. The server answers further ones with HTTP status 503. Connections that only ask for
+    /// `/health` or `/metrics` do not count.
     pub connection_count_max: usize,
     /// Connections of one address. IPv6 addresses count by networks of 64 bits.
     pub connection_count_address_max: usize,
@@ -17,8 +18,8 @@ pub struct Limits {
     pub connection_count_user_max: usize,
     /// Bytes that a client may send over a WebSocket before it has logged in. More closes the connection.
     pub login_bytes_max: usize,
-    /// Bytes of a request. The server answers a larger one with an error; beyond [`Limits::frame_bytes_max`] it closes the
-    /// connection.
+    /// Bytes of a request. The server answers a larger one with an error; beyond [`Limits::frame_bytes_max`] it closes
+    /// the connection.
     pub message_bytes_max: usize,
     /// Bytes of the body of an HTTP request. The server answers a larger one with 413.
     pub body_bytes_max: usize,
@@ -26,8 +27,8 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// Requests of one connection that run or wait. At this number the server stops reading the connection.
     pub in_flight_count_max: usize,
-    /// Queries that run at once on the whole server. Each has a worker thread. The thread mostly waits if the engine runs
-    /// the query on executors of its own.
+    /// Queries that run at once on the whole server. Each has a worker thread. The thread mostly waits if the engine
+    /// runs the query on executors of its own.
     pub worker_count_max: usize,
     /// How long a query may wait for a worker and run, if the request names no time; `None` for no limit.
     pub evaluation_timeout: Option<Duration>,
@@ -37,8 +38,8 @@ pub struct Limits {
     pub batch_size: usize,
     /// The largest batch size that a request may name.
     pub batch_size_max: usize,
-    /// About how many bytes of results a response message holds. A batch that has reached this size is sent early. A larger
-    /// result is sent alone.
+    /// About how many bytes of results a response message holds. A batch that has reached this size is sent early. A
+    /// larger result is sent alone.
     pub batch_bytes_max: usize,
     /// About how many bytes one result may have. The server encodes a result as a whole, in memory.
     pub result_bytes_max: usize,
@@ -73,8 +74,8 @@ pub struct Limits {
     pub session_remembered_min: Duration,
     /// How many times the server runs a request outside a session again after a conflict.
     pub conflict_retry_count_max: u32,
-    /// How long a stopping server goes on taking requests while `/health` says `closing`. A load balancer uses this time to
-    /// send clients elsewhere.
+    /// How long a stopping server goes on taking requests while `/health` says `closing`. A load balancer uses this
+    /// time to send clients elsewhere.
     pub closing_min: Duration,
     /// How long running requests may go on after that, before the server cancels them.
     pub drain_max: Duration,
@@ -126,8 +127,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The time limit of a query whose request names this many milliseconds. Zero asks for the longest time that the server
-    /// allows.
+    /// The time limit of a query whose request names this many milliseconds. Zero asks for the longest time that the
+    /// server allows.
     pub fn time_limit(&self, named_ms: Option<u64>) -> Option<Duration> {
         let Some(named_ms) = named_ms else { return self.evaluation_timeout };
         // A request that names a time must not get less than one that names none.
@@ -163,9 +164,10 @@ mod tests {
         {
             assert_eq!(limit(seconds(30), seconds(60), named_ms), expected, "{named_ms:?}");
         }
-        // The operator's own limit is longer than what requests may name: none is cut by naming a time.
+        // The operator's own limit is longer than the longest that requests may name: naming a time shortens no
+        // request.
         assert_eq!(limit(seconds(90), seconds(60), Some(0)), seconds(90));
-        // Only an operator's word lets a query run without end.
+        // Only the operator can let a query run without a limit.
         for (own, longest) in [(None, seconds(60)), (seconds(30), None), (None, None)] {
             assert_eq!(limit(own, longest, Some(0)), None, "{own:?} {longest:?}");
             assert_eq!(limit(own, longest, Some(100_000)), seconds(100), "{own:?} {longest:?}");

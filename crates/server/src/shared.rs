@@ -1,7 +1,8 @@
-//! What all connections and requests of a server share: engine, limits, worker threads, sessions, users, metrics.
+//! The state that all connections and requests of a server share: engine, limits, worker threads, sessions, users and
+//! metrics.
 //!
-//! A shutdown waits for every task that holds a sender of [`Shared::alive`]. [`Shared`] itself holds it weakly, so that the
-//! last task ends the wait.
+//! A shutdown waits for every task that holds a sender of [`Shared::alive`]. [`Shared`] itself holds it weakly, so that
+//! the last task ends the wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use crate::answers::sink::ChannelSink;
 use crate::connections::permits::ConnectionPermits;
 use crate::engine::contract::Engine;
 use crate::limits::Limits;
-use crate::metrics::meters::{Meters, Now};
+use crate::metrics::meters::{GaugeValues, Meters};
 use crate::reloadable::Reloadable;
 use crate::requests::program::{Evaluation, Program};
 use crate::requests::sessions::{ConnectionId, Sessions};
@@ -24,7 +25,7 @@ use crate::requests::worker::{RequestWatch, Workers};
 use crate::shutdown::Shutdown;
 use crate::status::Failure;
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub struct Shared {
     /// The graph engine.
     pub engine: Arc<dyn Engine>,
@@ -47,7 +48,7 @@ pub struct Shared {
     /// The permits for connections.
     pub permits: ConnectionPermits,
     pub(crate) connection_count: AtomicU64,
-    /// How far the end of the server is.
+    /// The phase of the shutdown.
     pub(crate) shutdown: Shutdown,
     /// The sender that tasks hold while the shutdown must wait for them.
     pub(crate) alive: mpsc::WeakSender<()>,
@@ -55,8 +56,8 @@ pub struct Shared {
 
 impl Shared {
     /// The current values of the gauges.
-    pub fn now(&self) -> Now {
-        Now {
+    pub fn now(&self) -> GaugeValues {
+        GaugeValues {
             connections: self.permits.taken_count(),
             sessions: self.sessions.open_count(),
             workers: self.workers.busy_count(),

@@ -1,8 +1,8 @@
 //! Response status codes of the Gremlin Server protocol, and the code for each kind of error.
 //!
-//! The codes are TinkerPop's. Two of them concern the request itself and are chosen where it is decoded: 498 for a malformed
-//! frame or operation, and 499 for wrong arguments, an unknown traversal source included. An error of a running query is mapped
-//! here by its kind alone. Its message goes to the client word for word.
+//! The codes are TinkerPop's. Two of them concern the request itself and are chosen where it is decoded: 498 for a
+//! malformed frame or operation, and 499 for wrong arguments, an unknown traversal source included. An error of a
+//! running query is mapped here by its kind alone. Its message goes to the client word for word.
 
 use mangrove_graph::{Error, ErrorKind, Value};
 use smol_str::SmolStr;
@@ -22,8 +22,8 @@ impl Status {
     pub const MALFORMED_REQUEST: Status = Status(498);
     /// The request's arguments are wrong.
     pub const INVALID_ARGUMENTS: Status = Status(499);
-    /// The outcome of a commit is unknown, because the disk failed or the connection was lost during it. TinkerPop has no
-    /// code for this case. A client that does not know the code reads it as a server error, which it is.
+    /// The outcome of a commit is unknown, because the disk failed or the connection was lost during it. TinkerPop has
+    /// no code for this case. A client that does not know the code reads it as a server error, which it is.
     pub const OUTCOME_UNKNOWN: Status = Status(505);
     /// The client has not logged in, or its login failed.
     pub const UNAUTHORIZED: Status = Status(401);
@@ -39,7 +39,7 @@ impl Status {
     pub const TEMPORARY_ERROR: Status = Status(596);
     /// The query failed.
     pub const EVALUATION_ERROR: Status = Status(597);
-    /// The query ran out of time or was cancelled.
+    /// The query ran out of time or was canceled.
     pub const TIMEOUT: Status = Status(598);
     /// A result could not be encoded.
     pub const SERIALIZATION_ERROR: Status = Status(599);
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(Status::of(ErrorKind::Bug).code(), 500);
         assert_eq!(Status::of(ErrorKind::ReadOnly).code(), 503);
         assert_eq!(Status::of(ErrorKind::OutcomeUnknown).code(), 505);
-        // Not one that drivers take for a conflict, which may be sent again.
+        // Not a code that drivers take for a conflict, after which they would send the request again.
         assert_eq!(Status::of(ErrorKind::Committed).code(), 597);
     }
 }

@@ -1,11 +1,11 @@
 //! Tracing spans of a request, for logs and for collectors of traces.
 //!
-//! Every request is a span `request` with its id, operation and user, so that each log line about it names it. Inside are the spans
-//! `parse`, `plan`, `execute` and `commit`, but only if a collector or a log filter asks for [`TARGET`].
+//! Every request is a span `request` with its id, operation and user, so that each log line about it names it. Inside
+//! are the spans `parse`, `plan`, `execute` and `commit`, but only if a collector or a log filter asks for [`TARGET`].
 //!
-//! An HTTP request may belong to a trace, by the W3C header `traceparent`. The server copies the header's value into a field of the
-//! span. With the feature `otel` the span also becomes a child of the span that the header names. Fields named `otel.…` are the ones
-//! that the crates of OpenTelemetry look for.
+//! An HTTP request may belong to a trace, by the W3C header `traceparent`. The server copies the header's value into a
+//! field of the span. With the feature `otel` the span also becomes a child of the span that the header names. Fields
+//! named `otel.…` are the ones that the crates of OpenTelemetry look for.
 
 use axum::http::HeaderMap;
 use tracing::{Span, field};

@@ -1,4 +1,5 @@
-//! The memory budget of the process: whoever would exceed it is refused by name, the server goes on, and all comes back.
+//! The memory budget of the process: a request that would exceed it is refused with its name, the server goes on, and
+//! all draws come back.
 
 mod common;
 
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 const MIB: u64 = 1 << 20;
 
-/// Paths never merge, and dedup keeps every one: far too many to be worked out.
+/// Paths never merge, and dedup keeps each one: far too many to finish.
 const ENDLESS: &str = "g.V().repeat(__.both()).times(30).path().dedup().count()";
 
 /// A server with a budget over an empty graph.
@@ -25,7 +26,7 @@ struct Budgeted {
     budget: MemoryBudget,
     engine: Arc<DatabaseEngine>,
     address: SocketAddr,
-    /// What is in use where nothing runs: the empty graph's own.
+    /// The bytes in use when nothing runs: those of the empty graph.
     idle: u64,
 }
 
@@ -49,7 +50,7 @@ impl Budgeted {
         (Budgeted { budget, engine, address, idle }, Client::connect(address).await)
     }
 
-    /// All but the graphs have given back what they had drawn.
+    /// Waits until everything but the graphs has returned its draws.
     async fn is_given_back(&self) {
         let of_graphs = || self.budget.used_for(Purpose::Graphs) + self.budget.used_for(Purpose::Transactions);
         let given_back = || self.budget.used_bytes() == of_graphs();
@@ -74,12 +75,12 @@ async fn ring(client: &mut Client) {
     }
 }
 
-/// A parameter `x` of so many bytes.
+/// A parameter `x` of this many bytes.
 fn text(bytes: usize) -> (&'static str, Value) {
     ("bindings", Value::map(vec![(Value::from("x"), Value::from("x".repeat(bytes)))]))
 }
 
-/// A traversal's `x`, doubled so often.
+/// The traversal's `x`, doubled this many times.
 fn copies(source: &str, times: u32) -> String {
     format!("{source}.constant(x).repeat(union(identity(), identity())).times({times})")
 }
@@ -89,7 +90,7 @@ async fn queries_beside_one_another_are_refused_and_the_server_goes_on() {
     let (server, mut first) = Budgeted::start(48 * MIB, |_| {}).await;
     ring(&mut first).await;
     let mut second = Client::connect(server.address).await;
-    // Each has a limit of its own that it never reaches.
+    // Each query has a limit of its own that it never reaches.
     let forever = [("evaluationTimeout", Value::I64(0))];
     let (a, b) = (first.send_eval("", ENDLESS, &forever).await, second.send_eval("", ENDLESS, &forever).await);
     let (a, b) = (first.answer(a).await, second.answer(b).await);
@@ -101,7 +102,7 @@ async fn queries_beside_one_another_are_refused_and_the_server_goes_on() {
     assert!(server.budget.peak_bytes() > 40 * MIB && server.budget.peak_bytes() <= 48 * MIB, "{:?}", server.budget);
     server.is_given_back().await;
     assert_eq!(first.eval("g.V().count()").await.values(), [4]);
-    // One that has room runs, and gives back what its instance of the plan held.
+    // A query that has room runs, and returns the draws of its instance of the plan.
     let heavy = "g.V().repeat(__.both()).times(8).path().dedup().count()";
     assert_eq!(first.eval(heavy).await.values(), [4 * 3_i64.pow(8)]);
     assert!(server.budget.refusal_count() >= 2);
@@ -134,7 +135,7 @@ async fn a_graph_that_fills_the_budget_takes_reads_and_deletes_and_no_writes() {
     refused.assert_fails(597, &format!("memory budget of {} bytes", 16 * MIB));
     refused.assert_fails(597, "raise the setting memory_budget");
     assert!(count > 100, "{count}");
-    // The budget is everybody's.
+    // The budget is shared by all clients.
     client
         .eval_with("g.addV('n').iterate()", &[("aliases", Value::map(vec![(Value::from("g"), Value::from("other"))]))])
         .await
@@ -142,7 +143,7 @@ async fn a_graph_that_fills_the_budget_takes_reads_and_deletes_and_no_writes() {
     let causes = server.engine.read_only(&Caller::anybody(""));
     assert!(causes.len() == 2 && causes[0].1.contains("memory_budget"), "{causes:?}");
     assert_eq!(client.eval("g.V().has('text').count()").await.values(), [count]);
-    // What is deleted makes room, when it is collected.
+    // Deletions make room after they are collected.
     client.eval("g.V().drop().iterate()").await.assert_code(204);
     let mut tries = 0;
     while client.eval("g.addV('n').iterate()").await.code() != 204 {
@@ -160,7 +161,7 @@ async fn a_graph_that_fills_the_budget_takes_reads_and_deletes_and_no_writes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn results_that_are_held_back_count() {
     let (server, mut client) = Budgeted::start(8 * MIB, |_| {}).await;
-    // 16 MiB as they are written, of one text in memory.
+    // 16 MiB on the wire, made of one text in memory.
     let script = copies("g.addV('n')", 8);
     client.eval_with(&script, &[text(64 << 10)]).await.assert_fails(597, "memory budget of 8388608 bytes");
     assert_eq!(client.eval("g.V().count()").await.values(), [0]);
@@ -192,14 +193,15 @@ async fn results_that_are_held_back_count() {
     server.is_given_back().await;
 }
 
-/// A client that does not read: its answer waits, counted, up to the budget. Then it is told, as soon as it reads.
+/// A client that does not read: its answer waits, counted, up to the budget. The client is told of the refusal as soon
+/// as it reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_wait_for_a_slow_reader_count() {
     let (server, mut client) = Budgeted::start(16 * MIB, |limits| limits.outgoing_count_max = 1_000).await;
     let (long, x) = (copies("g.inject(1)", 12), [text(64 << 10)]);
     client.send_eval("", &long, &x).await;
     eventually("the answer meets the budget", || server.budget.refusal_count() > 0).await;
-    // Then the system's own buffers are full, too.
+    // After that the buffers of the system are full, too.
     let mut waiting = 0;
     while waiting != server.budget.used_for(Purpose::Messages) {
         waiting = server.budget.used_for(Purpose::Messages);
@@ -207,7 +209,7 @@ async fn answers_that_wait_for_a_slow_reader_count() {
     }
     assert!(waiting > 4 * MIB, "{:?}", server.budget);
     let rest = server.budget.draw(Purpose::Queries, server.budget.left_bytes()).unwrap();
-    // Others are refused what is long, and not what is short.
+    // Long requests of other clients are refused, and short ones are not.
     let mut other = Client::connect(server.address).await;
     assert_eq!(other.eval("g.V().count()").await.values(), [0]);
     other.eval_with("g.inject(x).count()", &[text(63_000)]).await.assert_fails(597, "a message needs");
@@ -218,7 +220,7 @@ async fn answers_that_wait_for_a_slow_reader_count() {
     }
     server.is_given_back().await;
     assert_eq!(client.eval("g.V().count()").await.values(), [0]);
-    // One that goes away takes nothing along.
+    // A client that goes away releases everything.
     let refused = server.budget.refusal_count();
     client.send_eval("", &long, &x).await;
     eventually("the answer meets the budget again", || server.budget.refusal_count() > refused).await;
@@ -230,7 +232,7 @@ async fn answers_that_wait_for_a_slow_reader_count() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_count_while_they_come_in_and_while_they_run() {
     let (server, mut client) = Budgeted::start(8 * MIB, |_| {}).await;
-    // Read, and then refused by the name of its request.
+    // The message is read, and then refused with the id of its request.
     let (id, argument) = (Uuid::from_u128(7), |value: Value| Argument::from(value));
     let bytes = |length: usize| {
         request_bytes(
@@ -246,8 +248,8 @@ async fn requests_count_while_they_come_in_and_while_they_run() {
     refused.assert_fails(597, "memory budget of 8388608 bytes");
     server.is_given_back().await;
     assert_eq!(client.eval("g.V().count()").await.values(), [0]);
-    // What does not even fit as it is on the wire is not read to its end.
-    // The client may find the connection ended while it still sends, and its reason lost with it.
+    // A message that does not even fit as it is on the wire is not read to its end. The client may find the connection
+    // ended while it still sends, and so miss the reason.
     let refused = server.budget.refusal_count();
     client.send_if_open(&format!("g.inject('{}')", "x".repeat(9 << 20))).await;
     let reason = client.farewell().await.unwrap_or_default();
@@ -268,7 +270,7 @@ async fn requests_count_while_they_come_in_and_while_they_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn variables_of_scripts_count() {
     let (server, mut client) = Budgeted::start(8 * MIB, |_| {}).await;
-    // Texts of 64 KiB, each another one.
+    // Texts of 64 KiB, each a different one.
     let script = |count: u32| {
         let numbers: Vec<String> = (0..count).map(|n| n.to_string()).collect();
         let texts = format!("g.inject({}).as('n').constant(x).concat(select('n').asString())", numbers.join(","));

@@ -1,4 +1,4 @@
-//! The database behind the protocol: what only the two together can show.
+//! The database behind the protocol: behavior that only the two together show.
 
 mod common;
 
@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 const QUERY_MEMORY_BYTES: u64 = 16 << 20;
 
-/// Paths never merge, and dedup keeps every one: far too many to be worked out.
+/// Paths never merge, and dedup keeps each one: far too many to finish.
 const ENDLESS: &str = "g.V().repeat(__.both()).times(30).path().dedup().count()";
 
 /// A server over a graph with four vertices in a ring and its chords.
@@ -40,7 +40,7 @@ async fn start_at() -> (Client, SocketAddr) {
     (client, address)
 }
 
-/// What `/gremlin/status` answers to a form.
+/// The answer of `/gremlin/status` to a form.
 async fn status(address: SocketAddr, form: &str) -> Json {
     let length = form.len();
     let head =
@@ -135,12 +135,12 @@ async fn a_script_of_several_statements_is_one_transaction_with_variables() {
     assert_eq!(client.session_eval("s", "g.V().has('number', 30).count()").await.values(), [1]);
     assert_eq!(client.eval("g.V().has('number', 30).count()").await.values(), [0]);
     assert_eq!(client.session_end("s", "rollback").await.code(), 204);
-    // What a variable is called is not what its request's parameter is.
+    // A variable of a script is not a parameter of the request, though both have one name.
     let parameters = [("bindings", Value::map(vec![(Value::from("x"), Value::I32(2))]))];
     assert_eq!(client.eval_with("y = x; x = 5; g.inject(x, y)", &parameters).await.values(), [5, 2]);
 }
 
-/// What the server answers to a request without a body.
+/// The server's answer to a request without a body.
 async fn bare(address: SocketAddr, line: &str, headers: &str) -> String {
     common::http(address, &format!("{line} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n")).await
 }
@@ -201,7 +201,7 @@ async fn what_a_page_of_another_site_makes_a_browser_send_is_refused() {
 async fn a_body_that_cannot_be_read_is_refused_for_what_it_is() {
     let (_client, address) = start_at().await;
     for (headers, body, status, words) in [
-        // Refused before it comes: nothing of it is sent.
+        // The body is refused by its length, before any of it is sent.
         ("Content-Length: 99999999999\r\n", "", "413", "body_bytes_max"),
         ("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n", "400", "was not read"),
         ("Content-Encoding: gzip\r\nContent-Length: 2\r\n", "{}", "415", "Content-Encoding"),
@@ -231,10 +231,11 @@ async fn half_a_request_of_a_session_is_never_committed() {
         client.session_eval("s", "g.V().count()").await.assert_fails(597, "had begun to write");
         client.session_end("s", "commit").await.assert_fails(597, "roll back, and begin another");
         assert_eq!(client.eval("g.V().has('number', P.gt(60)).count()").await.values(), [0], "{script}");
-        // What the transaction had claimed is free.
+        // The claims of the transaction are released.
         assert_eq!(client.eval("g.V().has('number', 0).property('number', 0).iterate()").await.code(), 204);
     }
-    // A rollback is answered, and the session goes on; so does a transaction after a request that wrote nothing.
+    // A rollback is answered, and the session goes on. A transaction also goes on after a request that failed without a
+    // write.
     client.session_eval("s", failing[0]).await.assert_fails(597, "stop");
     assert_eq!(client.session_end("s", "rollback").await.code(), 204);
     client.session_eval("s", "g.V().has('number', 1).property('number', 71).iterate()").await;
@@ -251,12 +252,12 @@ async fn what_was_committed_before_a_script_failed_is_said_to_stay() {
     client.session_eval("s", script).await.assert_fails(597, "do not send it again as it is");
     client.session_end("s", "rollback").await;
     assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [1]);
-    // So is it outside a session, and of a request that is a transaction of its own.
+    // The same holds outside a session, and for a request that is a transaction of its own.
     client.eval(script).await.assert_fails(597, "do not send it again as it is");
     assert_eq!(client.eval("g.V().hasLabel('m').count()").await.values(), [2]);
 }
 
-/// A server that holds few results back, or few bytes, over an empty graph.
+/// A server that holds back few results, or few bytes, over an empty graph.
 async fn limited(count: usize, bytes: usize) -> Client {
     let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", Database::in_memory());
     let mut config = Config::new("127.0.0.1:0".parse().unwrap());
@@ -297,7 +298,7 @@ async fn results_are_held_back_up_to_their_bytes_as_they_are_written() {
     assert_eq!(client.eval(&script).await.values().len(), 128);
 }
 
-/// 65,536 times a text of a megabyte, which they share here and would not as they are written: 64 GB.
+/// A text of a megabyte 65,536 times. In memory they share it; on the wire they would take 64 GB.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_result_of_gigabytes_is_refused_before_it_is_written() {
     let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", Database::in_memory());
@@ -323,7 +324,7 @@ async fn one_result_of_gigabytes_is_refused_before_it_is_written() {
         let answer = common::http(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
         assert!(answer.contains("500 ") && answer.contains("result_bytes_max"), "{accept}: {answer}");
     }
-    // As many parts as they like come one by one.
+    // Any number of parts can be returned one by one.
     let parts = format!("g.inject(1).{million}.repeat(union(identity(),identity())).times(7).fold().unfold().length()");
     assert_eq!(client.eval(&parts).await.values(), [1_000_000; 128]);
 }

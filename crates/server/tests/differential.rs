@@ -1,10 +1,10 @@
-//! The server against a plain interpreter, on random traversals over random graphs: every serializer, traversals as text
-//! and as bytecode.
+//! The server against a plain interpreter, on random traversals over random graphs: every serializer, traversals as
+//! text and as bytecode.
 //!
-//! What comes over the wire is read back into values and held against the interpreter's (`conformance/oracle`), as far as
-//! the serializer can say them. That the engine itself is right, `crates/db/tests/differential.rs` asks at length; here
-//! a difference most likely lies between. `MANGROVE_CASES` sets how many cases each test runs, or `MANGROVE_TIMES` how
-//! many times as many as in CI (and goes before), `MANGROVE_FIRST` the first seed.
+//! Values that come over the wire are compared with those of the interpreter (`conformance/oracle`), as far as the
+//! serializer can express them. `crates/db/tests/differential.rs` checks the engine itself at length, so a difference
+//! here most likely comes from the protocol. `MANGROVE_CASES` is the number of cases of each test, or `MANGROVE_TIMES`
+//! a factor of the number in CI, which takes precedence. `MANGROVE_FIRST` is the first seed.
 
 mod common;
 
@@ -28,7 +28,7 @@ use uuid::Uuid;
 const QUERY_MEMORY_BYTES: u64 = 256 << 20;
 const ID: Uuid = Uuid::from_u128(0x41d2_e28a_20a4_4ab0_b379_d810_dede_3786);
 
-/// How requests and answers are written.
+/// The encoding of requests and answers.
 #[derive(Clone, Copy, PartialEq)]
 enum Serializer {
     GraphBinary,
@@ -65,7 +65,7 @@ impl Served {
         Served { runtime, database, client }
     }
 
-    /// The graph in place of what there is.
+    /// Replaces the content of the graph.
     fn load(&self, graph: &Graph) -> Result<()> {
         self.database.query("g.V().drop()")?.collect()?;
         for statement in graph.script() {
@@ -168,7 +168,7 @@ fn check(first_seed: u64, form: Form, serializer: Serializer) {
     let first = mangrove_testdata::first_seed(first_seed);
     let seeds = first..first + mangrove_testdata::case_count(120);
     for as_text in [true, false] {
-        // A map of GraphSON 2 has texts for keys: bytecode cannot say what `mergeV()` looks for.
+        // A map of GraphSON 2 has texts for keys, so its bytecode cannot express the argument of `mergeV()`.
         let write_share = if as_text || form != Form::ListsOnly { 0.2 } else { 0.0 };
         let options = Options { write_share, form, ..Options::default() };
         let mut load = |graph: &Graph| {

@@ -1,4 +1,4 @@
-//! A disk that fails under a server: what its clients, `/health` and `/metrics` say.
+//! A disk that fails under a server: the answers of `/health` and `/metrics`, and of its clients' requests.
 
 mod common;
 
@@ -11,7 +11,7 @@ use mangrove_server::{Config, DatabaseEngine, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Nothing is written to the disk but what is asked for.
+/// Nothing is written to the disk without a request.
 fn options() -> DatabaseOptions {
     let mut options = DatabaseOptions { tablet_count: 2, ..DatabaseOptions::default() };
     options.durability.checkpoint_log_bytes = 0;

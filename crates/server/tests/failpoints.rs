@@ -1,4 +1,4 @@
-//! What comes between a request's commit and its answer: kills, time limits and panics at named moments.
+//! Events between a request's commit and its answer: kills, time limits and panics at named points.
 #![cfg(debug_assertions)]
 
 mod common;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::client::{Answer, Client};
-use common::place::Place;
+use common::users_server::UsersServer;
 use mangrove::Database;
 use mangrove_failpoint::{Armed, Point, Scenario, set};
 use mangrove_graph::Value;
@@ -23,10 +23,10 @@ async fn start() -> (Client, SocketAddr) {
     (Client::connect(address).await, address)
 }
 
-/// Requests that commit: one query, several statements, a session's that ends its own transaction.
+/// Requests that commit: one query, several statements, and one of a session that commits its own transaction.
 const WRITING: [&str; 2] = ["g.addV('n').constant(7)", "a = g.addV('n').next(); g.inject(7)"];
 
-/// How long the answer of a request whose client leaves is held.
+/// The delay of the answer to a request whose client leaves.
 const PAUSE: Duration = Duration::from_millis(300);
 
 fn pause_at(point: Point) -> Armed {
@@ -51,8 +51,8 @@ async fn a_time_limit_that_passes_around_the_commit_fails_no_committed_request()
     }
 }
 
-/// The answer to a request whose time limit passes at this moment. Where the machine is so slow that it passes before, the
-/// request has written nothing and is sent again with twice the limit.
+/// The answer to a request whose time limit passes at this point. If the machine is so slow that the limit passes
+/// before, the request has written nothing, and is sent again with twice the limit.
 async fn passing_at(client: &mut Client, point: Point, script: &str) -> Answer {
     for limit_ms in (0..10).map(|turn| 100 << turn) {
         let reached = Arc::new(AtomicBool::new(false));
@@ -103,20 +103,20 @@ async fn a_client_that_leaves_before_its_answer_has_committed_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_right_that_is_taken_away_before_the_commit_counts_there() {
     let _scenario = Scenario::new();
-    let place = Arc::new(Place::start("sealed", |_| {}).await);
+    let served = Arc::new(UsersServer::start("sealed", |_| {}).await);
     for script in WRITING {
-        let mut wim = place.connect("wim").await;
-        let users = Arc::clone(&place);
+        let mut wim = served.connect("wim").await;
+        let users = Arc::clone(&served);
         let demoting = set(Point::RequestSealed, move || {
             users.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
-            // Longer than the server takes to read the file again.
+            // Longer than the interval at which the server reads the file.
             std::thread::sleep(Duration::from_millis(2_500));
             Ok(())
         });
         wim.eval(script).await.assert_fails(403, "needs the role write");
         drop(demoting);
         assert_eq!(wim.eval("g.V().count()").await.values(), [0], "{script}");
-        place.change_users(|users| users.grant("wim", "books", Some(Access::Write)).unwrap());
+        served.change_users(|users| users.grant("wim", "books", Some(Access::Write)).unwrap());
         tokio::time::sleep(Duration::from_millis(2_500)).await;
     }
 }

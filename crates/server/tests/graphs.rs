@@ -1,5 +1,5 @@
-//! Graphs that are created and dropped in directories of their own, with trouble at every step: what was refused does not
-//! come back at the next start, and what was dropped is gone, whole, at any moment a crash may come.
+//! Graphs that are created and dropped in directories of their own, with a fault at every step. A refused graph does
+//! not appear at the next start, and a dropped graph is wholly gone, at whatever moment a crash comes.
 
 use std::fs;
 #[cfg(debug_assertions)]
@@ -12,9 +12,9 @@ use mangrove_failpoint::Scenario;
 use mangrove_failpoint::{Point, set};
 use mangrove_graph::{Error, Result};
 use mangrove_server::Caller;
-use mangrove_server::{GraphOptions, Opener, Registry};
+use mangrove_server::{GraphOpener, GraphOptions, Registry};
 
-/// An empty directory that goes when this does. One test at a time has one, because others may set points.
+/// An empty directory, removed when this is dropped. One test at a time has one, because others may set failpoints.
 struct Home(PathBuf, #[allow(dead_code, reason = "held")] Scenario);
 
 impl Home {
@@ -25,18 +25,18 @@ impl Home {
         Home(path, scenario)
     }
 
-    /// A server's start.
+    /// A start of a server.
     fn start(&self) -> Registry {
         self.start_with(Box::new(open))
     }
 
-    fn start_with(&self, opener: Opener) -> Registry {
+    fn start_with(&self, opener: GraphOpener) -> Registry {
         let mut registry = Registry::new(8, opener);
         registry.keep_in(self.0.clone()).unwrap();
         registry
     }
 
-    /// What is in the directory.
+    /// The entries of the directory.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> =
             fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -84,8 +84,8 @@ fn trouble() -> io::Result<()> {
 #[test]
 fn a_graph_that_could_not_be_created_is_not_there_at_the_next_start() {
     let home = Home::new("refused");
-    // What goes wrong is found when the files are there.
-    let failing: Opener = Box::new(|path, limit| {
+    // The fault comes after the files were made.
+    let failing: GraphOpener = Box::new(|path, limit| {
         drop(open(path, limit)?);
         Err(Error::invalid("no more threads"))
     });
@@ -119,7 +119,7 @@ fn trouble_at_any_step_of_a_creation_leaves_no_graph() {
         assert_eq!(is_named, point == Point::GraphNamed, "{:?}", home.names());
         drop(registry);
         let registry = home.start();
-        // After its name was given it is there, whole; the client was told neither way.
+        // After the rename the graph is there, whole; the client was told neither way.
         assert_eq!(sources(&registry).is_empty(), !is_named);
         if !is_named {
             create_with_a_book(&registry);
@@ -161,7 +161,7 @@ fn what_a_crash_leaves_of_a_dropped_graph_is_no_graph() {
             true => fs::remove_dir_all(&part).unwrap(),
             false => fs::remove_file(&part).unwrap(),
         }
-        // The name is free at once, and what is left is removed at the next start.
+        // The name is free at once, and the remains are removed at the next start.
         create_with_a_book(&registry);
         drop(registry);
         let registry = home.start();
@@ -171,7 +171,7 @@ fn what_a_crash_leaves_of_a_dropped_graph_is_no_graph() {
     }
 }
 
-/// As an earlier version left it: the mark, in a directory of the graph's name.
+/// A dropped graph as an earlier version marked it: with a mark, in a directory of the graph's name.
 #[test]
 fn a_graph_that_is_marked_is_removed_at_the_start() {
     let home = Home::new("marked");

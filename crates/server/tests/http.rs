@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// An answer: its status, its head in small letters, its body with chunks joined, and whether it is complete.
+/// An answer: its status, its head in lower case, its body with chunks joined, and whether it is complete.
 struct Answer {
     status: u16,
     head: String,

@@ -1,4 +1,4 @@
-//! Bounds, concurrency, and the life of the server.
+//! Bounds, concurrency, and the start and end of the server.
 
 mod common;
 
@@ -23,7 +23,8 @@ async fn a_query_ends_at_its_time_limit() {
     assert_eq!(server.engine.0.running.load(Ordering::SeqCst), 0);
 }
 
-/// A request that names a longer time, or 0, gets no more than the server allows, over WebSockets, in a session and over HTTP.
+/// A request that names a longer time, or 0, gets no more than the server allows, over WebSockets, in a session and
+/// over HTTP.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_runs_longer_than_the_server_allows() {
     let server = Running::start(|limits| {
@@ -189,7 +190,7 @@ async fn a_stop_cancels_requests_of_http_too_and_says_so() {
     assert!(answer.message.contains("the server shuts down"), "{answer:?}");
 }
 
-/// A client that takes nothing of its answer does not keep the server from ending, and is no error.
+/// A client that does not read its answer does not keep the server from ending, and is no error.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_waits_for_no_client_that_takes_no_answer() {
     let server = Running::start(|limits| limits.drain_max = Duration::from_millis(300)).await;
@@ -224,7 +225,7 @@ async fn a_server_that_stops_says_closing_and_refuses_the_rest_until_its_queries
     assert!(TcpStream::connect(address).await.is_err(), "nothing listens any more");
 }
 
-/// A load balancer that looks every second sees that a server will end while that still serves.
+/// A load balancer that checks every second sees the announced end while the server still serves.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_serves_on_while_it_says_that_it_is_closing() {
     let server = Running::start(|limits| limits.closing_min = Duration::from_millis(800)).await;
@@ -285,7 +286,7 @@ async fn many_connections_at_once_are_served() {
     assert_eq!(server.engine.0.counter.load(Ordering::SeqCst), 640);
 }
 
-/// Reads until the server ends the connection; how long that took.
+/// Reads until the server ends the connection. Returns the time that it took.
 async fn ended(stream: &mut TcpStream) -> Duration {
     let began = Instant::now();
     let mut bytes = Vec::new();
@@ -303,7 +304,7 @@ async fn who_says_nothing_or_a_byte_at_a_time_is_dropped() {
     let mut idle = TcpStream::connect(server.address).await.unwrap();
     idle.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let drip = async {
-        // Each byte in time; the head as a whole is not.
+        // Each byte comes in time; the head as a whole does not.
         for byte in b"st: localhost".iter().cycle() {
             tokio::time::sleep(Duration::from_millis(50)).await;
             if slow.write_all(&[*byte]).await.is_err() {
@@ -332,7 +333,7 @@ async fn who_answers_no_ping_is_taken_for_gone() {
     .await
     .unwrap();
     ended(&mut dead).await;
-    // One that answers pings may be silent for as long as it likes.
+    // A client that answers pings may be silent for as long as it likes.
     let mut alive = server.connect().await;
     let pings = tokio::time::timeout(Duration::from_millis(4_500), alive.response()).await;
     assert!(pings.is_err(), "it was not dropped: {pings:?}");
@@ -346,7 +347,7 @@ async fn a_full_server_says_so_and_is_still_watched() {
     assert!(http(server.address, &get("/gremlin")).await.starts_with("HTTP/1.1 503"));
     assert!(http(server.address, &get("/health")).await.starts_with("HTTP/1.1 200"));
     assert!(http(server.address, &get("/metrics")).await.contains("mangrove_connections 2\n"));
-    // Silent connections take no place, however many come: those that ask are answered before them.
+    // Silent connections take no permit, however many come: clients that send requests are answered before them.
     let mut flood = Vec::new();
     for _ in 0..600 {
         flood.push(TcpStream::connect(server.address).await.unwrap());
@@ -364,5 +365,5 @@ async fn a_full_server_says_so_and_is_still_watched() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("places were not given back");
+    panic!("permits were not returned");
 }

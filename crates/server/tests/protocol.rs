@@ -75,7 +75,7 @@ async fn statements_of_a_script_are_one_transaction_and_the_last_one_answers() {
     assert_eq!(client.eval("g.inject('count')").await.values(), [2]);
 }
 
-/// Only what a transaction has written is a reason to hold results back until its commit.
+/// Results are held back until the commit only if the transaction has written.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_that_only_reads_streams() {
     let server = Running::start(|limits| limits.held_result_count_max = 10).await;
@@ -83,9 +83,9 @@ async fn a_script_that_only_reads_streams() {
     let answer = client.eval("g.inject('count'); x = g.inject('count').next(); g.inject('range', 1000)").await;
     assert_eq!((answer.code(), answer.values().len()), (200, 1000));
     assert!(answer.codes.len() > 10, "{:?}", answer.codes);
-    // A conflict that is met before anything was sent has it run again.
+    // A conflict before any result was sent makes the server run the request again.
     assert_eq!(client.eval("g.inject('count'); g.inject('conflict', 2)").await.values(), [3]);
-    // What was committed before needs no holding back, either.
+    // Results of an earlier, committed transaction need no holding back either.
     let committed = client.eval("g.inject('add'); g.tx().commit(); g.inject('range', 1000)").await;
     assert_eq!((committed.code(), committed.values().len()), (200, 1000));
 }

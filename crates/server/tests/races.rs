@@ -1,5 +1,6 @@
-//! Several clients after the same at once, over the wire: of those who merge one makes it, a unique index has one owner a
-//! value, and a rule of the schema holds. As in `crates/db/tests/races.rs`, with the server's own retries between.
+//! Concurrent clients over the wire: of clients that merge the same element one makes it, a unique index has one
+//! element for each value, and a rule of the schema holds. As in `crates/db/tests/races.rs`, with the server's own
+//! retries.
 
 mod common;
 
@@ -15,7 +16,7 @@ const QUERY_MEMORY_BYTES: u64 = 16 << 20;
 const CLIENTS: i64 = 4;
 const THINGS: i64 = 60;
 
-/// A server over an empty graph, with the sources of both levels of isolation, where these scripts have run.
+/// A server over an empty graph in which these scripts have run, with sources of both isolation levels.
 async fn serve(scripts: &[&str]) -> (Database, SocketAddr) {
     let database = Database::in_memory();
     let engine = DatabaseEngine::new(QUERY_MEMORY_BYTES).source("g", database.clone());
@@ -28,14 +29,14 @@ async fn serve(scripts: &[&str]) -> (Database, SocketAddr) {
     (database, address)
 }
 
-/// Lets every client send the same scripts; what came of each is told to `heed`.
+/// Lets every client send the same scripts, and passes the outcome of each to `heed`.
 async fn all_send(address: SocketAddr, scripts: Vec<String>, heed: fn(&Answer, &str)) {
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
         let (mut client, scripts) = (Client::connect(address).await, scripts.clone());
         clients.push(tokio::spawn(async move {
             for script in &scripts {
-                // A conflict that outlasts the server's retries is for the client to run again.
+                // The client runs a request again if its conflict outlasts the server's retries.
                 loop {
                     let answer = client.eval(&format!("{script}.iterate()")).await;
                     heed(&answer, script);
@@ -51,7 +52,7 @@ async fn all_send(address: SocketAddr, scripts: Vec<String>, heed: fn(&Answer, &
     }
 }
 
-/// How the server says that another transaction came between.
+/// The server's message for a conflict with another transaction.
 const CONFLICT: i32 = 596;
 
 fn number(database: &Database, script: &str) -> i64 {
@@ -94,7 +95,7 @@ async fn a_value_that_all_clients_add_has_one_owner() {
     let unique = "g.call('mangrove.index.create').with('label', 'person').with('key', 'mail').with('unique', true)";
     let (database, address) = serve(&[unique]).await;
     let adds = (0..THINGS).map(|n| format!("g.addV('person').property('mail', {n})")).collect();
-    // All but one are told why.
+    // All clients but one are told the reason.
     all_send(address, adds, |answer, script| {
         let is_refused = answer.message.contains("'mail'");
         assert!(is_refused || [204, CONFLICT].contains(&answer.code()), "{script}: {answer:?}");

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::place::Place;
+use common::users_server::UsersServer;
 use mangrove_server::Access;
 
 /// Longer than the server takes to read a users file that has changed.
@@ -12,21 +12,21 @@ const NOTICED: Duration = Duration::from_millis(2_500);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_a_user_who_may_not_write_anymore_commits_nothing() {
-    let place = Place::start("commit", |_| {}).await;
-    let mut wim = place.connect("wim").await;
+    let served = UsersServer::start("commit", |_| {}).await;
+    let mut wim = served.connect("wim").await;
     for session in ["bytecode", "script", "reading"] {
         wim.session_eval(session, "g.inject(1)").await.assert_code(200);
     }
     for session in ["bytecode", "script"] {
         wim.session_eval(session, "g.addV('x').iterate()").await.assert_code(204);
     }
-    place.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
+    served.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
     tokio::time::sleep(NOTICED).await;
     let refused = wim.session_end("bytecode", "commit").await;
     refused.assert_fails(403, "needs the role write on the graph `books`");
     refused.assert_fails(403, "the transaction was rolled back");
     wim.session_eval("script", "g.tx().commit()").await.assert_fails(403, "needs the role write");
-    // What is refused is over; and a transaction that only read may end as it likes.
+    // The refused transaction is over. A transaction that only read may end as it likes.
     wim.session_end("bytecode", "commit").await.assert_code(204);
     wim.session_end("reading", "commit").await.assert_code(204);
     assert_eq!(wim.eval("g.V().count()").await.values(), [0]);
@@ -34,11 +34,11 @@ async fn a_session_of_a_user_who_may_not_write_anymore_commits_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_who_is_removed_loses_connections_and_what_they_had_begun() {
-    let place = Place::start("removed", |_| {}).await;
-    let (mut ada, mut wim) = (place.connect("ada").await, place.connect("wim").await);
+    let served = UsersServer::start("removed", |_| {}).await;
+    let (mut ada, mut wim) = (served.connect("ada").await, served.connect("wim").await);
     wim.session_eval("s", "g.addV('x').iterate()").await.assert_code(204);
     wim.send_eval("", "g.inject(1).repeat(identity()).until(is(2))", &[]).await;
-    place.change_users(|users| users.remove("wim").unwrap());
+    served.change_users(|users| users.remove("wim").unwrap());
     let farewell = tokio::time::timeout(NOTICED, wim.farewell()).await.expect("the connection is closed by the server");
     assert!(farewell.unwrap().contains("the user `wim` was removed"), "it says why");
     let running = "g.call('mangrove.queries').has('user', 'wim').count()";

@@ -1,4 +1,4 @@
-//! Who comes in, and what they may do: from outside, by the wire.
+//! Logins and rights, tested from outside, over the wire.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::client::Client;
 use common::http;
-use common::place::{PASSWORD, Place, basic};
+use common::users_server::{PASSWORD, UsersServer, basic};
 use mangrove::Database;
 use mangrove_server::Users;
 use mangrove_server::{Access, Config, DatabaseEngine, Lockout, Server, TlsFiles, UsersSource};
@@ -17,9 +17,9 @@ use tokio::net::TcpStream;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_is_asked_and_what_it_asked_is_run_once_it_is_known() {
-    let place = Place::start("ask", |_| {}).await;
-    let mut client = Client::connect(place.address).await;
-    // Drivers pipeline: what comes while the server waits for the proof waits, too, and one challenge is enough.
+    let served = UsersServer::start("ask", |_| {}).await;
+    let mut client = Client::connect(served.address).await;
+    // Drivers pipeline: requests that come while the server waits for the login wait, too, and one challenge is enough.
     let ids = [client.send_eval("", "g.inject(1)", &[]).await, client.send_eval("", "g.inject(2)", &[]).await];
     let challenge = client.response().await.unwrap();
     assert_eq!((challenge.request, challenge.code), (Some(ids[0]), 407));
@@ -33,8 +33,8 @@ async fn a_stranger_is_asked_and_what_it_asked_is_run_once_it_is_known() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_passwords_are_refused_and_soon_the_connection_is() {
-    let place = Place::start("wrong", |_| {}).await;
-    let mut client = Client::connect(place.address).await;
+    let served = UsersServer::start("wrong", |_| {}).await;
+    let mut client = Client::connect(served.address).await;
     for (user, password) in [("ada", "wrong"), ("nobody", PASSWORD), ("ada", "")] {
         let first = client.send_eval("", "g.inject(1)", &[]).await;
         assert_eq!(client.response().await.unwrap().code, 407);
@@ -43,27 +43,36 @@ async fn wrong_passwords_are_refused_and_soon_the_connection_is() {
         assert_eq!((refused.request, refused.code), (Some(first), 401));
         assert!(refused.message.contains("incorrect"), "{refused:?}");
     }
-    assert!(client.response().await.is_none(), "three wrong passwords are enough");
+    let farewell = client.farewell().await.unwrap();
+    assert!(farewell.contains("incorrect") && farewell.contains("3 failed logins"), "{farewell}");
+    // A client that was logged in has one try.
+    let mut known = served.connect("rita").await;
+    let request = known.send_eval("", "g.inject(1)", &[]).await;
+    known.answer(request).await.assert_code(200);
+    known.authenticate(request, "rita", "wrong").await;
+    let farewell = known.farewell().await.unwrap();
+    assert!(farewell.contains("incorrect") && farewell.contains("was logged in"), "{farewell}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_say_who_it_is_has_to_go() {
-    let place = Place::start("silent", |limits| limits.authentication_timeout = Duration::from_millis(300)).await;
-    let mut silent = Client::connect(place.address).await;
-    let mut stubborn = Client::connect(place.address).await;
+    let served =
+        UsersServer::start("silent", |limits| limits.authentication_timeout = Duration::from_millis(300)).await;
+    let mut silent = Client::connect(served.address).await;
+    let mut stubborn = Client::connect(served.address).await;
     stubborn.send_eval("", "g.inject(1)", &[]).await;
     assert_eq!(stubborn.response().await.unwrap().code, 407);
     assert!(silent.response().await.is_none() && stubborn.response().await.is_none());
-    // Somebody who is known stays.
-    let mut known = place.connect("rita").await;
+    // A user who is still in the file stays connected.
+    let mut known = served.connect("rita").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(known.eval("g.inject(1)").await.code(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_are_for_what_a_traversal_does() {
-    let place = Place::start("roles", |_| {}).await;
-    let mut rita = place.connect("rita").await;
+    let served = UsersServer::start("roles", |_| {}).await;
+    let mut rita = served.connect("rita").await;
     assert_eq!(rita.eval("g.V().count()").await.values(), [0]);
     for write in ["g.addV('x')", "g.V().drop()", "g.inject(1).sideEffect(__.addV('x'))", "g.mergeV([(T.label): 'x'])"] {
         rita.eval(write).await.assert_fails(403, "needs the role write on the graph `books`");
@@ -76,63 +85,64 @@ async fn roles_are_for_what_a_traversal_does() {
     rita.eval("g.inject(1).call('mangrove.gc', ['collect': true])").await.assert_fails(403, "role admin");
     assert_eq!(rita.eval("g.call('mangrove.config').count()").await.values(), [1]);
 
-    let mut wim = place.connect("wim").await;
+    let mut wim = served.connect("wim").await;
     assert_eq!(wim.eval("g.addV('x').iterate()").await.code(), 204);
     wim.eval("g.call('mangrove.checkpoint')").await.assert_fails(403, "role admin");
     wim.eval("g.call('mangrove.graph.create').with('name', 'mine')").await.assert_fails(403, "all graphs");
     assert_eq!(rita.eval("g.V().count()").await.values(), [1]);
 
-    let mut ada = place.connect("ada").await;
+    let mut ada = served.connect("ada").await;
     assert_eq!(ada.eval("g.call('mangrove.config').with('gc_workers', 1).count()").await.values(), [1]);
     assert_eq!(ada.eval("o.addV('y').iterate()").await.code(), 204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_graph_without_a_right_is_not_there() {
-    let place = Place::start("hidden", |_| {}).await;
-    let mut rita = place.connect("rita").await;
+    let served = UsersServer::start("hidden", |_| {}).await;
+    let mut rita = served.connect("rita").await;
     rita.eval("o.V()").await.assert_fails(499, "there is no traversal source `o` on this server; it has: g");
     rita.eval("nothing.V()").await.assert_fails(499, "there is no traversal source `nothing`");
     rita.eval("g.call('mangrove.graph.list').select('name').is('other')").await.assert_code(204);
-    let mut nemo = place.connect("nemo").await;
+    let mut nemo = served.connect("nemo").await;
     nemo.eval("g.inject(1)").await.assert_fails(499, "no traversal source `g`");
 }
 
-/// Whatever a user without the role `admin` asks, no answer says where the server keeps its files. An administrator sees it.
+/// Whatever a user without the role `admin` sends, no answer names the directories of the server. An administrator sees
+/// them.
 #[tokio::test(flavor = "multi_thread")]
 async fn directories_are_for_administrators() {
-    let place = Place::start("directories", |_| {}).await;
-    let folder = place.folder().to_string_lossy().into_owned();
+    let served = UsersServer::start("directories", |_| {}).await;
+    let folder = served.folder().to_string_lossy().into_owned();
     for service in ["mangrove.graph.list", "mangrove.durability", "mangrove.stats"] {
         let body = format!("{{\"gremlin\": \"g.call('{service}')\"}}");
         for user in ["rita", "wim"] {
-            let answer = place.ask(user, "POST /gremlin", &body).await;
+            let answer = served.ask(user, "POST /gremlin", &body).await;
             assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains(&folder), "{service} as {user}: {answer}");
         }
-        let answer = place.ask("ada", "POST /gremlin", &body).await;
+        let answer = served.ask("ada", "POST /gremlin", &body).await;
         assert!(answer.contains(&folder) || service == "mangrove.stats", "{service}: {answer}");
     }
     // The disk fails under the log: its next file cannot be made.
-    std::fs::remove_dir_all(place.folder().join("books").join("wal")).unwrap();
+    std::fs::remove_dir_all(served.folder().join("books").join("wal")).unwrap();
     let text = "x".repeat(6_000);
     let write = format!("g.addV('n').property('text', '{text}').iterate()");
     let body = format!("{{\"gremlin\": \"{write}\"}}");
-    let mut wim = place.connect("wim").await;
+    let mut wim = served.connect("wim").await;
     let mut refusals = Vec::new();
     for turn in 0..20 {
         let session = format!("s{turn}");
         wim.session_eval(&session, &write).await;
         refusals.push(wim.session_end(&session, "commit").await.message);
         refusals.push(wim.eval(&write).await.message);
-        refusals.push(place.ask("wim", "POST /gremlin", &body).await);
+        refusals.push(served.ask("wim", "POST /gremlin", &body).await);
     }
     assert!(refusals.iter().all(|refusal| !refusal.contains(&folder)), "{refusals:?}");
     let told = refusals.iter().filter(|refusal| refusal.contains("(directory)/wal")).count();
     assert!(told > 30, "the cause is named: {refusals:?}");
-    let state = place.ask("wim", "POST /gremlin", "{\"gremlin\": \"g.call('mangrove.durability')\"}").await;
+    let state = served.ask("wim", "POST /gremlin", "{\"gremlin\": \"g.call('mangrove.durability')\"}").await;
     assert!(state.contains("(directory)/wal") && !state.contains(&folder), "{state}");
     for user in ["rita", "wim", "nemo"] {
-        let health = place.ask(user, "GET /health", "").await;
+        let health = served.ask(user, "GET /health", "").await;
         assert!(health.contains("\"read-only\"") && !health.contains(&folder), "{health}");
         assert_eq!(
             health.contains("(directory)/wal"),
@@ -140,39 +150,40 @@ async fn directories_are_for_administrators() {
             "a graph without a right is not there: {health}"
         );
         for line in ["GET /metrics", "GET /gremlin/status", "GET /gremlin?gremlin=g.call('mangrove.durability')"] {
-            let answer = place.ask(user, line, "").await;
+            let answer = served.ask(user, line, "").await;
             assert!(!answer.contains(&folder), "{line}: {answer}");
         }
     }
-    let mut ada = place.connect("ada").await;
+    let mut ada = served.connect("ada").await;
     ada.eval(&write).await.assert_fails(503, &folder);
-    assert!(place.ask("ada", "GET /health", "").await.contains(&folder));
+    assert!(served.ask("ada", "GET /health", "").await.contains(&folder));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_who_is_removed_or_demoted_notices_at_once() {
-    let place = Place::start("change", |_| {}).await;
-    let (mut wim, mut rita) = (place.connect("wim").await, place.connect("rita").await);
-    place.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
-    place.change_users(|users| users.remove("rita").unwrap());
+    let served = UsersServer::start("change", |_| {}).await;
+    let (mut wim, mut rita) = (served.connect("wim").await, served.connect("rita").await);
+    served.change_users(|users| users.grant("wim", "books", Some(Access::Read)).unwrap());
+    served.change_users(|users| users.remove("rita").unwrap());
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     wim.eval("g.addV('x')").await.assert_fails(403, "role write");
     assert!(rita.farewell().await.unwrap().contains("log in again"));
-    // A file that is wrong changes nothing, nor one that is just being written in place: it is empty for a moment.
+    // A malformed file changes nothing. Neither does one that is being written in place: it is empty for a moment.
     for text in ["[users", ""] {
-        std::fs::write(place.file(), text).unwrap();
+        std::fs::write(served.file(), text).unwrap();
         tokio::time::sleep(Duration::from_millis(2_500)).await;
         assert_eq!(wim.eval("g.inject(1)").await.code(), 200, "{text:?}");
     }
-    Users::default().write(&place.file()).unwrap();
+    Users::default().write(&served.file()).unwrap();
     assert!(wim.farewell().await.unwrap().contains("log in again"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn http_asks_too() {
-    let place = Place::start("http", |_| {}).await;
+    let served = UsersServer::start("http", |_| {}).await;
     let get = async |path: &str, more: &str| {
-        http(place.address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n")).await
+        http(served.address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}Connection: close\r\n\r\n"))
+            .await
     };
     let stranger = get("/metrics", "").await;
     assert!(
@@ -203,7 +214,7 @@ async fn http_asks_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn after_so_many_wrong_passwords_the_right_one_is_refused_for_a_while() {
     let lasts = Duration::from_secs(2);
-    let place = Place::configured("guessing", |config| {
+    let served = UsersServer::configured("guessing", |config| {
         config.lockout = Lockout { user_max: 2, lasts, ..Lockout::default() };
     })
     .await;
@@ -215,27 +226,27 @@ async fn after_so_many_wrong_passwords_the_right_one_is_refused_for_a_while() {
     };
     for user in ["rita", "nobody"] {
         for _ in 0..2 {
-            assert!(http(place.address, &basic(user, "guess")).await.starts_with("HTTP/1.1 401"), "{user}");
+            assert!(http(served.address, &basic(user, "guess")).await.starts_with("HTTP/1.1 401"), "{user}");
         }
-        let refused = http(place.address, &basic(user, PASSWORD)).await.to_lowercase();
+        let refused = http(served.address, &basic(user, PASSWORD)).await.to_lowercase();
         assert!(refused.starts_with("http/1.1 429") && refused.contains("retry-after: "), "{user}: {refused}");
         assert!(refused.contains("too many wrong logins"), "{refused}");
     }
-    assert!(http(place.address, &basic("wim", PASSWORD)).await.starts_with("HTTP/1.1 200"));
+    assert!(http(served.address, &basic("wim", PASSWORD)).await.starts_with("HTTP/1.1 200"));
     tokio::time::sleep(lasts).await;
-    assert!(http(place.address, &basic("rita", PASSWORD)).await.starts_with("HTTP/1.1 200"));
+    assert!(http(served.address, &basic("rita", PASSWORD)).await.starts_with("HTTP/1.1 200"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_user_takes_as_long_as_a_wrong_password() {
     const TRIES: usize = 7;
-    // Where nobody is held back, times show what a password takes.
-    let place = Place::configured("timing", |config| config.lockout.lasts = Duration::ZERO).await;
+    // Without delays and lockouts, times show the cost of a password.
+    let served = UsersServer::configured("timing", |config| config.lockout.lasts = Duration::ZERO).await;
     let mut medians = Vec::new();
     for user in ["ada", "nobody"] {
         let mut times = Vec::new();
         for _ in 0..TRIES {
-            let mut client = Client::connect(place.address).await;
+            let mut client = Client::connect(served.address).await;
             let first = client.send_eval("", "g.inject(1)", &[]).await;
             client.response().await.unwrap();
             let began = now();
@@ -247,7 +258,7 @@ async fn an_unknown_user_takes_as_long_as_a_wrong_password() {
         medians.push(times[TRIES / 2].as_secs_f64());
     }
     let ratio = medians[0] / medians[1];
-    // Without the hash for nobody the one would be some hundred times the other.
+    // Without the hash for an unknown user, one would take some hundred times as long as the other.
     assert!((0.2..5.0).contains(&ratio), "{medians:?}");
 }
 
@@ -298,7 +309,7 @@ async fn over_tls_and_not_without() {
     let plain = http(address, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert!(plain.starts_with("HTTP/1.1 400") && plain.contains("this port speaks TLS"), "{plain}");
     assert!(!plain.contains("status"), "{plain}");
-    // Who says nothing is dropped before any HTTP.
+    // A client that sends nothing is dropped before any HTTP.
     let mut silent = TcpStream::connect(address).await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(5), silent.read(&mut [0; 16])).await;
     assert_eq!(ended.expect("the server ends it").unwrap_or(0), 0);

@@ -1,4 +1,4 @@
-//! Sessions: one transaction, in order, and every way it ends.
+//! Sessions: one transaction, requests in order, and every way in which a session ends.
 
 mod common;
 
@@ -106,13 +106,14 @@ async fn another_connection_does_not_free_the_name_of_a_session_that_expired() {
     let request = other.send("close", "session", &close).await;
     assert_eq!(other.answer(request).await.codes, [204]);
     client.session_eval("s", "g.inject('add')").await.assert_fails(597, "was idle");
-    // Its own connection says that it knows.
+    // Its own connection acknowledges the end.
     let request = client.send("close", "session", &close).await;
     assert_eq!(client.answer(request).await.codes, [204]);
     assert_eq!(client.session_eval("s", "g.inject('add')").await.codes, [204]);
     eventually("the session expires", || server.engine.0.rolled_back.load(Ordering::SeqCst) == 2).await;
     drop(client);
-    // When that is gone, any connection of the same user may; the server hears of it at some time.
+    // After the end of that connection, any connection of the same user may; the server learns of the end after a
+    // while.
     let mut is_free = false;
     for _ in 0..200 {
         let request = other.send("close", "session", &close).await;
@@ -132,7 +133,7 @@ async fn a_lost_connection_cancels_and_rolls_back() {
     let mut client = server.connect().await;
     client.session_eval("s", "g.inject('add')").await;
     client.send_eval("session", "g.inject('hang')", &[("session", Value::from("s"))]).await;
-    // Queued behind the query that hangs: must not be carried out once the connection is lost.
+    // Queued after the query that hangs, so it must not run once the connection is lost.
     client.send_eval("session", "g.tx().commit()", &[("session", Value::from("s"))]).await;
     client.send_eval("", "g.inject('hang')", &[]).await;
     let state = &server.engine.0;

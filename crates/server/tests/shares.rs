@@ -1,4 +1,4 @@
-//! What one client leaves to others: places, sessions, memory and threads.
+//! The permits, sessions, memory and threads that one client leaves to others.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::Running;
 use common::client::Client;
-use common::place::Place;
+use common::users_server::UsersServer;
 use mangrove_gremlin::Encoding;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 const UPGRADE: &str = "GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/// Asks for a WebSocket from a loopback address: the connection, and the beginning of the answer.
+/// Requests a WebSocket from a loopback address. Returns the connection, and the beginning of the answer.
 async fn knock(server: SocketAddr, from: Ipv4Addr) -> (tokio::net::TcpStream, String) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::new(IpAddr::V4(from), 0)).unwrap();
@@ -51,25 +51,31 @@ async fn an_address_has_its_share_of_connections() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_has_a_share_of_connections_and_sessions() {
-    let place = Place::start("shares", |limits| {
+    let served = UsersServer::start("shares", |limits| {
         limits.connection_count_user_max = 2;
         limits.session_count_user_max = 2;
     })
     .await;
-    let (mut wim, second) = (place.connect("wim").await, place.connect("wim").await);
-    let mut third = Client::connect(place.address).await;
+    let (mut wim, second) = (served.connect("wim").await, served.connect("wim").await);
+    let mut third = Client::connect(served.address).await;
     let first = third.send_eval("", "g.inject(1)", &[]).await;
     assert_eq!(third.response().await.unwrap().code, 407);
-    third.authenticate(first, "wim", common::place::PASSWORD).await;
+    third.authenticate(first, "wim", common::users_server::PASSWORD).await;
     let refused = third.response().await.unwrap();
     assert!(refused.message.contains("connection_count_user_max"), "{refused:?}");
+    // The password was right each time, and the reason of the end says so.
+    for _ in 0..2 {
+        third.authenticate(first, "wim", common::users_server::PASSWORD).await;
+    }
+    let farewell = third.farewell().await.unwrap();
+    assert!(farewell.contains("connection_count_user_max"), "{farewell}");
     drop(second);
 
     for session in ["a", "b"] {
         wim.session_eval(session, "g.inject(1)").await.assert_code(200);
     }
     wim.session_eval("c", "g.inject(1)").await.assert_fails(499, "session_count_user_max");
-    let mut rita = place.connect("rita").await;
+    let mut rita = served.connect("rita").await;
     rita.session_eval("c", "g.inject(1)").await.assert_code(200);
 }
 
@@ -83,10 +89,10 @@ async fn an_address_has_its_share_of_sessions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_may_send_no_more_than_a_login_needs() {
-    let place = Place::start("strangers", |limits| limits.login_bytes_max = 64 << 10).await;
+    let served = UsersServer::start("strangers", |limits| limits.login_bytes_max = 64 << 10).await;
     // One message, whole or in pieces, or many.
     for (count, length) in [(1, 1 << 20), (40, 4 << 10)] {
-        let mut stranger = Client::connect(place.address).await;
+        let mut stranger = Client::connect(served.address).await;
         let script = format!("g.inject('{}')", "x".repeat(length));
         for _ in 0..count {
             stranger.send_if_open(&script).await;
@@ -94,19 +100,19 @@ async fn a_stranger_may_send_no_more_than_a_login_needs() {
         let farewell = tokio::time::timeout(Duration::from_secs(5), stranger.farewell()).await.expect("it is closed");
         assert!(farewell.is_none_or(|reason| reason.contains("login_bytes_max")));
     }
-    // After the login a request may be as long as requests may.
-    let mut rita = place.connect("rita").await;
+    // After the login a request may be as long as the limit on requests allows.
+    let mut rita = served.connect("rita").await;
     let script = format!("g.inject('{}').count()", "x".repeat(1 << 20));
     assert_eq!(rita.eval(&script).await.values(), [1]);
-    // What fits is held, and run after the login.
-    let mut slow = Client::connect(place.address).await;
+    // Requests that fit are held, and run after the login.
+    let mut slow = Client::connect(served.address).await;
     let first = slow.send_eval("", &format!("g.inject('{}').count()", "x".repeat(32 << 10)), &[]).await;
     assert_eq!(slow.response().await.unwrap().code, 407);
-    slow.authenticate(first, "rita", common::place::PASSWORD).await;
+    slow.authenticate(first, "rita", common::users_server::PASSWORD).await;
     assert_eq!(slow.answer(first).await.values(), [1]);
 }
 
-/// The longest time between two turns of a task, while another one does something.
+/// The longest time between two turns of a background task while `task` runs.
 async fn longest_gap<T>(task: impl Future<Output = T>) -> (Duration, T) {
     let longest_ms = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&longest_ms);

@@ -1,10 +1,12 @@
 //! Detaching results: elements are replaced by copies with their ids, labels and properties, for a client to keep.
 //!
-//! All elements of a batch of results, however deep they lie in collections, are read together. A first pass gathers them, the
-//! graph is read once for each kind, and a second pass replaces them. Copies are charged before they are made.
+//! All elements of a batch of results, however deep they lie in collections, are read together. A first pass gathers
+//! them, the graph is read once for each kind, and a second pass replaces them. Copies are charged before they are
+//! made.
 //!
-//! Several collections may hold the same collection: thirty times `project('a','b').by().by()` takes a few kilobytes (STEPS-3).
-//! Both passes enter such a collection once, and all its holders get the same replacement, so the result takes kilobytes, too.
+//! Several collections may hold the same collection: thirty times `project('a','b').by().by()` takes a few kilobytes
+//! (STEPS-3). Both passes enter such a collection once, and all its holders get the same replacement, so the result
+//! takes kilobytes, too.
 
 use std::sync::Arc;
 
@@ -18,15 +20,15 @@ use mangrove_plan::logical::Name;
 use crate::limits::meter::Meter;
 use crate::values::names::NameCache;
 
-/// How much of an element its copy holds.
+/// The part of an element that its copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Id and label.
     Reference,
     /// Id, label and properties.
     Properties,
-    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written some
-    /// since the property was read.
+    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written
+    /// some since the property was read.
     Current,
 }
 
@@ -37,7 +39,7 @@ pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail, meter: &
     if gathered.is_empty() {
         return Ok(values);
     }
-    let mut elements = Elements::read(gathered, view, detail, meter)?;
+    let mut elements = ReadElements::read(gathered, view, detail, meter)?;
     // A shared collection is known by its address, so all values must live until the last one is replaced.
     let replaced = elements.replaced_all(values.iter(), values.len(), meter)?;
     Ok(replaced.unwrap_or(values))
@@ -147,7 +149,7 @@ impl Gathered {
 }
 
 /// The gathered elements with their ids, labels and properties.
-struct Elements<'a> {
+struct ReadElements<'a> {
     view: &'a dyn GraphView,
     names: NameCache,
     /// True if vertex properties keep their meta-properties.
@@ -164,10 +166,10 @@ struct Elements<'a> {
     made: FastMap<usize, Option<Value>>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> ReadElements<'a> {
     fn read(mut gathered: Gathered, view: &'a dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Self> {
-        // Ends of edges and owners of properties need only ids and labels. They are read with those of the other vertices,
-        // which come first.
+        // Ends of edges and owners of properties need only ids and labels. They are read with those of the other
+        // vertices, which come first.
         let whole = gathered.vertices.items.len();
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         view.edge_ends(&gathered.edges.items, &mut sources, &mut targets)?;
@@ -176,7 +178,7 @@ impl<'a> Elements<'a> {
         let references = sources.iter().chain(&targets).chain(&gathered.owners);
         references.for_each(|vertex| gathered.vertices.add(*vertex));
 
-        let mut elements = Elements {
+        let mut elements = ReadElements {
             view,
             names: NameCache::default(),
             properties: detail != Detail::Reference,
@@ -407,13 +409,14 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// About the bytes of the id and label of a vertex.
+/// The approximate bytes of the id and label of a vertex.
 const REFERENCE_BYTES: usize = size_of::<(Value, Name)>() + size_of::<(VertexId, usize)>();
 
-/// About the bytes of a vertex property, with the text of its id and without its value, which is shared with the graph.
+/// The approximate bytes of a vertex property, with the text of its id and without its value, which is shared with the
+/// graph.
 const PROPERTY_BYTES: usize = size_of::<DetachedVertexProperty>() + 32;
 
-/// About the bytes of a meta-property or of a property of an edge.
+/// The approximate bytes of a meta-property or of a property of an edge.
 const META_BYTES: usize = size_of::<(Name, Value)>();
 
 /// Returns the entries of a map from its keys and values by turns.
@@ -525,7 +528,7 @@ mod tests {
 
     /// The value takes a few kilobytes. A reader that follows every reference would meet 2^60 values in it.
     #[test]
-    fn what_is_shared_stays_shared() {
+    fn shared_values_stay_shared() {
         let g = modern();
         let wraps: [fn(Value) -> Value; 5] = [
             |v| Value::list(vec![v.clone(), v]),
@@ -548,10 +551,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_has_a_limit() {
+    fn made_values_have_a_limit() {
         let g = modern();
         let many = |value: Value| vec![Value::list(vec![value; 100_000])];
-        // 100,000 that are one, and as many that each become one of their own.
+        // The references to one vertex share one copy; each vertex property gets a copy of its own.
         detach_with(many(g.josh.into()), &g, Detail::Properties, 8 << 20).unwrap();
         assert!(detach_with(many(g.nick(1)), &g, Detail::Properties, 8 << 20).is_err());
     }

@@ -1,12 +1,12 @@
 //! Gremlin's steps as operators of the dataflow, and the building of a physical plan into a running one.
 //!
-//! [`build()`] turns a physical plan into a numbered topology with its operators. Batches of [`Rows`], columns of traversers, flow
-//! between them. [`detach()`] makes results that a client can keep.
+//! [`build()`] turns a physical plan into a numbered topology with its operators. Batches of [`Rows`], columns of
+//! traversers, flow between them. [`detach()`] makes results that a client can keep.
 //!
 //! | folder | holds |
 //! |---|---|
 //! | `limits` | what keeps a query within its memory and time |
-//! | `context` | the execution context: what the operators of a run share; random numbers |
+//! | `context` | the execution context, which the operators of a run share; random numbers |
 //! | `values` | collections, folding, predicates, the order of elements, names |
 //! | `rows` | batches of traversers, paths, the binary form, rows and states kept by group |
 //! | `computed` | the values that a `by()` takes |
@@ -17,9 +17,9 @@
 //! | `scope` | operators that open scopes, or split and merge a stream |
 //! | `build` | numbers operators, and decides where the rows of each must be |
 //!
-//! Imports go from lower rows of this table to upper ones. The plan decides whether the path, bulk or loop counters of a row exist
-//! at all: a column that no operator reads is not there. The invariants STEPS-1 to STEPS-10 stand in the headers of the modules
-//! that keep them.
+//! Imports go from lower rows of this table to upper ones. The plan decides whether the path, bulk or loop counters of
+//! a row exist at all: a column that no operator reads is not there. The invariants STEPS-1 to STEPS-10 stand in the
+//! headers of the modules that keep them.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -11,7 +11,8 @@ use mangrove_plan::logical::Name;
 pub struct ServiceCall<'a> {
     /// The graph as the caller's transaction sees it.
     pub view: &'a dyn GraphView,
-    /// The limits of the query. A service that takes long checks them; a service that holds much memory charges it here.
+    /// The limits of the query. A service that takes long checks them; a service that holds much memory charges it
+    /// here.
     pub control: &'a QueryControl,
     /// The object of the row. Null in a call that starts a traversal.
     pub object: &'a Value,
@@ -21,7 +22,7 @@ pub struct ServiceCall<'a> {
 
 /// The services that `call()` can name.
 pub trait Services: Send + Sync {
-    /// Calls a service and returns its results in order; `None` names the service that lists all services. An unknown service or
-    /// argument is an error that says which there are.
+    /// Calls a service and returns its results in order; `None` names the service that lists all services. An unknown
+    /// service or argument is an error that says which there are.
     fn call(&self, service: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>>;
 }

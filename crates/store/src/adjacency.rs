@@ -23,7 +23,7 @@
 //!   compaction bit, with a fence between claim and look: a compaction that has not seen the claim cannot replace the
 //!   descriptor by a clean one.
 //! - **STORE-16.** A list grows under its header's latch, and only while the descriptor names the header. The header's
-//!   count, stored last, publishes the cell to readers, who take no latch.
+//!   count, stored last, publishes the cell to readers, which take no latch.
 //! - **STORE-17.** A table has at most one previous layout, and is compacted only while it has none. A previous layout
 //!   stays readable until every transaction has ended that began before the layout was replaced.
 //!
@@ -97,7 +97,7 @@ use ended::Ended;
 pub(crate) use ended::Suspects;
 pub(crate) use list::{Block, List};
 use list::{prefetch_run, run_of};
-pub(crate) use rebuild::{Layout, NewList, Seen, Weight};
+pub(crate) use rebuild::{Layout, ListFigures, NewList, Seen};
 pub(crate) use storage::ListStorage;
 use words::Descriptors;
 
@@ -164,7 +164,7 @@ impl AdjacencyTable {
         self.descriptors.prefetch(at, pin);
     }
 
-    /// Starts loading what the end of an edge of a list changes.
+    /// Starts loading the words that the end of an edge of a list changes.
     #[inline]
     pub(crate) fn prefetch_mark(&self, at: usize, edge: EdgeId, pin: &Pin) {
         self.descriptors.prefetch(at, pin);
@@ -260,7 +260,7 @@ impl AdjacencyTable {
     }
 
     /// Adds an edge to a list. Returns true if the caller has to list the table for compaction.
-    #[must_use = "nobody else tells the collector"]
+    #[must_use = "if true, only the caller lists the table"]
     pub(crate) fn append(
         &self,
         at: usize,
@@ -284,7 +284,7 @@ impl AdjacencyTable {
 
     /// Marks the list of an edge whose end the caller has claimed (STORE-14). Returns as [`AdjacencyTable::append`]
     /// does.
-    #[must_use = "nobody else tells the collector"]
+    #[must_use = "if true, only the caller lists the table"]
     pub(crate) fn mark_ended(
         &self,
         at: usize,
@@ -299,7 +299,7 @@ impl AdjacencyTable {
     }
 
     /// As [`AdjacencyTable::mark_ended`], for all edges of a list at once.
-    #[must_use = "nobody else tells the collector"]
+    #[must_use = "if true, only the caller lists the table"]
     pub(crate) fn mark_all_ended(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> bool {
         self.ended.name_list(at, self.descriptors.slot_count(), self.changes.limit(), space.memory);
         self.mark(at, None, storage, space, pin);

@@ -3,7 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `value` | a value as a tag and a word, and the region of values that do not fit in a word |
-//! | `sparse` | cells of few slots of a page: the sparse form of columns and of adjacency descriptors |
+//! | `sparse` | a table of the cells of few slots of a page |
+//! | `sparse_form` | the sparse form of columns and of adjacency descriptors, and when it gives way to the dense form |
 //! | `column` | one column of a page: newest value in place, older ones on an undo chain |
 //! | `undo` | the undo records |
 //! | `predicate` | tests of cells without decoding them |
@@ -13,6 +14,7 @@
 pub(crate) mod column;
 pub(crate) mod predicate;
 pub(crate) mod sparse;
+pub(crate) mod sparse_form;
 pub(crate) mod undo;
 mod value;
 

@@ -5,8 +5,8 @@
 //! | `id_index` | from the id that a user chose to the element |
 //! | `property_index` | from property values to the vertices that may have them |
 //!
-//! Both hold *candidates*, which a reader checks against what its snapshot sees. They know elements by their ids only. Which
-//! entries a write adds and a collector removes is in `write` and `garbage`.
+//! Both hold *candidates*, which a reader checks against its snapshot. Indexes know elements by their ids only. `write`
+//! decides which entries a write adds, and `garbage` which ones a collector removes.
 
 mod id_index;
 mod property_index;

@@ -1,45 +1,42 @@
 //! The multi-version property graph in memory.
 //!
-//! A store is tablets of pages: 1,024 vertices or edges of one label set each, with typed columns for their properties and,
-//! for vertices, tables of adjacency lists. Version information is transient: elements that were loaded in bulk carry
-//! none, and are scanned and expanded at the speed of a static array.
+//! A store consists of tablets, and a tablet of pages. A page has up to 1,024 vertices or edges of one label set, with
+//! typed columns for their properties and, for vertices, tables of adjacency lists. Version information is transient.
+//! Elements that all snapshots see have none, and are scanned and expanded at the speed of a static array.
 //!
 //! The folders, lowest layer first. Each uses only those above it in this table:
 //!
 //! | folder | what it holds |
 //! |---|---|
-//! | `sizes` | at what sizes structures take another form: options that tests make small |
-//! | `memory` | accounting of memory, garbage that waits for its readers, logs that wait for the collector |
+//! | `sizes` | the sizes at which structures take another form: options that tests make small |
+//! | `memory` | accounting of memory, garbage that waits for readers, logs that wait for collection |
 //! | `version` | version words and the one visibility function: read this first |
 //! | `cell` | property values: newest in place, older ones on an undo chain |
 //! | `adjacency` | adjacency lists: descriptor words, packed runs, headers, tails |
-//! | `page` | pages of vertices and edges, free slots, tablets; taking version words away |
+//! | `page` | pages of vertices and edges, free slots, tablets; freezing |
 //! | `index` | from ids and from property values to elements |
 //! | [`schema`] | the rules that commits are checked by |
-//! | `store` | [`Store`]: all tablets and indexes together, and how an element is found |
-//! | `write` | what transactions claim, and how claims become commits or are taken back: read this second |
+//! | `store` | [`Store`]: all tablets and indexes, and how an element is found |
+//! | `write` | how transactions claim versions, and how claims are finalized: read this second |
 //! | `read` | the batched read interface |
 //! | `load` | bulk load, [`image`]s of pages for checkpoints, and [`restore`] |
 //! | `garbage` | from the log of a finished transaction to free records, packed lists and frozen pages |
-//! | [`access_set`] | what a transaction read and wrote, in one vocabulary |
 //!
-//! Not here: timestamps, the commit protocol and isolation (`txn`), which also lends threads to garbage collection;
-//! durability; when memory may be used again (`mangrove_reclaim`). Layouts are drawn in `docs/design/store.md`.
+//! Not here: timestamps, the commit protocol and isolation (`txn`, which also lends threads to the collector),
+//! durability (`durable`), and when memory may be used again (`mangrove_reclaim`). `docs/design/store.md` has layouts
+//! and protocols, and lists the invariants STORE-n.
 //!
-//! All shared mutable state is atomics, `OnceLock`, the structures of `mangrove_reclaim`, and locks.
+//! Shared mutable state consists of atomics, `OnceLock`, locks, and the structures of `mangrove_reclaim`.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod access_set;
 mod adjacency;
 mod cell;
 mod garbage;
 mod index;
 mod load;
 mod memory;
-#[cfg(feature = "model")]
-pub mod model_tests;
 mod page;
 mod read;
 pub mod schema;
@@ -58,5 +55,6 @@ pub use sizes::StoreSizes;
 pub use store::{Store, StoreOptions};
 pub use version::installing::Announced;
 pub use version::{ClaimStatus, STATEMENT_MAX, Snapshot, Watch, claim};
+pub use write::changes::{ChangeVisitor, ChangedElement, ChangedProperty, user_id_hash};
 pub use write::redo::Redo;
 pub use write::{WriteCardinality, Writer};

@@ -1,17 +1,22 @@
-//! Filling an empty store at once, and taking it out again, page by page.
+//! Filling an empty store without transactions, and reading a store out page by page.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `bulk` | a loader that fills pages which no transaction sees yet |
-//! | `pack` | making packed adjacency of the edges that were loaded |
-//! | [`image`] | pages as a snapshot sees them: what a checkpoint keeps |
-//! | [`restore`] | a store made of page images and of the log after them |
+//! | `bulk` | the bulk loader, which fills pages that no transaction sees yet |
+//! | `staged` | pages that are filled and not published yet |
+//! | `pack` | packed adjacency from the edges that were loaded |
+//! | [`image`] | pages as a snapshot sees them, for checkpoints |
+//! | [`restore`] | a store from page images and from the log after them |
 //! | `rules` | checking the rows of a bulk load against the schema |
+//!
+//! Loading publishes pages only when they are complete, as the base that every snapshot sees. Nothing here claims a
+//! version.
 
 pub(crate) mod bulk;
 pub mod image;
 mod pack;
 pub mod restore;
 mod rules;
+mod staged;
 
 pub use self::bulk::{BulkColumn, BulkLoader, ColumnData};

@@ -2,12 +2,12 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `core` | what pages of vertices and of edges have in common: slots, version words, generations, columns |
+//! | `core` | the parts that pages of vertices and of edges share: slots, version words, generations, columns |
 //! | `vertex_page`, `edge_page` | the two kinds of pages |
 //! | `freeze` | taking the version words of a page away once all snapshots agree |
 //! | `free_slots` | the account of free slots of a label set |
 //! | `tablet` | a tablet: its pages and the pools that their records come from |
-//! | `tasks` | what a collector has to do in a tablet |
+//! | `tasks` | the work of collectors in a tablet |
 //! | `slot_set`, `name` | a set of slots; the name of a page |
 //!
 //! It stands on `memory`, `version`, `cell` and `adjacency`, and knows nothing of the store as a whole.
@@ -24,7 +24,7 @@ mod vertex_page;
 
 pub(crate) use self::core::{PAGE_SLOTS, PageCore};
 pub(crate) use self::edge_page::EdgePage;
-pub(crate) use self::free_slots::{FreeSlots, PagePosition};
+pub(crate) use self::free_slots::{FreeSlots, PagePosition, SlotPage};
 pub(crate) use self::freeze::{Closing, Freezing};
 pub use self::name::PageName;
 pub use self::slot_set::SlotSet;

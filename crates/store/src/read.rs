@@ -1,18 +1,21 @@
-//! The batched read interface: what a snapshot sees, some hundred elements at a time.
+//! The batched read interface: the content of a snapshot, some hundred elements at a time.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `view` | [`StoreView`]: the graph as a snapshot sees it |
-//! | `look_up`, `scan`, `expand` | from ids, from label sets, and along edges |
-//! | `properties`, `columns`, `numbers` | values of properties, one by one, column by column, and as plain numbers |
-//! | `runs` | adjacency as it lies in memory, for whole-graph algorithms |
-//! | `visibility` | which of a batch of elements the snapshot sees |
-//! | `layout` | how much adjacency is packed, for reports |
+//! | `graph_view` | its methods as a [`GraphView`](mangrove_graph::GraphView), one line for each module below |
+//! | `look_up`, `scan`, `expand` | finding elements by id, by label set, and along edges |
+//! | `properties`, `columns`, `numbers` | reading values one by one, column by column, and as plain numbers |
+//! | `runs` | adjacency in place, for whole-graph algorithms |
+//! | `visibility` | the elements of a batch that the snapshot sees |
+//! | `layout` | counts of packed adjacency, for reports |
 //!
-//! Everything here reads under a pin that lasts for one call, and takes no lock.
+//! Readers change nothing and take no lock. They read under a pin that lasts for one call at most. The laws of the
+//! interface are those of [`GraphView`](mangrove_graph::GraphView) (GRAPH-1 to GRAPH-5).
 
 mod columns;
 mod expand;
+mod graph_view;
 mod layout;
 mod look_up;
 mod numbers;

@@ -1,32 +1,45 @@
-//! The optional schema: rules that everything committed keeps to, where somebody has made some.
+//! The optional schema: rules that every commit keeps to. A graph without rules takes anything.
 //!
-//! A [`Rule`] is about the vertices that have a label among theirs, or about the edges of a label: a property they must
-//! have, the type of its values, the labels that an edge's ends may have. A graph without rules is free.
+//! A [`Rule`] is about the vertices, or the edges, that have a certain label. It demands a property, the type of a
+//! property's values, or the labels of an edge's ends.
 //!
-//! A rule is kept by looking at *images* of elements: what a transaction would leave when it commits
-//! ([`Store::check_commit`]), rows of a bulk load, and everything there is when a rule is made. One element at a time is enough:
-//! a rule speaks of one element, of labels that never change, and of values that two transactions cannot both
-//! write, so two commits that keep to the rules keep to them together.
+//! Rules are checked on *images* of elements. These are the after-images of a transaction that is about to commit
+//! ([`Store::check_commit`](crate::Store::check_commit)), and the rows of a bulk load. When a rule is made, all
+//! elements of the graph are checked by it.
 //!
-//! A rule is *pending* while what is there is looked at: commits are checked by it, and it is not kept on disk. Who waits
-//! for whom when one is made is in `txn::schema`. Unique values are not here but an index's ([`crate::unique`]).
+//! One element at a time is enough. A rule speaks of one element, of labels that never change, and of values that two
+//! transactions cannot both write. So two commits that keep to the rules keep to them together.
+//!
+//! A rule is *pending* until the graph has been checked:
+//!
+//! ```text
+//! add ──▶ pending: commits are checked by it, it is not on disk ──keep──▶ lasting: it is on disk ──remove──▶ gone
+//!            └────────────── the graph breaks it, or the disk fails ──▶ gone
+//! ```
+//!
+//! Rules are in the store because the store uses them: commits, rows of bulk loads and restored graphs are checked
+//! here. A checkpoint reads the rules under the lock that changes of them take, so it never misses a change whose log
+//! record is older than the checkpoint. Policy is elsewhere: `txn::schema` decides when a rule may come into force and
+//! which transactions wait for that, and `db::schema` says what a client can ask for. Indexes ensure unique values
+//! (`write::unique`).
 
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 use mangrove_graph::{Catalog, ElementKind, Error, ErrorKind, KeyId, LabelId, Result, Value};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::Mutex;
 
-/// The number of a rule. Numbers are not given twice.
+/// The number of a rule. No number is given twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RuleId(pub u32);
 
-/// A type of values that a rule may ask for.
+/// A type of values that a rule can demand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ValueType(u8);
 
-/// The types by number, which is what files keep: new ones come last. The first are those of values
-/// ([`Value::type_name`]), the others take several.
+/// The types by number. Files contain the numbers, so new types are added at the end. The last two stand for several
+/// types of values; the others are types of values ([`Value::type_name`]).
 const TYPES: [&str; 21] = [
     "boolean",
     "byte",
@@ -52,7 +65,7 @@ const TYPES: [&str; 21] = [
 ];
 
 impl ValueType {
-    /// The type of this name.
+    /// The type of this name. Fails with `InvalidArgument`, and lists the names, if there is none.
     pub fn named(name: &str) -> Result<Self> {
         let found = TYPES.iter().position(|known| *known == name).and_then(|at| u8::try_from(at).ok());
         found.map(ValueType).ok_or_else(|| {
@@ -60,22 +73,22 @@ impl ValueType {
         })
     }
 
-    /// The type of this number.
+    /// The type of this number, if there is one.
     pub fn numbered(number: u8) -> Option<Self> {
         (usize::from(number) < TYPES.len()).then_some(ValueType(number))
     }
 
-    /// Its number.
+    /// The number of the type, for files.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// Its name.
+    /// The name of the type.
     pub fn name(self) -> &'static str {
         TYPES[usize::from(self.0)]
     }
 
-    /// Whether a value is of this type.
+    /// Returns true if a value is of this type.
     pub fn takes(self, value: &Value) -> bool {
         let is_integer =
             matches!(value, Value::I8(_) | Value::I16(_) | Value::I32(_) | Value::I64(_) | Value::BigInt(_));
@@ -87,40 +100,40 @@ impl ValueType {
     }
 }
 
-/// What everything committed keeps to.
+/// A demand on all elements of a kind that have a certain label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// Each of these elements has the property, and it is not null.
+    /// Every such element has the property, and its value is not null.
     Required {
         /// Vertices or edges.
         kind: ElementKind,
-        /// With this label.
+        /// The label of the elements.
         label: LabelId,
-        /// The property.
+        /// The property key.
         key: KeyId,
     },
-    /// Every value of the property is of this type, where there is one.
+    /// Every value of the property is of this type. An element without the property keeps to the rule.
     Typed {
         /// Vertices or edges.
         kind: ElementKind,
-        /// With this label.
+        /// The label of the elements.
         label: LabelId,
-        /// The property.
+        /// The property key.
         key: KeyId,
-        /// The type.
+        /// The type of the values.
         value_type: ValueType,
     },
-    /// Edges of a label lead from a vertex with one of these labels to one with the other.
+    /// For one of these pairs, the source of the edge has the first label and the target the second.
     Ends {
-        /// The edges' label.
+        /// The label of the edges.
         label: LabelId,
-        /// From and to.
+        /// A label of the source and a label of the target.
         pairs: Vec<(LabelId, LabelId)>,
     },
 }
 
 impl Rule {
-    /// The elements it is about.
+    /// The kind and the label of the elements that the rule is about.
     pub fn subject(&self) -> (ElementKind, LabelId) {
         match *self {
             Rule::Required { kind, label, .. } | Rule::Typed { kind, label, .. } => (kind, label),
@@ -128,7 +141,7 @@ impl Rule {
         }
     }
 
-    /// The property it is about, if it is about one.
+    /// The key of the property that the rule is about, if there is one.
     pub fn key(&self) -> Option<KeyId> {
         match *self {
             Rule::Required { key, .. } | Rule::Typed { key, .. } => Some(key),
@@ -155,58 +168,59 @@ impl Rule {
     }
 }
 
-/// A rule there is.
+/// A rule of a schema.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleEntry {
-    /// Its number.
+    /// The number of the rule.
     pub id: RuleId,
-    /// What it says.
+    /// The rule.
     pub rule: Rule,
-    /// Whether it is not known yet that what is there keeps to it.
+    /// True until the whole graph was checked by the rule.
     pub pending: bool,
 }
 
-/// The rules at a moment.
+/// The rules of a schema at one time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
     list: Vec<RuleEntry>,
 }
 
-/// What an element has, or would have.
+/// An element to be checked, as it is or as it would be after a commit.
 pub struct ElementImage<'a> {
     /// Vertex or edge.
     pub kind: ElementKind,
-    /// Its labels.
+    /// The labels of the element.
     pub labels: &'a [LabelId],
-    /// The labels of an edge's ends, where they are looked at.
+    /// The labels of an edge's source and target. `None` for a vertex, and for an edge whose ends need no check.
     pub ends: Option<(Vec<LabelId>, Vec<LabelId>)>,
-    /// Its values by key, several of a key one after the other; `None` where it has none.
+    /// The values with their keys; several values of a key are adjacent. `None` stands for a key without value.
     pub values: &'a [(KeyId, Option<Value>)],
-    /// Whether these are all its values. Otherwise they are those that change.
+    /// True if these are all values of the element. Otherwise they are the values that a commit changes.
     pub is_whole: bool,
 }
 
 impl Rules {
-    /// A rule by itself.
+    /// A pending rule on its own.
     pub fn of_one(id: RuleId, rule: Rule) -> Self {
         Rules { list: vec![RuleEntry { id, rule, pending: true }] }
     }
 
-    /// All of them.
+    /// All rules, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &RuleEntry> {
         self.list.iter()
     }
 
-    /// Whether there are none.
+    /// Returns true if there is no rule.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether one is about elements with these labels.
+    /// Returns true if a rule is about elements of this kind with these labels.
     pub fn concern(&self, kind: ElementKind, labels: &[LabelId]) -> bool {
         self.about(kind, labels).next().is_some()
     }
 
+    /// The rules about elements of this kind with these labels.
     fn about(&self, kind: ElementKind, labels: &[LabelId]) -> impl Iterator<Item = &RuleEntry> {
         self.list.iter().filter(move |entry| {
             let (of, label) = entry.rule.subject();
@@ -214,19 +228,19 @@ impl Rules {
         })
     }
 
-    /// The first rule that an element does not keep to, and what is wrong with it.
+    /// The first rule that an element breaks, and a text that says how.
     pub fn broken_by(&self, image: &ElementImage<'_>, catalog: &Catalog) -> Option<(RuleId, String)> {
         self.about(image.kind, image.labels).find_map(|entry| Some((entry.id, wrong(&entry.rule, image, catalog)?)))
     }
 }
 
-/// What is wrong with an element by a rule that is about it.
+/// A text that says how an element breaks a rule that is about it; `None` if it keeps to the rule.
 fn wrong(rule: &Rule, image: &ElementImage<'_>, catalog: &Catalog) -> Option<String> {
     let values = |key: KeyId| image.values.iter().filter(move |(k, _)| *k == key).map(|(_, value)| value);
     match rule {
         Rule::Required { key, .. } => {
             let is_there = |value: &Option<Value>| !matches!(value, None | Some(Value::Null));
-            // Of a change, only a key that changes can be lost.
+            // A change can remove only a key that it names.
             let keeps = values(*key).any(is_there) || (!image.is_whole && values(*key).next().is_none());
             (!keeps).then(|| format!("it has no '{}'", catalog.key_name(*key)))
         }
@@ -244,7 +258,7 @@ fn wrong(rule: &Rule, image: &ElementImage<'_>, catalog: &Catalog) -> Option<Str
     }
 }
 
-/// What the thread that changes the rules holds.
+/// State of the thread that changes the rules.
 #[derive(Debug, Default)]
 struct RuleChanges {
     /// The number of the next rule.
@@ -256,14 +270,15 @@ struct RuleChanges {
 pub(crate) struct Schema {
     rules: ArcSwap<Rules>,
     /// Held while the rules change.
-    changes: Mutex<RuleChanges>,
+    changes: Mutex<RuleChanges, rank::SchemaChanges>,
 }
 
-/// The rules that were in force at a moment. Every commit asks for them, so that is no count that all share.
+/// The rules that commits were checked by at one time. Every commit takes them, so taking them counts no reference that
+/// threads share.
 pub struct RulesInForce(Guard<Arc<Rules>>);
 
 impl RulesInForce {
-    /// Whether these are the same as others, not merely equal.
+    /// Returns true if no rule was added, kept or removed between the two.
     pub fn are(&self, others: &RulesInForce) -> bool {
         Arc::ptr_eq(&self.0, &others.0)
     }
@@ -288,19 +303,20 @@ impl Schema {
         RulesInForce(self.rules.load())
     }
 
-    /// The rules that are kept on disk, and the number that the next one gets.
+    /// The rules that are kept on disk, and the number of the next rule.
     pub(crate) fn lasting(&self) -> (Vec<RuleEntry>, u32) {
         let next = self.changes.lock();
         (self.rules.load().iter().filter(|entry| !entry.pending).cloned().collect(), next.next_id)
     }
 
-    /// Adds a rule that commits are checked by from now on, pending. Fails where there is the same one.
+    /// Adds a pending rule, by which commits are checked from now on. Fails with `DuplicateId` if there is a rule of
+    /// the same sort about the same label and key.
     pub(crate) fn add(&self, rule: Rule, catalog: &Catalog) -> Result<RuleId> {
         let mut next = self.changes.lock();
         let mut rules = Rules::clone(&self.rules.load());
         let rival = |entry: &&RuleEntry| {
             let other = &entry.rule;
-            // One says all there is to say about a label's ends, or about the type of a property.
+            // One rule says everything about the ends of a label's edges, or about the type of a property.
             std::mem::discriminant(other) == std::mem::discriminant(&rule)
                 && (other.subject(), other.key()) == (rule.subject(), rule.key())
         };
@@ -316,7 +332,8 @@ impl Schema {
         Ok(id)
     }
 
-    /// Has a rule last, when `first` has made the rules that are then there durable; takes it away where that fails.
+    /// Makes a pending rule last, after `first` has made all lasting rules durable. If `first` fails, the rule is
+    /// removed.
     pub(crate) fn keep(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
         let next = self.changes.lock();
         let mut rules = Rules::clone(&self.rules.load());
@@ -331,7 +348,7 @@ impl Schema {
         kept
     }
 
-    /// Takes a rule away, when `first` has made the rules that are left durable.
+    /// Removes a rule, after `first` has made the remaining lasting rules durable.
     pub(crate) fn remove(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
         let next = self.changes.lock();
         let mut rules = Rules::clone(&self.rules.load());
@@ -345,7 +362,7 @@ impl Schema {
         Ok(())
     }
 
-    /// Puts back rules that there were before, in a store that nobody else has yet.
+    /// Puts back the rules of a restored graph. No other thread has the store yet.
     pub(crate) fn restore(&self, rules: Vec<(RuleId, Rule)>, next: u32) {
         self.changes.lock().next_id = next;
         let list = rules.into_iter().map(|(id, rule)| RuleEntry { id, rule, pending: false }).collect();

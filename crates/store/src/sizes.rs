@@ -7,21 +7,22 @@ pub(crate) const LENGTH_MAX: u32 = (1 << 15) - 1;
 
 /// Sizes at which structures of the store take another form.
 ///
-/// The defaults were found by measurement. Tests choose smaller ones, so that a few elements cross every boundary.
-/// Every choice gives a right store; nothing of it is kept with a graph.
+/// The defaults were found by measurement. Tests choose smaller sizes, so that a few elements cross every boundary. A
+/// store is right with any sizes, and a graph on disk does not depend on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoreSizes {
-    /// How many slots the first page of a label set has (of edges: in each tablet); later ones have more. A power of
-    /// two. What is small is soon full, and what is large is wasted on rare labels.
+    /// The number of slots of the first page of a label set (of edges: in each tablet), a power of two. Later pages
+    /// have more. A small page is soon full, and a large one is wasted on a rare label.
     pub first_page_slots: u32,
-    /// How many slots a page has at most: up to 1,024.
+    /// The most slots of a page: up to 1,024.
     pub page_slots_max: u32,
-    /// The longest packed run that a descriptor word describes by itself: up to 32,767. A longer one has a list header.
+    /// The longest packed run, in edges, that a descriptor word describes by itself: up to 32,767. A longer run has a
+    /// list header.
     pub run_max: u32,
-    /// A compaction gives adjacency lists from this length on a block to themselves, so that their page's other lists
-    /// can be packed without them. At most `run_max`.
+    /// The length, in edges, from which a compaction gives an adjacency list a block to itself, so that the other lists
+    /// of the page can be packed without it. At most `run_max`.
     pub long_list: u32,
-    /// So many changes, at least, make a table of adjacency lists due for compaction. Fewer are not worth a block.
+    /// The fewest changes that make a table of adjacency lists due for compaction. Fewer are not worth a new block.
     pub changes_min: u16,
 }
 
@@ -30,7 +31,7 @@ impl StoreSizes {
     pub const SMALLEST: StoreSizes =
         StoreSizes { first_page_slots: 1, page_slots_max: 1, run_max: 1, long_list: 1, changes_min: 1 };
 
-    /// The same, each size moved into the range that the store can work with.
+    /// The sizes, each moved into the range that the store can work with.
     pub(crate) fn within_limits(self) -> Self {
         let page_slots_max = self.page_slots_max.clamp(1, PAGE_SLOTS as u32);
         let run_max = self.run_max.clamp(1, LENGTH_MAX);
@@ -43,9 +44,9 @@ impl StoreSizes {
         }
     }
 
-    /// How many slots the next page of a label set has, after one with this many slots: 8, 24, 32, 64, 128, .. 512, so
-    /// that the small ones together hold 1,024. Many labels have exactly one edge for every vertex of a page, which
-    /// must not spill over into one more.
+    /// The number of slots of the next page of a label set, after one with this many slots: 8, 24, 32, 64, 128, .. 512.
+    /// The small pages together have 1,024 slots. Many labels have exactly one edge for every vertex of a page, and
+    /// these edges should not need one more page.
     pub(crate) fn next_capacity(&self, before: Option<usize>) -> u32 {
         let first = self.first_page_slots;
         let slots = match before.map(|slots| slots as u32) {

@@ -1,4 +1,7 @@
-//! The store: tablets, id indexes and property indexes under one roof, and how elements are found in it.
+//! The store: all tablets and indexes of a graph, and how an element's slot is found or reserved.
+//!
+//! It owns the other structures and keeps no invariant of its own between them; `write` and `garbage` do. Everything
+//! that it hands out is found by id and checked by generation, so an id of an element that is gone finds nothing.
 
 mod element;
 mod rules;
@@ -9,29 +12,28 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
 use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
-use mangrove_reclaim::epoch;
-use parking_lot::Mutex;
+use mangrove_locks::{Mutex, rank};
 
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
 use crate::index::{IdIndex, IdKey, PropertyIndex};
-use crate::memory::{ChunkedArray, Limbo, Memory, MemoryReport, Queue, Reclaimed, RecordKind, Space};
-use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotSet, Tablet, VertexPage, page_core};
+use crate::memory::{ChunkedArray, Limbo, LogQueue, Memory, MemoryReport, Reclaimed, RecordKind, Space};
+use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core};
 use crate::schema::Schema;
 use crate::sizes::StoreSizes;
 use crate::version::Snapshot;
 use crate::version::installing::Installing;
 
-/// How a store is set up.
+/// Options of a store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// How many tablets the vertices are spread over; 1 to 65,535.
+    /// The number of tablets that the vertices are spread over: 1 to 65,535.
     pub tablet_count: u16,
-    /// Writes are refused while the graph uses this much memory.
+    /// Writes are refused while the graph uses this much memory or more.
     pub memory_limit_bytes: u64,
-    /// The process's budget of memory, in which the graph counts.
+    /// The memory budget of the process, in which the graph counts.
     pub memory_budget: MemoryBudget,
-    /// At what sizes structures take another form.
+    /// The sizes at which structures take another form.
     pub sizes: StoreSizes,
 }
 
@@ -46,7 +48,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// The multi-version graph in memory. See the crate's documentation.
+/// The multi-version graph in memory.
 #[derive(Debug)]
 pub struct Store {
     catalog: CatalogCell,
@@ -56,30 +58,32 @@ pub struct Store {
     pub(crate) edge_ids: IdIndex,
     pub(crate) indexes: ArcSwap<Vec<Arc<PropertyIndex>>>,
     /// Held while the list of indexes changes.
-    pub(crate) index_changes: Mutex<IndexChanges>,
+    pub(crate) index_changes: Mutex<IndexChanges, rank::IndexChanges>,
     /// The rules that commits are checked by.
     pub(crate) schema: Schema,
-    /// Where new vertices go, by label set.
+    /// The cursors for new vertices, by label set.
     pub(crate) vertex_cursors: ChunkedArray<Cursor, 3>,
-    /// Counts pages of vertices, to spread them over the tablets in turn.
+    /// Counts the pages of vertices, which go to the tablets in turn.
     pub(crate) next_tablet: AtomicU32,
     pub(crate) sizes: StoreSizes,
-    /// Logs of commits on their way to the collector.
-    pub(crate) queue: Queue,
+    /// Logs of commits that wait for collection.
+    pub(crate) queue: LogQueue,
     /// Large commits that are being finalized.
     pub(crate) installing: Installing,
-    /// The largest timestamp that was found to be at or below every snapshot, running or to come.
+    /// The largest timestamp that was ever found to be the oldest snapshot.
     pub(crate) oldest_seen: CachePadded<AtomicU64>,
-    /// What waits for readers to leave.
+    /// Memory and records that writers and committers have unlinked.
     pub(crate) limbo: CachePadded<Limbo>,
-    /// The same of what collectors unlink, who give it back themselves: much of it comes at once.
+    /// Memory and records that collectors have unlinked. Much of it comes at once, so collectors give it back
+    /// themselves.
     pub(crate) collectors_limbo: Limbo,
-    /// Tasks that tablets were given since a collector last looked: about, for deciding whether to wake one.
+    /// The approximate number of tasks that tablets were given since a collector last looked. It decides whether a
+    /// collector is woken.
     pub(crate) tasks_given: CachePadded<AtomicU64>,
     pub(crate) reclaimed: CachePadded<Reclaimed>,
 }
 
-/// What the thread that changes the list of indexes holds.
+/// State of the thread that changes the list of indexes.
 #[derive(Debug, Default)]
 pub(crate) struct IndexChanges {
     /// The number of the next index.
@@ -105,6 +109,7 @@ pub(crate) struct Slot<'a> {
 
 impl Slot<'_> {
     #[inline]
+    /// Returns true if the snapshot sees the element in the slot.
     pub(crate) fn visible(&self, snapshot: &Snapshot<'_>) -> bool {
         self.core.visible(self.at, snapshot)
     }
@@ -115,7 +120,7 @@ impl Store {
     pub fn new(options: &StoreOptions) -> Self {
         assert!(options.tablet_count > 0, "a store has at least one tablet");
         let memory = Memory::drawing_on(&options.memory_budget, options.memory_limit_bytes);
-        // Tablets count from 1, so that no id is 0 and automatic ids do not begin at 0.
+        // Tablets count from 1, so that no id is 0.
         let tablets = (1..=options.tablet_count).map(|n| Tablet::new(TabletId(n))).collect();
         Store {
             catalog: CatalogCell(Catalog::new()),
@@ -128,7 +133,7 @@ impl Store {
             vertex_cursors: ChunkedArray::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             sizes: options.sizes.within_limits(),
-            queue: Queue::new(),
+            queue: LogQueue::new(),
             installing: Installing::default(),
             oldest_seen: CachePadded::default(),
             limbo: CachePadded::default(),
@@ -139,18 +144,18 @@ impl Store {
         }
     }
 
-    /// The names.
+    /// The catalog of labels and keys.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog.0
     }
 
-    /// What a structure needs that grows while others read it.
+    /// The accounts that a structure needs to grow while other threads read it.
     #[inline]
     pub(crate) fn space(&self) -> Space<'_> {
         Space { memory: &self.memory, limbo: &self.limbo }
     }
 
-    /// What the memory goes into, from the counters.
+    /// The memory of the store by kind, from counters (STORE-32).
     pub fn memory(&self) -> MemoryReport {
         let mut report = self.memory.report();
         for tablet in &self.tablets {
@@ -161,17 +166,17 @@ impl Store {
         report
     }
 
-    /// How much memory the graph may use before writes are refused.
+    /// The number of bytes that the graph may use before writes are refused.
     pub fn memory_limit(&self) -> u64 {
         self.memory.limit_bytes()
     }
 
-    /// The process's budget of memory, in which the graph counts.
+    /// The memory budget of the process, in which the graph counts.
     pub fn memory_budget(&self) -> &MemoryBudget {
         self.memory.budget()
     }
 
-    /// How many vertices and edges there are, those of transactions that have not ended included: from counters.
+    /// The numbers of vertices and of edges after all installed commits, from counters.
     pub fn live_counts(&self) -> (u64, u64) {
         fn sum<'a>(pages: impl Iterator<Item = &'a PageCore>) -> u64 {
             pages.map(PageCore::live_count).sum()
@@ -182,18 +187,18 @@ impl Store {
         )
     }
 
-    /// An error where a limit is reached and writes are refused until something is deleted, or a limit raised.
+    /// Fails if writes are refused until something is deleted or a limit is raised.
     pub fn check_memory(&self) -> mangrove_graph::Result<()> {
         self.memory.check_lasting()
     }
 
-    /// Changes how much memory the graph may use before writes are refused.
+    /// Changes the number of bytes that the graph may use before writes are refused.
     pub fn set_memory_limit(&self, bytes: u64) {
         self.memory.set_limit(bytes);
     }
 
-    /// The bytes in use, added up from the structures themselves: slow, for checking [`Store::memory`]. The
-    /// two agree while nothing is written.
+    /// The bytes in use, added up from the structures themselves, to check [`Store::memory`] (STORE-32). Takes time in
+    /// proportion to the number of pages.
     pub fn memory_walk(&self) -> u64 {
         let mut total = self.vertex_ids.bytes() + self.edge_ids.bytes() + self.vertex_cursors.bytes();
         for tablet in &self.tablets {
@@ -204,7 +209,7 @@ impl Store {
         total as u64
     }
 
-    /// Whether nothing was ever stored.
+    /// Returns true if nothing was ever stored.
     pub fn is_empty(&self) -> bool {
         self.tablets.iter().all(|tablet| tablet.vertices.count() == 0 && tablet.edges.count() == 0)
     }
@@ -214,7 +219,7 @@ impl Store {
         self.tablets.get(usize::from(id.0).wrapping_sub(1))
     }
 
-    /// The page a vertex is in, and its tablet; `None` if there is no such slot, or another vertex has it by now.
+    /// The page of a vertex, and its tablet; `None` if there is no such slot, or if another vertex has the slot.
     #[inline]
     pub(crate) fn vertex_page(&self, id: VertexId) -> Option<(&Tablet, &VertexPage)> {
         let tablet = self.tablet(id.tablet())?;
@@ -223,7 +228,7 @@ impl Store {
             .then_some((tablet, page))
     }
 
-    /// As [`Store::vertex_page`], except that the offset may be beyond the page's capacity.
+    /// As [`Store::vertex_page`], but the offset may be beyond the page's capacity.
     #[inline]
     pub(crate) fn vertex_page_unchecked(&self, id: VertexId) -> Option<(&Tablet, &VertexPage)> {
         let tablet = self.tablet(id.tablet())?;
@@ -231,7 +236,7 @@ impl Store {
         (page.core.is_first_generation() || self.vertex_page(id).is_some()).then_some((tablet, page))
     }
 
-    /// The page an edge is in, and its tablet; `None` if there is no such slot, or another edge has it by now.
+    /// The page of an edge, and its tablet; `None` if there is no such slot, or if another edge has the slot.
     #[inline]
     pub(crate) fn edge_page(&self, id: EdgeId) -> Option<(&Tablet, &EdgePage)> {
         let tablet = self.tablet(id.tablet())?;
@@ -240,7 +245,7 @@ impl Store {
             .then_some((tablet, page))
     }
 
-    /// The page that an edge's number names, whether or not it has such a slot, and whoever is in there by now.
+    /// The page of an edge's id. The page need not have the slot, and another edge may have it.
     #[inline]
     pub(crate) fn edge_core(&self, id: EdgeId) -> Option<&PageCore> {
         self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
@@ -259,13 +264,14 @@ impl Store {
         }
     }
 
-    /// A new slot for a vertex.
+    /// Reserves a slot for a new vertex: a free slot, or the next one of the page that is being filled.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.free_slots_of(ElementKind::Vertex, page)) {
+        if let Some(bits) = cursor.free.take(|page| self.slot_page(ElementKind::Vertex, page)) {
             let last = VertexId::from_bits(bits);
             let (tablet, page) = self.vertex_page(last).expect("a slot is freed under its last generation");
             let at = last.offset();
+            debug_assert!(page.core.is_vacant(at), "the slot of {last:?} was handed out with an element");
             let id = last.with_generation(page.core.next_generation(at, &self.memory));
             return (id, Slot { tablet, core: &page.core, at });
         }
@@ -284,8 +290,8 @@ impl Store {
             let _turn = cursor.turn.lock();
             if cursor.get() == current {
                 let capacity = self.sizes.next_capacity(full.map(|(_, slots)| slots));
-                // Small pages follow one another in one tablet: each tablet that has vertices of a label set also
-                // has pages of its own for their edges.
+                // Small pages of a label set stay in one tablet, since each tablet that has vertices of the label set
+                // also has pages of its own for their edges.
                 let tablet = match full {
                     Some((tablet, _)) if capacity < self.sizes.page_slots_max => tablet,
                     _ => self.next_tablet(),
@@ -296,36 +302,40 @@ impl Store {
         }
     }
 
-    /// The ids that the free slots of a frozen page had last, but for those that are used up.
-    pub(crate) fn free_slots_of(&self, kind: ElementKind, page: PagePosition) -> Vec<u64> {
-        let tablet = self.tablet(page.tablet).expect("a slot is in a tablet");
-        let core = page_core(tablet, kind, page.number).expect("a slot is on a page");
-        let pin = epoch::pin();
-        let base = page.number as u64 * PAGE_SLOTS;
-        let free_slots = core.free_slots(&pin).into_iter().flat_map(SlotSet::iter).filter(|at| !core.is_used_up(*at));
-        let free_slots = free_slots.map(|at| core.slot_number(base, at));
-        match kind {
-            ElementKind::Vertex => free_slots.map(|slot| VertexId::new(tablet.id, slot).to_bits()).collect(),
-            ElementKind::Edge => free_slots.map(|slot| EdgeId::new(tablet.id, slot).to_bits()).collect(),
-        }
+    /// The cursor for new elements of a kind and a label set. Vertices have one for all tablets, edges one in each
+    /// tablet.
+    pub(crate) fn cursor<'a>(&'a self, tablet: &'a Tablet, kind: ElementKind, label: LabelSetId) -> &'a Cursor {
+        let cursors = match kind {
+            ElementKind::Vertex => &self.vertex_cursors,
+            ElementKind::Edge => &tablet.edge_cursors,
+        };
+        cursors.ensure(u64::from(label.0), &self.memory)
     }
 
-    /// The tablet whose turn it is to get a page of vertices.
+    /// A page, as the account of free slots knows it.
+    pub(crate) fn slot_page(&self, kind: ElementKind, position: PagePosition) -> SlotPage<'_> {
+        let tablet = self.tablet(position.tablet).expect("a slot is in a tablet");
+        let core = page_core(tablet, kind, position.number).expect("a slot is on a page");
+        SlotPage { kind, position, core }
+    }
+
+    /// The tablet that gets the next page of vertices.
     pub(crate) fn next_tablet(&self) -> &Tablet {
         &self.tablets[self.next_tablet.fetch_add(1, Ordering::Relaxed) as usize % self.tablets.len()]
     }
 
-    /// A new slot for an edge in its source's tablet.
+    /// Reserves a slot for a new edge in the tablet of its source.
     pub(crate) fn reserve_edge<'a>(
         &'a self,
         tablet: &'a Tablet,
         label: LabelSetId,
     ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
         let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.free_slots_of(ElementKind::Edge, page)) {
+        if let Some(bits) = cursor.free.take(|page| self.slot_page(ElementKind::Edge, page)) {
             let last = EdgeId::from_bits(bits);
             let (_, page) = self.edge_page(last).expect("a slot is freed under its last generation");
             let at = last.offset();
+            debug_assert!(page.core.is_vacant(at), "the slot of {last:?} was handed out with an element");
             let id = last.with_generation(page.core.next_generation(at, &self.memory));
             return (id, page, Slot { tablet, core: &page.core, at });
         }
@@ -356,13 +366,13 @@ impl Store {
         }
     }
 
-    /// Whether the candidate of an id look-up really has the id.
+    /// Returns true if a candidate of the id index has the id.
     pub(crate) fn has_id(&self, candidate: ElementId, id: &UserId) -> bool {
         matches!(id, UserId::Int(_))
             || self.slot(candidate).is_some_and(|slot| slot.core.has_user_id(slot.at, id, &slot.tablet.values))
     }
 
-    /// The visible element with an id; `element` makes a reference of internal bits.
+    /// The visible element with a user id. `element` makes an element id from internal bits.
     pub(crate) fn find(
         &self,
         id: &UserId,
@@ -385,7 +395,8 @@ impl Store {
         })
     }
 
-    /// The slot that an integer names when no user chose the integer, if it exists and has no chosen id.
+    /// The element that has an integer as its external number, and its slot. `None` if there is no such slot, or if the
+    /// element has a chosen id.
     pub(crate) fn automatic(&self, id: &UserId, element: fn(u64) -> ElementId) -> Option<(ElementId, Slot<'_>)> {
         let UserId::Int(number) = id else { return None };
         let candidate = element(VertexId::from_external(number.number).to_bits());
@@ -393,7 +404,7 @@ impl Store {
         slot.core.user_id(slot.at).is_absent().then_some((candidate, slot))
     }
 
-    /// The id of an element as its user knows it.
+    /// The user id of an element: the chosen one, or the external number.
     pub(crate) fn user_id(&self, slot: &Slot<'_>, external: i64) -> mangrove_graph::Value {
         match slot.core.user_id(slot.at) {
             RawCell::ABSENT => external.into(),
@@ -405,12 +416,12 @@ impl Store {
     }
 }
 
-/// A vertex from internal bits.
+/// The vertex of internal bits.
 pub(crate) fn vertex(bits: u64) -> ElementId {
     ElementId::Vertex(VertexId::from_bits(bits))
 }
 
-/// An edge from internal bits.
+/// The edge of internal bits.
 pub(crate) fn edge(bits: u64) -> ElementId {
     ElementId::Edge(EdgeId::from_bits(bits))
 }

@@ -1,23 +1,39 @@
-//! What a transaction writes: claims, conflicts, and how they end.
+//! The writes of a transaction: claims, conflicts, and how claims are finalized.
 //!
-//! A [`Writer`] carries out one operation after another of one statement of one transaction and appends to
-//! the transaction's log what it has claimed. Each entry later becomes a commit ([`Store::install`]) or is
-//! taken back ([`Store::rollback`]). After an error of kind `Conflict` the only thing left to do with the
-//! log is the rollback; any other error has changed nothing.
+//! A [`Writer`] carries out the operations of one statement of one transaction, one after the other. It appends an
+//! entry to the transaction's log for each claim that it makes. A commit turns the claims of the log into timestamps
+//! ([`Store::install`]); a rollback takes them back ([`Store::rollback`]). After an error of kind `Conflict` the caller
+//! must roll the log back. An operation that fails with another error has changed nothing.
 //!
-//! Conflicts, first updater wins:
+//! The first updater wins. Two transactions are in conflict in these cases:
 //!
-//! - *Delete against delete*: compare-and-swap on the end word.
-//! - *Property against property*: see the module `column`.
-//! - *Property against delete*: the setter writes, then looks at the end word; the deleter claims the end
-//!   word, then looks at the columns. A SeqCst fence between the two steps on both sides (as in Dekker's
-//!   algorithm) lets at least one of them notice the other.
-//! - *New edge against delete of an end*: the same, with the adjacency lists in place of the columns. So no
-//!   edge dangles, and the visibility of an edge implies that of its ends.
-//! - *Id against the same id*: under the id index's shard mutex. A chosen integer against an automatic id
-//!   that happens to be that number: index entry and slot, Dekker again.
-//! - Adding different edges to one vertex is no conflict.
+//! | one transaction | another transaction | how they notice |
+//! |---|---|---|
+//! | deletes an element | deletes the same element | compare-and-swap of the end word |
+//! | writes a property | writes the same property | the head of the cell's undo chain (`cell::column`) |
+//! | writes a property | deletes the element | *store, then look* at columns and end word |
+//! | adds an edge | deletes one of its ends | *store, then look* at lists and end word |
+//! | inserts with a chosen id | inserts with the same chosen id | the lock of a shard of the id index |
+//! | inserts with a chosen integer | inserts without one, and gets that number | *store, then look* at index and slot |
+//! | writes a value of a unique index | writes it to another vertex | the lock of a shard of the property index |
+//!
+//! *Store, then look*: each side stores its own claim, passes a SeqCst fence, and then looks for the claim of the other
+//! side, as in Dekker's algorithm. So at least one of the two notices the other. In particular no edge dangles: an edge
+//! is visible only if both its ends are (GRAPH-2).
+//!
+//! Adding different edges to one vertex is no conflict.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this one | inserting elements and writing properties |
+//! | `deletion` | deleting elements |
+//! | `finalization` | turning claims into timestamps, or taking them back |
+//! | `unique`, `index_entries` | entries of property indexes, and unique values |
+//! | `index_build` | making and dropping property indexes |
+//! | `rule_check` | checking a commit against the schema |
+//! | `redo` | the after-images of a commit, for the log on disk |
 
+pub(crate) mod changes;
 mod deletion;
 mod finalization;
 mod index_build;
@@ -42,29 +58,31 @@ use crate::page::TableName;
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::{NEVER, Snapshot, claim, contested, visible};
 
-/// What happens to the values a key has already.
+/// The effect of setting a value on the other values under the key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteCardinality {
-    /// They are replaced.
+    /// The new value replaces them.
     Single,
-    /// They stay; the new one is added.
+    /// They stay, and the new value is added.
     List,
-    /// They stay; the new one is added unless an equal one is there, which then takes the meta-properties.
+    /// They stay. The new value is added unless an equal one exists, which then gets the new meta-properties.
     Set,
 }
 
-/// One statement of one transaction, writing. See the module.
+/// Carries out the writes of one statement of one transaction.
 pub struct Writer<'a> {
     pub(crate) store: &'a Store,
-    /// What the operation follows stays while it runs.
+    /// Keeps the memory that an operation follows pointers into.
     pub(crate) pin: Pin,
-    /// With all own writes: what conflicts and existence are judged by.
+    /// The transaction's snapshot with all its own writes. Existence and conflicts are judged by it.
     pub(crate) snapshot: Snapshot<'a>,
+    /// The version word of a claim by this statement.
     claim: u64,
     log: &'a mut Vec<Write>,
     has_written: bool,
 }
 
+/// The error that another transaction did something first, which the text names.
 pub(crate) fn conflict(what: &str) -> Error {
     Error::conflict(format!("another transaction {what} first; run this transaction again"))
 }
@@ -74,44 +92,47 @@ fn check_storable(value: &Value) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "a property cannot hold this {}: it holds numbers, strings, booleans, dates and collections of these, nested at \
-         most {} deep",
+        "a property cannot hold this {}: it holds numbers, strings, booleans, dates and collections of these, nested \
+         at most {} deep",
         value.type_name(),
         Value::NESTING_MAX
     )))
 }
 
 impl<'a> Writer<'a> {
-    /// A writer for the running statement of a transaction. `snapshot` names the transaction and its begin;
-    /// `statement` is the number of the running statement.
+    /// A writer for the running statement of a transaction. `snapshot` is the transaction's snapshot, `statement` the
+    /// number of the running statement, and `log` the log of the transaction.
     pub fn new(store: &'a Store, snapshot: Snapshot<'a>, statement: u16, log: &'a mut Vec<Write>) -> Self {
         let claim = claim(snapshot.txn, statement);
         let snapshot = snapshot.with_all_own_writes().amid(&store.installing);
         Writer { store, pin: epoch::pin(), snapshot, claim, log, has_written: false }
     }
 
-    /// Whether it has changed anything: in place too, where the log has an entry for the element already.
+    /// Returns true if the writer has changed anything that the log covers.
     pub fn has_written(&self) -> bool {
         self.has_written
     }
 
+    /// Logs a claim.
     fn claimed(&mut self, write: Write) {
         self.log.push(write);
         self.has_written = true;
     }
 
+    /// Claims the begin word of a slot that the caller has reserved. No other thread stores to the word (STORE-2).
     fn begin(&self, slot: &Slot<'_>) {
-        // Release: whoever sees the claim sees the record written before it.
+        // Release: a thread that sees the claim sees the parts of the element that were written before it.
         slot.core.versions(&self.pin, &self.store.memory)[slot.at].begin.store(self.claim, Ordering::Release);
     }
 
-    /// Takes back the claim on a slot that was just reserved.
+    /// Takes back the claim on a slot that was just reserved, and gives the slot up.
     fn abandon(&self, element: ElementId, slot: &Slot<'_>) {
         slot.core.versions(&self.pin, &self.store.memory)[slot.at].begin.store(NEVER, Ordering::Release);
         self.store.give_up(element, slot);
     }
 
-    /// The place of an element that this transaction sees and nobody else is deleting.
+    /// The slot of an element that this transaction sees and no other transaction is deleting. Fails with `NotFound` or
+    /// `Conflict` if there is none.
     fn seen(&self, element: ElementId) -> Result<Slot<'a>> {
         let Some(slot) = self.store.slot(element) else { return Err(self.missing(element)) };
         let (begin, end) = slot.core.version(slot.at);
@@ -124,12 +145,13 @@ impl<'a> Writer<'a> {
         Ok(slot)
     }
 
+    /// The error that an element does not exist.
     fn missing(&self, element: ElementId) -> Error {
         let (kind, external) = match element {
             ElementId::Vertex(id) => ("vertex", id.external()),
             ElementId::Edge(id) => ("edge", id.external()),
         };
-        // The id as its user knows it, where there is such an element at all.
+        // The id that the client knows, if the slot still has it.
         let known = self.store.slot(element).map(|slot| self.store.user_id(&slot, external));
         let id = known.and_then(|value| UserId::from_value(&value)).unwrap_or(UserId::int(external));
         Error::new(
@@ -140,7 +162,8 @@ impl<'a> Writer<'a> {
 
     // --- Elements -----------------------------------------------------------------------------------
 
-    /// Adds a vertex, under an id of its own or an automatic one.
+    /// Adds a vertex under a chosen id, or under its external number if `id` is `None`. Fails with `DuplicateId` if a
+    /// visible vertex has the id.
     pub fn insert_vertex(&mut self, labels: LabelSetId, id: Option<&UserId>) -> Result<VertexId> {
         self.store.memory.check()?;
         loop {
@@ -151,7 +174,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Adds an edge between two vertices that this transaction sees.
+    /// Adds an edge between two vertices that this transaction sees. Fails with `NotFound` if it does not see one of
+    /// them; the id as for [`Writer::insert_vertex`].
     pub fn insert_edge(
         &mut self,
         source: VertexId,
@@ -163,14 +187,14 @@ impl<'a> Writer<'a> {
         self.join(source, target, label, id)
     }
 
-    /// Adds edges with automatic ids between vertices that this transaction sees, given by source and target. As every
-    /// operation, it has changed nothing after an error that is no conflict.
+    /// Adds edges without chosen ids between vertices that this transaction sees, given by source and target. Unless
+    /// the error is a conflict, a failed call has added none of them.
     pub fn insert_edges(&mut self, ends: &[(VertexId, VertexId)], label: LabelSetId) -> Result<Vec<EdgeId>> {
         self.store.memory.check()?;
         for vertex in ends.iter().flat_map(|&(source, target)| [source, target]) {
             self.seen(ElementId::Vertex(vertex))?;
         }
-        // From here on only a conflict stands in the way: what the transaction sees it goes on seeing.
+        // All vertices were seen, and the transaction goes on seeing them. So only a conflict can fail from here on.
         ends.iter().map(|&(source, target)| self.join(source, target, label, None)).collect()
     }
 
@@ -188,7 +212,7 @@ impl<'a> Writer<'a> {
         };
         self.append(source, Direction::Out, label, target, edge_id);
         self.append(target, Direction::In, label, source, edge_id);
-        // Pairs with the fence in `delete_vertex`: see the module.
+        // Store, then look. Pairs with the fence in `delete_vertex`.
         fence(Ordering::SeqCst);
         for slot in ends {
             if contested(slot.core.version(slot.at).1, &self.snapshot) {
@@ -201,7 +225,7 @@ impl<'a> Writer<'a> {
     /// Starts loading the descriptor of a list.
     fn prefetch_descriptor(&self, at: VertexId, direction: Direction, label: LabelSetId) {
         if let Some((_, page)) = self.store.vertex_page(at) {
-            // What is looked at first.
+            // `seen` looks at the version words first.
             page.core.prefetch_version(&self.pin, at.offset());
             if let Some(table) = page.tables(direction).get(label.0) {
                 table.prefetch_descriptor(at.offset(), &self.pin);
@@ -218,16 +242,18 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Adds an edge to the list of one of its ends.
     fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
         let table = page.table_or_create(direction, label, &self.store.sizes, &self.store.memory);
         if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space(), &self.pin) {
+            // STORE-31: this writer's change has made the table due.
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }
     }
 
-    /// Claims a reserved slot for an element with this id; false when its automatic id is taken, so that
-    /// another slot is needed.
+    /// Claims a reserved slot for an element with this id. Returns false if the element has no chosen id and another
+    /// element has chosen its external number, so that another slot is needed.
     fn begin_element(
         &mut self,
         element: ElementId,
@@ -259,10 +285,10 @@ impl<'a> Writer<'a> {
         Ok(true)
     }
 
-    /// Whether a user chose the number of an automatic id, or is just about to.
+    /// Returns true if an element has an external number as its chosen id, or is getting it.
     fn automatic_id_is_taken(&self, external: i64, element: ElementId, as_element: fn(u64) -> ElementId) -> bool {
         let ids = self.store.ids_of(element);
-        // Slot first, index second; `enter_id` does it the other way round.
+        // Store, then look: slot first, index second. `enter_id` does it in the other order.
         fence(Ordering::SeqCst);
         if !ids.has_ints() {
             return false;
@@ -275,6 +301,7 @@ impl<'a> Writer<'a> {
         taken
     }
 
+    /// Adds a chosen id to the id index. Fails if another element has the id, or is getting it.
     fn enter_id(&self, element: ElementId, id: &UserId, as_element: fn(u64) -> ElementId) -> Result<()> {
         let bits = match element {
             ElementId::Vertex(v) => v.to_bits(),
@@ -284,12 +311,14 @@ impl<'a> Writer<'a> {
             let other = as_element(other);
             if self.store.has_id(other, id) { self.check_rival(other, id) } else { Ok(()) }
         })?;
+        // Store, then look: index first, slot second. Pairs with the fence in `automatic_id_is_taken`.
         fence(Ordering::SeqCst);
         let Some((rival, _)) = self.store.automatic(id, as_element) else { return Ok(()) };
         self.check_rival(rival, id).inspect_err(|_| self.store.ids_of(element).remove(IdKey::of(id), bits))
     }
 
-    /// Whether an element that has, had or is getting the same id leaves it to us.
+    /// Fails if another element keeps the id: a visible one, or one that another transaction is adding or has added
+    /// since this snapshot.
     fn check_rival(&self, rival: ElementId, id: &UserId) -> Result<()> {
         let Some(slot) = self.store.slot(rival) else { return Ok(()) };
         let (begin, end) = slot.core.version(slot.at);
@@ -306,7 +335,7 @@ impl<'a> Writer<'a> {
 
     // --- Properties ---------------------------------------------------------------------------------
 
-    /// Sets or adds a value of a vertex.
+    /// Sets or adds a value of a vertex, with meta-properties.
     pub fn set_vertex_property(
         &mut self,
         id: VertexId,
@@ -350,18 +379,18 @@ impl<'a> Writer<'a> {
         self.write_cell(element, &slot, key, column, cell)
     }
 
-    /// Removes one value of a vertex, or all under the key. Nothing happens where there is none.
+    /// Removes the value with this ordinal, or all values under the key. Does nothing if there is none.
     pub fn remove_vertex_property(&mut self, id: VertexId, key: KeyId, ordinal: Option<u32>) -> Result<()> {
         let Some(ordinal) = ordinal else { return self.remove(ElementId::Vertex(id), key) };
         self.change_multi(id, key, |multi| multi.values.retain(|v| v.ordinal != ordinal))
     }
 
-    /// Removes the value of an edge. Nothing happens where there is none.
+    /// Removes the value of an edge. Does nothing if there is none.
     pub fn remove_edge_property(&mut self, id: EdgeId, key: KeyId) -> Result<()> {
         self.remove(ElementId::Edge(id), key)
     }
 
-    /// Sets a meta-property of one value of a vertex.
+    /// Sets a meta-property of the value with this ordinal. Fails with `NotFound` if there is no such value.
     pub fn set_meta_property(
         &mut self,
         id: VertexId,
@@ -387,7 +416,7 @@ impl<'a> Writer<'a> {
         Err(Error::new(ErrorKind::NotFound, message))
     }
 
-    /// Removes a meta-property of one value of a vertex. Nothing happens where there is none.
+    /// Removes a meta-property of the value with this ordinal. Does nothing if there is none.
     pub fn remove_meta_property(&mut self, id: VertexId, key: KeyId, ordinal: u32, meta_key: KeyId) -> Result<()> {
         self.change_multi(id, key, |multi| {
             if let Some(owner) = multi.values.iter_mut().find(|v| v.ordinal == ordinal) {
@@ -396,6 +425,7 @@ impl<'a> Writer<'a> {
         })
     }
 
+    /// Removes all values under a key.
     fn remove(&mut self, element: ElementId, key: KeyId) -> Result<()> {
         let slot = self.seen(element)?;
         let Some(column) = slot.core.column(key) else { return Ok(()) };
@@ -409,7 +439,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Replaces all values under a key by what `change` makes of them, if it changes anything.
+    /// Applies `change` to all values under a key, and writes the result if it differs.
     fn change_multi(&mut self, id: VertexId, key: KeyId, change: impl FnOnce(&mut MultiProperty)) -> Result<()> {
         let element = ElementId::Vertex(id);
         let slot = self.seen(element)?;
@@ -432,7 +462,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The newest version of a cell, if this transaction may build on it.
+    /// The newest version of a cell, if this transaction may build on it; otherwise a conflict.
     fn own_newest(&self, column: &Column, slot: &Slot<'_>) -> Result<RawCell> {
         if column.is_contested(slot.at, &self.snapshot, slot.tablet.undo_under(&self.pin)) {
             return Err(conflict("changed the same property"));
@@ -440,6 +470,7 @@ impl<'a> Writer<'a> {
         Ok(column.newest(slot.at))
     }
 
+    /// Writes a new version of a cell.
     fn write_cell(
         &mut self,
         element: ElementId,
@@ -458,7 +489,7 @@ impl<'a> Writer<'a> {
                 return Err(conflict("changed the same property"));
             }
         }
-        // Pairs with the fence after a claim of the end word, and with the one in `create_index`.
+        // Store, then look. Pairs with the fence after a claim of the end word, and with the one in `create_index`.
         fence(Ordering::SeqCst);
         if contested(slot.core.version(slot.at).1, &self.snapshot) {
             return Err(conflict("is deleting the same element"));
@@ -467,7 +498,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// In whose lists the other end of an edge has it.
+/// The values of a cell as those of a multi-property, in which a single value has ordinal 0.
 fn multi_of(slot: &Slot<'_>, cell: RawCell) -> MultiProperty {
     match slot.tablet.values.decode(cell) {
         Content::Absent => MultiProperty::default(),
@@ -484,7 +515,7 @@ fn set_meta(metas: &mut Arc<Vec<(KeyId, Value)>>, key: KeyId, value: Value) {
     }
 }
 
-/// Adds a value to those under a key.
+/// Adds a value to the values under a key, as the cardinality demands.
 pub(crate) fn add_value(
     multi: &mut MultiProperty,
     value: Value,

@@ -1,4 +1,4 @@
-//! Memory stays level while a graph is written to without a pause, and nobody walks it to find what is to be done.
+//! Memory stays level while a graph is written to without a pause, and no thread walks the graph to find garbage.
 
 #![cfg(not(feature = "model"))]
 
@@ -10,13 +10,13 @@ use mangrove_store::{
     Backlog, Effort, RecordKind, RunningTransactions, Snapshot, Store, StoreOptions, WriteCardinality, Writer,
 };
 
-/// A thread that is pinned and does not get on, be it another test's, holds back what is given back.
+/// Held by the test that runs. A pinned thread of another test would hold back the reuse of memory.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Everybody has seen everything up to this.
-struct Everyone(u64);
+/// No transaction runs, and every snapshot from now on sees all commits up to this timestamp.
+struct NoneRunning(u64);
 
-impl RunningTransactions for Everyone {
+impl RunningTransactions for NoneRunning {
     fn oldest_snapshot(&self) -> u64 {
         self.0
     }
@@ -28,7 +28,7 @@ impl RunningTransactions for Everyone {
     }
 }
 
-/// A store with one commit after another.
+/// A store that takes one commit after another.
 struct Graph {
     store: Store,
     person: LabelSetId,
@@ -56,7 +56,7 @@ impl Graph {
             self.sweeps += 1;
             self.store.sweep(ts);
         }
-        written.expect("nobody else writes")
+        written.expect("no other transaction writes")
     }
 
     fn live(&self, kind: RecordKind) -> u64 {
@@ -83,7 +83,7 @@ fn a_table_that_is_never_left_alone_is_compacted_as_it_becomes_due() {
             graph.commit(|w| w.delete_edge(oldest));
         }
         if n % 64 == 0 {
-            let now = Everyone(graph.last_ts);
+            let now = NoneRunning(graph.last_ts);
             graph.store.collect(&now, 1_024, false);
             graph.store.compact(&now, Effort::Due);
         }
@@ -93,7 +93,7 @@ fn a_table_that_is_never_left_alone_is_compacted_as_it_becomes_due() {
     }
     let garbage = graph.store.garbage();
     assert!(garbage.tables > 100, "{garbage:?}");
-    // Two lists a vertex; once what is replaced, once what replaces it.
+    // Two lists a vertex: the replaced one and the new one.
     assert!(graph.live(RecordKind::ListHeader) <= 4 * VERTICES as u64, "{:?}", graph.store.memory());
     assert!(graph.store.reserved_slots() < 2_000, "{garbage:?}");
     assert!(totals[3] <= totals[1] + totals[1] / 20, "{totals:?}");
@@ -102,7 +102,7 @@ fn a_table_that_is_never_left_alone_is_compacted_as_it_becomes_due() {
 }
 
 #[test]
-fn a_thread_clears_up_behind_itself() {
+fn a_committer_collects_its_own_garbage() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut graph = Graph::new();
     let (person, age) = (graph.person, graph.age);
@@ -113,11 +113,11 @@ fn a_thread_clears_up_behind_itself() {
         graph.commit(|w| w.set_vertex_property(vertices[n % 10], age, value, WriteCardinality::Single, vec![]));
     }
     assert!(graph.sweeps >= 4_000 / 512, "{} sweeps", graph.sweeps);
-    // What the next sweep takes, and three that wait for a grace period each: of a version, of a value's name, and of
-    // its content.
+    // The writes of the next sweep, and three sweeps that wait for a grace period: of a version, of a value's name, and
+    // of a value's content.
     assert!(graph.live(RecordKind::Undo) <= 2 * 512, "{:?}", graph.store.garbage());
     assert!(graph.live(RecordKind::Value) <= 4 * 512, "{:?}", graph.store.garbage());
-    // A snapshot that is held back holds back the work, and the thread does not ask again after every commit.
+    // An old snapshot holds back the work, and the thread does not look again after every commit.
     let (ts, sweeps) = (graph.last_ts, graph.sweeps);
     let hold = |graph: &mut Graph, n: usize| {
         let value = Value::I64(n as i64);
@@ -136,7 +136,7 @@ fn a_thread_clears_up_behind_itself() {
     (0..2_000).for_each(|n| hold(&mut graph, n));
     assert!(graph.sweeps - sweeps <= 2_000 / 256 + 1, "{} sweeps", graph.sweeps - sweeps);
     assert!(graph.live(RecordKind::Undo) >= 2_000);
-    let now = Everyone(graph.last_ts);
+    let now = NoneRunning(graph.last_ts);
     while graph.store.collect(&now, usize::MAX, true) > 0 {}
     assert_eq!((graph.live(RecordKind::Undo), graph.live(RecordKind::Value)), (0, 0));
 }

@@ -1,11 +1,10 @@
-//! What a round of garbage collection does, and which work falls to committers and which to workers.
+//! The rounds of garbage collection, and the division of the work between committers and workers.
 //!
-//! The store knows what garbage is and how it is reclaimed (`mangrove_store`). This module decides when, and `workers`
-//! has the threads.
+//! The store finds garbage and reclaims it (`mangrove_store`). This module decides when, and `workers` has the threads.
 //!
-//! | who | when | what |
+//! | thread | when | work |
 //! |---|---|---|
-//! | committers | every few hundred writes | what their own commits have left, in steps of some ten microseconds |
+//! | committers | every few hundred writes | the garbage of their own commits, in steps of some ten microseconds |
 //! | workers | woken by committers; on their own now and then | compaction, deleted vertices, pages to freeze, the garbage of huge transactions, idle threads and old snapshots |
 //! | callers of `collect_garbage` and `compact` | on request | everything, on their own thread |
 //!

@@ -28,6 +28,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_store::Write;
 use mangrove_store::schema::RulesInForce;
 
+use crate::access_set::WriteSet;
 use crate::counters::AbortCause;
 use crate::log::{PreparedCommit, unknown_outcome, unsure_reads};
 use crate::outcome::Outcome;
@@ -45,7 +46,8 @@ const PORTION_WRITES: usize = if cfg!(feature = "model") { 1 } else { 1 << 12 };
 
 /// A transaction draws its timestamp when at most this many published timestamps are left to check.
 const CHECKED_AFTER_DRAW: u64 = 64;
-/// How often a transaction checks newly published timestamps before it draws: others may publish faster than it checks.
+/// How many times a transaction checks newly published timestamps before it draws. Without a limit it might never draw,
+/// since others may publish faster than it checks.
 const CHECKS_MAX: usize = 16;
 
 /// A transaction that has entered validation. It writes no more, its commit timestamp is drawn, and readers may already
@@ -53,10 +55,11 @@ const CHECKS_MAX: usize = 16;
 #[derive(Debug)]
 pub struct Validating {
     transaction: Transaction,
+    /// The transaction's own log of writes, in the order of the writes. (`Shared::log` is the log of commits.)
     log: Vec<Write>,
     /// The commit timestamp. A transaction without writes draws none; then it is the timestamp it reads at.
     timestamp: u64,
-    /// Absent if nothing that was read can have changed.
+    /// Absent if the reads hold at the transaction's place in the order without a check.
     validation: Option<Validation>,
     /// The schema rules it was checked by before its timestamp was drawn; absent if it wrote nothing.
     rules: Option<RulesInForce>,
@@ -111,14 +114,14 @@ impl Transaction {
     #[doc(hidden)]
     pub fn enter_validation(mut self) -> Result<Validating> {
         self.check_alive()?;
-        // From here to its end it does not expire.
+        // From here to its end the transaction does not expire.
         if !self.protect() {
             return Err(self.abort_expired());
         }
         let log = self.take_log();
         let reads = self.take_reads();
         let latest = reads.latest();
-        // Without writes and pre-reads, all reads hold at the begin: that is its place in the order.
+        // Without writes and pre-reads, the begin is the transaction's place in the order, and all reads hold there.
         let is_needed = !reads.is_empty() && (!log.is_empty() || latest > 0);
         let validation = is_needed.then(|| {
             let is_optimistic = self.shared.settings.optimistic_validation.load(std::sync::atomic::Ordering::Relaxed);
@@ -136,10 +139,11 @@ impl Transaction {
 }
 
 impl Validating {
-    /// Checks what can be checked before, then draws the commit timestamp.
+    /// Draws the commit timestamp. Before that, checks the reads against published write sets, checks the schema rules,
+    /// and reserves space in the log.
     fn draw(&mut self) -> Result<()> {
         let shared = &self.transaction.shared;
-        let writes = Arc::new(shared.store.write_set(&self.log));
+        let writes = Arc::new(WriteSet::of(&shared.store, &self.log));
         if let Err(cause) = self.check_published() {
             self.abort(cause);
             return Err(abort_error(cause));
@@ -204,6 +208,7 @@ impl Validating {
         self.check_rules(now)
     }
 
+    /// Compares the reads, if they are validated, with all write sets up to `ts`.
     fn check_to(&mut self, ts: u64) -> std::result::Result<(), AbortCause> {
         match &mut self.validation {
             Some(validation) => validation.check_to(&self.transaction.shared.recent, ts),
@@ -240,7 +245,7 @@ impl Validating {
             self.progress.go_to(CommitProgress::Finished);
             self.transaction.end();
             self.transaction.shared.counters.read_only.add();
-            // A read-only transaction reads only what is durable.
+            // The reads of a read-only transaction are durable already.
             if !self.transaction.is_read_only() {
                 self.acknowledge(unsure_reads)?;
             }
@@ -252,18 +257,19 @@ impl Validating {
         Ok(info)
     }
 
-    /// If there is a log, waits until all reads and writes are durable. `unsure` makes the error in case that will
-    /// never be known.
+    /// If there is a log, waits until all reads and writes are durable. `unsure` makes the error for a log that fails
+    /// first: whether they are durable is then unknown.
     fn acknowledge(self, unsure: fn(&Error) -> Error) -> Result<()> {
         if self.transaction.shared.log.is_none() {
             return Ok(());
         }
         let (shared, ts) = (self.transaction.shared.clone(), self.timestamp);
-        // Before the wait: the transaction reads nothing more, and its snapshot need not be kept.
+        // Dropped before the wait: the transaction reads nothing more, and its snapshot need not be kept.
         drop(self);
         shared.wait_until_durable(ts).map_err(|cause| unsure(&cause))
     }
 
+    /// Decides for the commit, stamps the claims, and waits until the watermark has passed the commit.
     fn install(&mut self) {
         assert_eq!(self.progress, CommitProgress::Drawn, "a commit is decided after its timestamp is drawn");
         let shared = &self.transaction.shared;
@@ -301,6 +307,7 @@ impl Validating {
         shared.hand_over(std::mem::take(&mut self.log), self.timestamp);
     }
 
+    /// Decides against the commit and takes the claims back.
     fn abort(&mut self, cause: AbortCause) {
         assert!(
             matches!(self.progress, CommitProgress::Undrawn | CommitProgress::Drawn),

@@ -24,6 +24,7 @@
 #[cfg(not(feature = "model"))]
 use std::time::Instant;
 
+use mangrove_locks::rank;
 use mangrove_reclaim::epoch::Grace;
 
 use crate::status::{ExpiredEntries, StatusTable};
@@ -70,7 +71,7 @@ impl Clock {
 /// The transactions that expired last, while some of their calls may be under way.
 #[derive(Debug, Default)]
 pub(crate) struct Expiry {
-    expiring: Mutex<Option<Expiring>>,
+    expiring: Mutex<Option<Expiring>, rank::ExpiringTransactions>,
 }
 
 /// Expired transactions, and the grace period after which their snapshots stop counting (TXN-17).

@@ -20,15 +20,16 @@
 
 use std::sync::Arc;
 
-use mangrove_store::access_set::{MERGED_SPAN_MAX, MergedWrites};
+use mangrove_locks::rank;
 
+use crate::access_set::{MERGED_SPAN_MAX, MergedWrites};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// Blocks of one level that are joined into one of the next.
 const JOINED: usize = 16;
 
-/// The blocks of one graph.
+/// The merged write sets of a span of timestamps: those after `after`, up to and including `last`. All are decided.
 #[derive(Debug)]
 pub(crate) struct HistoryBlock {
     after: u64,
@@ -42,11 +43,18 @@ pub(crate) struct HistoryBlock {
 
 impl HistoryBlock {
     pub(crate) fn new(after: u64, last: u64, writes: MergedWrites, aborted: Vec<u64>) -> Self {
+        debug_assert!(aborted.is_sorted(), "timestamps of a block ascend");
+        debug_assert!(aborted.iter().all(|ts| (after + 1..=last).contains(ts)), "a block has timestamps of its span");
         HistoryBlock { after, last, writes, aborted: aborted.into(), level: 0 }
     }
 
     fn join(parts: &[Arc<HistoryBlock>]) -> Self {
         let (first, last) = (parts.first().expect("there are parts"), parts.last().expect("there are parts"));
+        // TXN-8.
+        debug_assert!(
+            parts.windows(2).all(|pair| pair[0].last == pair[1].after),
+            "blocks that are joined are adjacent"
+        );
         HistoryBlock {
             after: first.after,
             last: last.last,
@@ -70,6 +78,7 @@ impl HistoryBlock {
     }
 
     fn outcome(&self, ts: u64) -> Outcome {
+        debug_assert!(self.after < ts && ts <= self.last, "timestamp {ts} is looked up in the wrong block");
         match self.aborted.binary_search(&ts) {
             Ok(_) => Outcome::Aborted,
             Err(_) => Outcome::Committed,
@@ -77,14 +86,14 @@ impl HistoryBlock {
     }
 }
 
-/// What was written at timestamps before the ring, in blocks, for the serializable transactions that run.
+/// The write sets of timestamps before the ring, in blocks, for the serializable transactions that run.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Everything up to here is in a block, or forgotten.
     merged: AtomicU64,
     /// Bytes of all blocks.
     bytes: AtomicU64,
-    kept: Mutex<HistoryBlocks>,
+    kept: Mutex<HistoryBlocks, rank::HistoryBlocks>,
 }
 
 /// The blocks, and where they begin.
@@ -135,7 +144,8 @@ impl History {
     }
 
     fn set_merged(&self, ts: u64) {
-        // Release: what `recent` takes out of the ring after this is found here before it is missed there (TXN-6).
+        // Release: `recent` takes a write set out of the ring after this, so a reader that misses it there finds it
+        // here (TXN-6).
         let before = self.merged.swap(ts, Ordering::Release);
         // TXN-7.
         assert!(before <= ts, "merged fell from {before} to {ts}");
@@ -152,6 +162,7 @@ impl History {
         while self.join_last() {}
     }
 
+    /// Changes the list of blocks, and counts their bytes again.
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<HistoryBlock>>)) {
         let mut kept = self.kept.lock();
         change(&mut kept.blocks);

@@ -13,28 +13,29 @@
 //!   sees it.
 //! - The store finds write-write conflicts at the moment of the write (`mangrove_store::write`). The first updater
 //!   wins. The other transaction is rolled back at once, and every later call on it reports the conflict.
-//! - A serializable transaction that may write keeps its read set, may read what validating writers wrote (*optimistic
-//!   pre-read*), and validates its reads before it commits. Read-only and snapshot transactions do none of this. They
-//!   never wait for a writer and never abort because of a read.
+//! - A serializable transaction that may write keeps its read set, may read the writes of validating writers
+//!   (*optimistic pre-read*), and validates its reads before it commits. Read-only and snapshot transactions do none of
+//!   this. They never wait for a writer and never abort because of a read.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `options`, `settings`, `manager`, `transaction` | begin; reads and writes of one transaction |
 //! | `shared` | the state that the manager, its transactions and the collector share |
-//! | `status` | the status table (TST): what each running transaction is doing |
+//! | `status` | the status table (TST): the state of each running transaction |
 //! | `recent`, `outcome`, `history` | the table of recent commits (RCT): clock, write sets, outcomes, watermark; merged older write sets |
+//! | `access_set` | items, and sets of them: the reads and the writes of a transaction, in one vocabulary |
 //! | `reads`, `tracking`, `lists`, `view` | read sets and how they are filled; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | the traits that a commit log implements |
-//! | `expiry` | which transactions are too old |
-//! | `collector`, `workers` | what a round of garbage collection does; the threads that run rounds |
+//! | `expiry` | the expiry of transactions that are too old |
+//! | `collector`, `workers` | the rounds of garbage collection; the threads that run rounds |
 //! | `schema` | making a schema rule while transactions run |
 //! | `memory` | the memory that a read set and a log of writes draw from the budget |
 //! | `sharded_arc` | reference counting without one shared counter |
 //! | `sync` | the concurrency primitives, exchangeable for a model checker's |
 //!
-//! Lock order: a transaction's log of writes, its read set, the trimming of the ring, the ordered step, a ring entry,
-//! the history. Only the log of writes is held while the store is read or written.
+//! Locks: `mangrove_locks::rank` has their order. Only a transaction's log of writes is held while the store is read or
+//! written.
 //!
 //! Invariants carry names (**TXN-n**). Each is defined in the header of the module that owns the data, and cited where
 //! code keeps it. `docs/design/transactions.md` tells the whole protocol and its proof.
@@ -42,6 +43,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod access_set;
 mod bulk;
 mod collector;
 mod commit;
@@ -80,5 +82,5 @@ pub use sharded_arc::{ShardHandle, ShardedArc};
 pub use transaction::{CommitInfo, Transaction};
 pub use workers::GC_WORKERS_MAX;
 
-// What a caller needs to write with.
+// The types of the store that a caller needs for writing.
 pub use mangrove_store::{GarbageReport, IndexOptions, WriteCardinality};

@@ -1,13 +1,15 @@
 //! Reads of adjacency lists for a serializable transaction.
 //!
 //! They follow the rules of `tracking`, with one difference: a call reads as many rows of a batch as its limit allows,
-//! and may end in the middle of a row. Portions are therefore short, because the look-up whether their rows were read
-//! before is wasted for every row that the call does not reach.
+//! and may end in the middle of a row. Before a portion of rows is pre-read, the read set is asked for all of them.
+//! That is wasted for rows that the call does not reach, so portions are short.
+//!
+//! When a call succeeds, every row of which it has read a part is in the read set.
 
 use mangrove_graph::{ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, Result, VertexId};
-use mangrove_store::access_set::Item;
 use mangrove_store::{StoreView, Watch};
 
+use crate::access_set::Item;
 use crate::status::ClaimStatusAt;
 use crate::sync::between_steps;
 use crate::tracking::{ATTEMPTS_LATER, AddItem, BatchOutput, lists};
@@ -16,7 +18,7 @@ use crate::transaction::{Tracking, Transaction};
 /// Rows that are pre-read together.
 const PORTION_ROWS: usize = 64;
 
-/// The lists to be read, one row for each vertex.
+/// The lists to be read. A row is all lists of one vertex that the request asks for.
 #[derive(Clone, Copy)]
 struct Lists<'a> {
     vertices: &'a [VertexId],
@@ -29,6 +31,7 @@ impl<'a> Lists<'a> {
         Lists { vertices: &self.vertices[..row], ..self }
     }
 
+    /// Calls `add` with the items that a read of a row depends on.
     fn items_of(&self, row: usize, add: AddItem<'_>) {
         lists(self.vertices[row], self.request.direction, &self.request.labels, add);
     }
@@ -56,7 +59,8 @@ fn is_within_row(cursor: &ExpandCursor) -> bool {
 }
 
 impl Transaction {
-    /// Expands vertices, as [`GraphView::expand`] describes.
+    /// Expands vertices, as [`GraphView::expand`] describes. Tries the begin for all rows at first, unless newer commits
+    /// can be pre-read. Then it goes by portions: pre-read, at the begin, or row by row, whichever is possible first.
     pub(crate) fn read_lists(
         &self,
         vertices: &[VertexId],

@@ -12,14 +12,15 @@
 //! - A writer waits at the end of its commit.
 //! - A transaction that may write reads at the watermark. Even if it wrote nothing, its commit waits until its reads
 //!   are durable.
-//! - A read-only transaction begins at `min(watermark, durable)`. It never waits, and never shows what a crash could
-//!   take back. Everything acknowledged before it began is at or below both.
+//! - A read-only transaction begins at `min(watermark, durable)`. It never waits, and never shows a commit that a crash
+//!   could take back. Every commit acknowledged before it began is at or below both.
 //!
 //! Invariants:
 //!
 //! - **TXN-14.** A commit is handed over before the watermark can pass its timestamp. So when the watermark has passed
 //!   `W`, the log has all commits up to `W`.
-//! - **TXN-15.** `durable` only grows, never beyond what the log reports, and before any waiting committer goes on.
+//! - **TXN-15.** `durable` only grows, never beyond the timestamp that the log reports, and before any waiting
+//!   committer goes on.
 //! - **TXN-16.** The oldest snapshot that versions are kept for is never above `durable`: a reader may begin there at
 //!   any time.
 
@@ -31,7 +32,7 @@ use mangrove_store::schema::RuleEntry;
 
 use crate::recent::RecentCommits;
 
-/// How far the commits of a graph are: what a log reads and reports when it flushes.
+/// The watermarks of a graph, which a log reads and reports when it flushes.
 pub trait Watermarks {
     /// Every commit up to here has been handed over (TXN-14).
     fn stable(&self) -> u64;

@@ -1,4 +1,4 @@
-//! The transactions of one graph: beginning them, counting them, and what needs exclusive use of the graph.
+//! The transactions of one graph: beginning them, counting them, bulk loads, collection on request, and indexes.
 //!
 //! The manager is the way into this crate. It owns nothing but handles on the shared state (`shared`). A bulk load and
 //! a begin exclude each other: the begin claims its status entry first and reads the flag second, the load does it the
@@ -58,7 +58,7 @@ impl TransactionManager {
     fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
         let budget = store.memory_budget();
         let history_draw =
-            (!budget.is_unlimited()).then(|| parking_lot::Mutex::new(budget.account(Purpose::Transactions)));
+            (!budget.is_unlimited()).then(|| mangrove_locks::Mutex::new(budget.account(Purpose::Transactions)));
         let shared = Arc::new(Shared {
             store,
             recent,
@@ -148,13 +148,13 @@ impl TransactionManager {
         self.shared.recent.stable()
     }
 
-    /// The timestamp a read-only transaction reads at if it begins now: the watermark or, if there is a log and it is
-    /// lower, what is durable.
+    /// The timestamp a read-only transaction reads at if it begins now: the watermark or, if there is a log and that is
+    /// lower, the last durable timestamp.
     pub fn readable(&self) -> u64 {
         self.shared.recent.readable()
     }
 
-    /// No running or future transaction reads at an earlier timestamp.
+    /// The oldest snapshot: no running or future transaction reads at an earlier timestamp.
     pub fn oldest_snapshot(&self) -> u64 {
         self.shared.status.oldest(&self.shared.recent)
     }
@@ -213,8 +213,10 @@ impl TransactionManager {
     }
 
     /// Builds an index while transactions run. Transactions that begin after this use it.
+    /// Errors: those of [`Store::create_index`].
     pub fn create_index(&self, options: &IndexOptions) -> Result<IndexId> {
-        // The versions that the builder reads must not be collected meanwhile. (During a bulk load none is.)
+        // The versions that the builder reads must not be collected meanwhile. (During a bulk load no transaction can
+        // begin, and no version is collected.)
         let held = self.begin_read().ok();
         if held.as_ref().is_some_and(|held| !held.protect()) {
             // The limit may be shorter than the time this thread was not running.
@@ -227,9 +229,9 @@ impl TransactionManager {
 
     /// Drops an index. Fails with `NotFound` if there is none.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
-        // The log first: no commit may do what a unique index forbids before the end of the index is durable. Both in
-        // one turn: a checkpoint that began after the log record and listed the indexes before the drop would bring the
-        // index back.
+        // The log first: no commit may break the uniqueness of an index before the end of the index is durable. Both
+        // under the lock on changes of indexes: a checkpoint that began after the log record and listed the indexes
+        // before the drop would bring the index back.
         self.shared.store.drop_index_after(id, || match &self.shared.log {
             Some(log) => log.change_index(&IndexChange::Dropped(id), &self.shared.recent),
             None => Ok(()),

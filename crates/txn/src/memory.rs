@@ -8,12 +8,13 @@ use mangrove_graph::{Draw, MemoryBudget, Purpose, Result};
 /// Memory is drawn in steps of this many bytes. Most transactions need less than one step.
 const STEP_BYTES: usize = 64 << 10;
 
-/// What one structure of a transaction has drawn from the budget. Dropping it gives everything back.
+/// The part of the budget that one structure of a transaction has drawn. Dropping it gives everything back.
 #[derive(Debug, Default)]
 pub(crate) struct TransactionMemory(Option<Draw>);
 
 impl TransactionMemory {
-    /// Draws what `bytes` exceed the bytes drawn so far. If the budget has no room, this fails and draws nothing.
+    /// Draws the difference between `bytes` and the bytes drawn so far, once it is a whole step. If the budget has no
+    /// room, this fails and draws nothing.
     #[inline]
     pub(crate) fn cover(&mut self, bytes: usize, budget: &MemoryBudget) -> Result<()> {
         let (needed, drawn) = (bytes as u64, self.0.as_ref().map_or(0, Draw::bytes));

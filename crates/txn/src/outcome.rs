@@ -6,7 +6,7 @@
 /// The low bits of a ring entry's word that hold the outcome.
 const OUTCOME_MASK: u64 = 3;
 
-/// What became of a validating transaction. It changes once, from `Validating` to one of the others.
+/// The outcome of a validating transaction. It changes once, from `Validating` to one of the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Outcome {
@@ -24,7 +24,8 @@ impl Outcome {
         match word & OUTCOME_MASK {
             0 => Outcome::Validating,
             1 => Outcome::Committed,
-            _ => Outcome::Aborted,
+            2 => Outcome::Aborted,
+            other => unreachable!("no outcome has the number {other}"),
         }
     }
 }

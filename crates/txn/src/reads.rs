@@ -15,23 +15,21 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{ElementKind, LabelFilter, MemoryBudget, Result};
-use mangrove_store::access_set::{
-    Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadTimestamps, Signature, WriteSet,
-};
 
+use crate::access_set::{Item, ItemSet, MergedWrites, NewestNames, Predicate, ReadTimestamps, Signature, WriteSet};
 use crate::memory::TransactionMemory;
 
-/// Batches of fewer items are kept item by item.
+/// Batches of at most this many items are kept item by item.
 const BATCH_MIN: usize = 8;
 
-/// At which timestamp an item must be read, so that reads are repeatable.
+/// The timestamp at which an item must be read, so that reads are repeatable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KnownReadTs {
     /// At the begin, where it was read before.
     Begin,
     /// At this later timestamp, where it was pre-read before.
     Later(u64),
-    /// At any: it has not been read.
+    /// At any timestamp: it has not been read.
     Unread,
 }
 
@@ -49,7 +47,7 @@ pub(crate) struct ReadMark {
     additions: u64,
 }
 
-/// When an item was pre-read.
+/// The timestamp of a pre-read, and its place among the additions to the set.
 #[derive(Clone, Copy, Debug)]
 struct Later {
     read_ts: u64,
@@ -57,7 +55,7 @@ struct Later {
     addition: u64,
 }
 
-/// What one transaction has read. It grows until the transaction enters validation, and is then frozen.
+/// The read set of one transaction. It grows until the transaction enters validation, and is then frozen.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
     /// Items read at the begin.
@@ -124,7 +122,7 @@ impl ReadSet {
         self.base.reserve(items);
     }
 
-    /// Returns when the item was pre-read.
+    /// Returns the pre-read of an item, if it was pre-read.
     #[inline]
     fn later_read(&self, item: Item) -> Option<Later> {
         if self.latest == 0 {

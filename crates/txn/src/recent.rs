@@ -35,8 +35,9 @@
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
-use mangrove_store::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
+use mangrove_locks::rank;
 
+use crate::access_set::{MergedWrites, NewestNames, Signature, WriteSet};
 use crate::history::{History, HistoryBlock};
 use crate::outcome::Outcome;
 use crate::sync::{AtomicU64, Backoff, Mutex, Ordering, fence};
@@ -73,7 +74,7 @@ const TRIM_EVERY: u64 = 256;
 const FINISHED: u64 = 4;
 const TS_SHIFT: u32 = 3;
 
-/// What a validator finds at a timestamp.
+/// The result of a validator's look-up of a timestamp.
 #[derive(Debug)]
 pub(crate) enum RingLookup {
     /// No write set that could matter.
@@ -87,11 +88,12 @@ pub(crate) enum RingLookup {
 /// The entry of one timestamp. Its word is written last and read first and last (sequence lock).
 #[derive(Debug, Default)]
 struct RingEntry {
-    /// Timestamp, whether finished, outcome; 0 while the entry is taken over.
+    /// The timestamp, the flag [`FINISHED`] and the outcome; 0 while the entry is taken over.
     word: AtomicU64,
+    /// The summary of the write set: its [`Signature`] and its [`NewestNames`].
     signature: [AtomicU64; 4],
     newest: [AtomicU64; 2],
-    writes: Mutex<Option<Arc<WriteSet>>>,
+    writes: Mutex<Option<Arc<WriteSet>>, rank::RingEntry>,
 }
 
 impl RingEntry {
@@ -132,14 +134,14 @@ pub(crate) struct RecentCommits {
     /// Every commit up to here is durable. `u64::MAX` if there is no log, so that it holds no reader back.
     durable: CachePadded<AtomicU64>,
     /// Held during the ordered step.
-    order: CachePadded<Mutex<()>>,
+    order: CachePadded<Mutex<(), rank::EnterValidation>>,
     ring: Box<[OnceLock<Box<[RingEntry]>>]>,
     options: RecentOptions,
     /// Bytes of the write sets in the ring.
     bytes: CachePadded<AtomicU64>,
     history: History,
     /// Locked while the ring is trimmed.
-    trimmed: Mutex<Trimmed>,
+    trimmed: Mutex<Trimmed, rank::RingTrimming>,
 }
 
 /// How far the ring has been trimmed.
@@ -150,7 +152,7 @@ struct Trimmed {
 }
 
 impl RecentCommits {
-    /// A clock at `last`: no timestamp drawn after it, everything up to it stable.
+    /// Recent commits after `last`: no timestamp after it is drawn, and every timestamp up to it is stable.
     pub(crate) fn resuming(options: RecentOptions, last: u64) -> Self {
         let entries = options.entries.max(2);
         let merge_after = options.merge_after.min(entries - 1);
@@ -175,8 +177,8 @@ impl RecentCommits {
         self.stable.load(Ordering::SeqCst)
     }
 
-    /// The timestamp that a read-only transaction reads at if it begins now: what is stable and, if there is a log,
-    /// durable.
+    /// The timestamp that a read-only transaction reads at if it begins now: the watermark or, if there is a log and
+    /// that is lower, the last durable timestamp.
     #[inline]
     pub(crate) fn readable(&self) -> u64 {
         // SeqCst, both, as in `stable`. Neither falls, so their minimum does not.
@@ -270,16 +272,18 @@ impl RecentCommits {
 
     /// Publishes the outcome of a validating transaction. Its owner calls this once.
     pub(crate) fn decide(&self, ts: u64, outcome: Outcome) {
+        assert_ne!(outcome, Outcome::Validating, "timestamp {ts} is decided one way or the other");
         let entry = self.entry(ts);
         // Only the owner changes the word between its publication and here.
         let before = entry.word.load(Ordering::Relaxed);
         assert_eq!(before, ts << TS_SHIFT | Outcome::Validating as u64, "timestamp {ts} is decided once");
-        // Release: a thread that waits for the outcome sees what the transaction did before.
+        // Release: a thread that waits for the outcome sees all that the transaction did before.
         entry.word.store(ts << TS_SHIFT | outcome as u64, Ordering::Release);
         if outcome == Outcome::Aborted {
             let writes = entry.writes.lock().take();
             self.account(0, writes);
         }
+        debug_assert_eq!(self.outcome(ts), Some(outcome));
     }
 
     /// Publishes that the store shows the outcome, and advances the watermark. Its owner calls this once, after
@@ -288,6 +292,8 @@ impl RecentCommits {
         // Release: its partner is the Acquire in `advance`.
         let before = self.entry(ts).word.fetch_or(FINISHED, Ordering::Release);
         assert!(RingEntry::is_of(before, ts) && before & FINISHED == 0, "timestamp {ts} is finished once");
+        // TXN-5.
+        assert_ne!(Outcome::of(before), Outcome::Validating, "timestamp {ts} is finished before it is decided");
         self.advance();
     }
 
@@ -349,6 +355,11 @@ impl RecentCommits {
                 Ok(_) => {
                     stable += 1;
                     debug_assert!(stable <= self.published(), "the watermark passed the clock");
+                    debug_assert_ne!(
+                        Outcome::of(word),
+                        Outcome::Validating,
+                        "the watermark passed an undecided commit"
+                    );
                 }
                 Err(current) => stable = current,
             }
@@ -430,7 +441,10 @@ impl RecentCommits {
         for ts in after + 1..=last {
             let entry = self.entry(ts);
             // TXN-6: the entry is not taken over before the history has it.
-            match Outcome::of(entry.word.load(Ordering::Acquire)) {
+            let word = entry.word.load(Ordering::Acquire);
+            assert!(RingEntry::is_of(word, ts), "the entry of {ts} was taken over");
+            assert_ne!(word & FINISHED, 0, "timestamp {ts} is moved before it is finished");
+            match Outcome::of(word) {
                 Outcome::Aborted => aborted.push(ts),
                 _ => sets.extend(entry.writes.lock().clone().map(|writes| (ts, writes))),
             }
@@ -446,7 +460,7 @@ impl RecentCommits {
     }
 
     /// Draws a timestamp for an empty write set, and finishes it.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "model")))]
     pub(crate) fn draw_empty(&self) -> u64 {
         let ts = self.enter(Arc::default(), || 0, |_| ());
         self.decide(ts, Outcome::Committed);
@@ -473,11 +487,15 @@ mod tests {
         let recent = recent(8);
         let drawn = [draw(&recent), draw(&recent), draw(&recent)];
         assert_eq!((drawn, recent.stable()), ([1, 2, 3], 0));
-        recent.finish(2);
+        let finish = |ts| {
+            recent.decide(ts, Outcome::Committed);
+            recent.finish(ts);
+        };
+        finish(2);
         assert_eq!(recent.stable(), 0);
-        recent.finish(1);
+        finish(1);
         assert_eq!(recent.stable(), 2);
-        recent.finish(3);
+        finish(3);
         assert_eq!((recent.stable(), recent.published()), (3, 3));
     }
 
@@ -504,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn write_sets_are_dropped_when_nobody_needs_them() {
+    fn write_sets_that_no_transaction_needs_are_dropped() {
         let recent = recent(64);
         assert_eq!((0..10).map(|_| recent.draw_empty()).last(), Some(10));
         let each = recent.bytes() / 10;

@@ -60,7 +60,7 @@ impl TransactionManager {
     /// Drops a rule. Fails with `NotFound` if there is none.
     pub fn drop_rule(&self, id: RuleId) -> Result<()> {
         let shared = self.shared();
-        // The log first: no commit may do what the rule forbids before the end of the rule is durable.
+        // The log first: no commit may break the rule before the end of the rule is durable.
         shared.store.remove_rule(id, |rules, next| match &shared.log {
             Some(log) => log.change_rules(rules, next, &shared.recent),
             None => Ok(()),
@@ -69,8 +69,8 @@ impl TransactionManager {
 
     /// Checks that all existing data keeps to a rule.
     fn check_present(&self, rule: &Rule, id: RuleId) -> Result<()> {
-        // Not a read-only transaction: with a log that would read what is durable, which may be less than what is
-        // installed.
+        // Not a read-only transaction: with a log that would read at the last durable timestamp, and commits after it
+        // may be installed.
         let options = TransactionOptions { isolation: Isolation::Snapshot, read_only: false };
         let shared = self.shared();
         let transaction = self.begin(options)?;

@@ -1,16 +1,15 @@
 //! The settings of transactions and garbage collection that can be changed while a graph is open.
 //!
-//! Each is one atomic, read with relaxed ordering where it takes effect. A running transaction keeps the settings it
-//! began with.
+//! Each is one atomic, read with relaxed ordering where it takes effect.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
-/// Settings of one graph. A change takes effect for transactions that begin after it, and for the next round of
-/// collection.
+/// Settings of one graph. A change of `optimistic_pre_read` takes effect for transactions that begin after it. The
+/// other settings take effect at their next use, for running transactions too.
 #[derive(Debug)]
 pub struct Settings {
-    /// Serializable transactions read what validating and freshly committed writers wrote, instead of an older version
-    /// that would make them abort.
+    /// Serializable transactions read the versions of validating and freshly committed writers, instead of older
+    /// versions that would make them abort.
     pub optimistic_pre_read: AtomicBool,
     /// A validator that conflicts with another validator waits for the other's outcome, instead of aborting at once.
     pub optimistic_validation: AtomicBool,

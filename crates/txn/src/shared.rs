@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{Draw, Error, ErrorKind, Result};
+use mangrove_locks::rank;
 use mangrove_store::Store;
 
 use crate::counters::{AbortCause, Counters};
@@ -22,8 +23,8 @@ use crate::workers::Workers;
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) recent: RecentCommits,
-    /// What the write sets of recent commits draw from the memory budget; absent if the budget is unlimited.
-    pub(crate) history_draw: Option<parking_lot::Mutex<Draw>>,
+    /// The draw of the write sets of recent commits on the memory budget; absent if the budget is unlimited.
+    pub(crate) history_draw: Option<mangrove_locks::Mutex<Draw, rank::HistoryBudget>>,
     pub(crate) status: StatusTable,
     /// The log that makes commits durable; absent in a graph that lives in memory only.
     pub(crate) log: Option<Arc<dyn CommitLog>>,

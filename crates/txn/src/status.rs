@@ -1,4 +1,4 @@
-//! The transaction status table (TST): the running transactions, what each is doing, and the timestamp each reads at.
+//! The transaction status table (TST): the running transactions, the state of each, and the timestamp each reads at.
 //!
 //! ```text
 //!         ┌────────────── abort ──────────────┐
@@ -37,6 +37,7 @@
 use std::sync::OnceLock;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 use mangrove_store::ClaimStatus;
 
 use crate::recent::RecentCommits;
@@ -51,7 +52,7 @@ const PROBES: usize = 8;
 const ENTRY_BITS: u32 = 16;
 const SEQUENCE_MASK: u64 = (1 << 35) - 1;
 
-/// What a transaction is doing. The module header has the transitions.
+/// The state of a transaction. The module header has the transitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Status {
     /// It reads and writes.
@@ -75,6 +76,8 @@ impl Status {
     }
 
     fn from_word(word: u64) -> Self {
+        let has_timestamp = matches!(word & 3, 1 | 2);
+        debug_assert!(has_timestamp || word <= 3, "{word:x} is no status: only two of them have a timestamp");
         match word & 3 {
             0 => Status::Running,
             1 => Status::Validating(word >> 2),
@@ -94,7 +97,7 @@ impl Status {
     }
 }
 
-/// Whether a transaction may go on reading, and whether its snapshot holds collection back.
+/// Says whether a transaction may go on reading, and whether its snapshot holds collection back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ExpiryState {
     /// It reads, and may expire.
@@ -119,7 +122,7 @@ fn is_in(incarnation: u64, state: ExpiryState) -> bool {
     incarnation & EXPIRY_MASK == state as u64
 }
 
-/// What an entry says of its transaction's begin: the read timestamp, and whether the transaction will be validated, so
+/// The begin of an entry's transaction: the read timestamp, and whether the transaction will be validated, so
 /// that write sets since its begin are kept for it. Its word is never 0. Both are in one word, so that a reader never
 /// combines the halves of two owners.
 #[derive(Clone, Copy)]
@@ -224,8 +227,8 @@ impl StatusTable {
         self.register_at(|| recent.stable(), began_ms, is_validated)
     }
 
-    /// Registers a read-only transaction. It reads at the watermark or, if the log is later than that, at what is
-    /// durable.
+    /// Registers a read-only transaction. It reads at the watermark or, if that is lower, at the last durable
+    /// timestamp.
     pub(crate) fn register_reader(&self, recent: &RecentCommits, began_ms: u64) -> Registration {
         self.register_at(|| recent.readable(), began_ms, false)
     }
@@ -240,8 +243,13 @@ impl StatusTable {
         // Until the incarnation is stored, the entry counts as that of the oldest transaction of all.
         let ordinal = self.next_ordinal.fetch_add(1, Ordering::AcqRel);
         entry.began_ms.store(began_ms, Ordering::Relaxed);
+        // TXN-3: `release` left this, before it let the entry be claimed.
+        assert_eq!(entry.incarnation.load(Ordering::Relaxed), 0, "the last owner of an entry is still there");
         entry.incarnation.store(incarnation(ordinal, ExpiryState::Live), Ordering::Release);
-        let number = Self::next_number(entry.number.load(Ordering::Relaxed), id);
+        let last_number = entry.number.load(Ordering::Relaxed);
+        let number = Self::next_number(last_number, id);
+        // TXN-1.
+        debug_assert_ne!(number, last_number, "two owners of an entry have one number");
         // TXN-1: `status_of` relies on this order.
         entry.number.store(0, Ordering::Relaxed);
         entry.status.store(Status::Running.to_word(), Ordering::Release);
@@ -252,6 +260,7 @@ impl StatusTable {
         if begin_ts != lower_bound {
             entry.begin.store(word(begin_ts), Ordering::SeqCst);
         }
+        debug_assert_eq!(self.status_of(number), Some(Status::Running));
         Registration { entry: id, number, begin_ts, ordinal }
     }
 
@@ -308,11 +317,13 @@ impl StatusTable {
 
     /// Changes the status of the transaction that owns the entry. Only its owner calls this.
     pub(crate) fn set(&self, id: EntryId, status: Status) {
-        let word = &self.entry(id).status;
+        let entry = self.entry(id);
+        debug_assert_ne!(entry.begin.load(Ordering::Relaxed), 0, "a transaction that has ended changes its status");
+        let word = &entry.status;
         // Only the owner stores here, so a relaxed load reads its own last store.
         let before = Status::from_word(word.load(Ordering::Relaxed));
         assert!(before.may_become(status), "a transaction went from {before:?} to {status:?}");
-        // Release: a thread that sees the status sees what the transaction wrote before.
+        // Release: a thread that sees the status sees all that the transaction wrote before.
         word.store(status.to_word(), Ordering::Release);
         debug_assert_eq!(Status::from_word(word.load(Ordering::Relaxed)), status);
     }
@@ -332,6 +343,9 @@ impl StatusTable {
     pub(crate) fn release(&self, id: EntryId) {
         let entry = self.entry(id);
         assert_ne!(entry.begin.load(Ordering::Relaxed), 0, "a transaction ends once");
+        assert_ne!(entry.incarnation.load(Ordering::Relaxed), 0, "a transaction ends after its begin");
+        let status = Status::from_word(entry.status.load(Ordering::Relaxed));
+        assert!(!matches!(status, Status::Validating(_)), "a transaction ends undecided, as {status:?}");
         // TXN-3: the incarnation first, so that the next owner is never mistaken for this one.
         entry.incarnation.store(0, Ordering::Release);
         entry.begin.store(0, Ordering::SeqCst);
@@ -343,8 +357,8 @@ impl StatusTable {
         self.next_ordinal.load(Ordering::SeqCst)
     }
 
-    /// Returns an ordinal below which no transaction is running or will begin. `next` is what
-    /// [`StatusTable::next_ordinal`] returned before. So it tells which transactions may still be running, whatever
+    /// Returns an ordinal below which no transaction is running or will begin. `next` is a result of
+    /// [`StatusTable::next_ordinal`] from before. So it tells which transactions may still be running, whatever
     /// timestamp they read at.
     pub(crate) fn oldest_ordinal(&self, next: u64) -> u64 {
         self.reading().map(|(_, incarnation)| incarnation >> EXPIRY_BITS).fold(next, u64::min)
@@ -380,7 +394,7 @@ impl StatusTable {
 
     /// Returns a timestamp below which no running or future transaction reads (TXN-2).
     pub(crate) fn oldest(&self, recent: &RecentCommits) -> u64 {
-        // A read-only transaction may begin at what is durable, which may be below the watermark (TXN-16).
+        // A read-only transaction may begin at the last durable timestamp, which may be below the watermark (TXN-16).
         let readable = recent.readable();
         self.reading().map(|(begin, _)| begin.ts).fold(readable, u64::min)
     }
@@ -430,14 +444,21 @@ impl StatusTable {
         for &(id, word) in expired {
             assert!(is_in(word, ExpiryState::Expired));
             let forgotten = incarnation(word >> EXPIRY_BITS, ExpiryState::Forgotten);
+            let exchanged =
+                self.entry(id).incarnation.compare_exchange(word, forgotten, Ordering::SeqCst, Ordering::Relaxed);
             // TXN-3: fails for a transaction that has ended since.
-            let _ = self.entry(id).incarnation.compare_exchange(word, forgotten, Ordering::SeqCst, Ordering::Relaxed);
+            if let Err(found) = exchanged {
+                let is_same = found >> EXPIRY_BITS == word >> EXPIRY_BITS;
+                assert!(!is_same || is_in(found, ExpiryState::Forgotten), "an expired transaction was protected");
+            }
         }
     }
 
     /// Returns true if a transaction may read no more. The caller holds the pin of the read.
     pub(crate) fn is_expired(&self, of: &Registration) -> bool {
         let incarnation = self.entry(of.entry).incarnation.load(Ordering::Acquire);
+        // TXN-3: it owns the entry until it ends.
+        debug_assert_eq!(incarnation >> EXPIRY_BITS, of.ordinal, "the entry has another owner");
         is_in(incarnation, ExpiryState::Expired) || is_in(incarnation, ExpiryState::Forgotten)
     }
 
@@ -447,7 +468,10 @@ impl StatusTable {
             (incarnation(of.ordinal, ExpiryState::Live), incarnation(of.ordinal, ExpiryState::Protected));
         match self.entry(of.entry).incarnation.compare_exchange(live, kept, Ordering::SeqCst, Ordering::Acquire) {
             Ok(_) => true,
-            Err(found) => found == kept,
+            Err(found) => {
+                assert_eq!(found >> EXPIRY_BITS, of.ordinal, "the entry has another owner");
+                found == kept
+            }
         }
     }
 }
@@ -457,7 +481,7 @@ impl StatusTable {
 #[derive(Debug)]
 pub(crate) struct ClaimStatusAt<'a> {
     table: &'a StatusTable,
-    relied_on: Mutex<Vec<u64>>,
+    relied_on: Mutex<Vec<u64>, rank::PreReadReliance>,
 }
 
 impl<'a> ClaimStatusAt<'a> {

@@ -1,7 +1,8 @@
 //! The concurrency primitives of this crate: atomics, mutex, fence, yield.
 //!
 //! With the feature `model` they are those of the model checker `shuttle`, and every operation on them is a point where
-//! it may switch threads. Code of this crate that takes part in the protocol uses no other primitives.
+//! it may switch threads. The code that orders transactions (status, recent commits, validation) uses no other
+//! primitives.
 
 #[cfg(not(feature = "model"))]
 mod imp {
@@ -9,40 +10,15 @@ mod imp {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
     pub(crate) use std::thread::yield_now;
 
-    pub(crate) use parking_lot::Mutex;
+    pub(crate) use mangrove_locks::Mutex;
 }
 
 #[cfg(feature = "model")]
 mod imp {
+    pub(crate) use mangrove_locks::model::Mutex;
     pub(crate) use shuttle::hint::spin_loop;
     pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering, fence};
     pub(crate) use shuttle::thread::yield_now;
-
-    /// A mutex with the interface of `parking_lot::Mutex`.
-    #[derive(Debug, Default)]
-    pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Mutex(shuttle::sync::Mutex::new(value))
-        }
-
-        pub(crate) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
-            self.0.lock().expect("no model panics while it holds a lock")
-        }
-
-        pub(crate) fn try_lock(&self) -> Option<shuttle::sync::MutexGuard<'_, T>> {
-            self.0.try_lock().ok()
-        }
-
-        pub(crate) fn get_mut(&mut self) -> &mut T {
-            self.0.get_mut().expect("no model panics while it holds a lock")
-        }
-
-        pub(crate) fn into_inner(self) -> T {
-            self.0.into_inner().expect("no model panics while it holds a lock")
-        }
-    }
 }
 
 pub(crate) use imp::*;

@@ -28,9 +28,9 @@ use mangrove_graph::{
     EdgeId, ElementId, ElementKind, Expansion, KeyId, LabelFilter, MemoryBudget, Numbers, PropertyRow, Result,
     ValueRows, VertexId,
 };
-use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{StoreView, Watch};
 
+use crate::access_set::{Item, Predicate};
 use crate::reads::{KnownReadTs, ReadMark, ReadSet};
 use crate::status::ClaimStatusAt;
 use crate::sync::between_steps;

@@ -18,11 +18,12 @@ use mangrove_graph::{
     EdgeId, ElementId, ElementKind, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
     MemoryBudget, Result, UserId, Value, VertexId,
 };
+use mangrove_locks::rank;
 use mangrove_reclaim::{Pin, epoch};
-use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{STATEMENT_MAX, claim};
 use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
+use crate::access_set::{Item, Predicate};
 use crate::counters::AbortCause;
 use crate::memory::TransactionMemory;
 use crate::options::{Isolation, TransactionOptions};
@@ -34,7 +35,7 @@ use crate::status::{EntryId, Registration, Status};
 use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
 use crate::validation::abort_error;
 
-/// What a commit did.
+/// The result of a commit, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommitInfo {
     /// The commit timestamp; for a transaction that wrote nothing, the timestamp it read at.
@@ -56,10 +57,10 @@ struct Writes {
     memory: TransactionMemory,
 }
 
-/// The read set of a serializable transaction that may write, and what belongs to it.
+/// The read set of a serializable transaction that may write, and the state of its pre-reads.
 #[derive(Debug)]
 pub(crate) struct Tracking {
-    pub(crate) reads: Mutex<ReadSet>,
+    pub(crate) reads: Mutex<ReadSet, rank::TransactionReads>,
     /// True if it may read at later timestamps than its begin.
     pub(crate) pre_reads: bool,
     /// The names of the catalog when it began.
@@ -104,7 +105,7 @@ pub struct Transaction {
     abort_cause: OnceLock<AbortCause>,
     /// The error message of the request that failed after it had begun to write. Set before `abort_cause`.
     failed_request: OnceLock<String>,
-    writes: Mutex<Writes>,
+    writes: Mutex<Writes, rank::TransactionWrites>,
     /// Absent in read-only and snapshot transactions (TXN-20). Boxed, because most transactions only read, and a
     /// transaction is moved a few times while it begins.
     tracking: Option<Box<Tracking>>,
@@ -287,7 +288,7 @@ impl Transaction {
         }
         let mut writes = self.writes.lock();
         self.check_alive()?;
-        // The memory of the log so far. The operation enlarges the log by what it writes.
+        // The memory of the log so far. The operation adds its own writes to the log.
         let Writes { log, memory, .. } = &mut *writes;
         memory
             .cover(log.capacity() * size_of::<Write>(), self.memory_budget())
@@ -357,8 +358,8 @@ impl Transaction {
     }
 
     /// The timestamp at which writes are carried out: the begin or, after a pre-read, the latest pre-read timestamp. In
-    /// that case this waits until every transaction that pre-reads relied on is installed. What is written over was
-    /// read at that timestamp, or not at all, or else validation finds it changed.
+    /// that case this waits until every transaction that pre-reads relied on is installed. A value that is written over
+    /// was read at that timestamp, or not at all, or else validation finds it changed.
     fn write_snapshot_ts(&self) -> std::result::Result<u64, AbortCause> {
         let Some(tracking) = self.tracking.as_ref().filter(|t| t.latest.load(Ordering::Acquire) > 0) else {
             return Ok(self.begin_ts());
@@ -458,6 +459,8 @@ impl Transaction {
         }
         let finished = self.finished.load(Ordering::Relaxed) + 1;
         assert!(finished < STATEMENT_MAX);
+        assert!(writes.renumbered <= writes.statement_start, "claims of the running statement have its number");
+        assert!(writes.statement_start < writes.log.len(), "the log of writes has shrunk");
         if finished + 1 == STATEMENT_MAX {
             // The numbers are used up. All statements so far are finished, so their claims may share number 0, which
             // every later statement sees.

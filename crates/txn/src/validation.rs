@@ -14,16 +14,16 @@
 //!   depends on at most as many others as validate at a time.
 //!
 //! Timestamps older than the ring of recent commits are looked up in the history, many at a time; all of them are
-//! decided. The history knows of an item when it was last changed. So a transaction without writes, whose place is at
-//! its last pre-read, may abort because of a change after that. A transaction with writes has its place after all of
-//! the history.
+//! decided. Of each item, a block of the history knows only the last change. So a transaction without writes, whose
+//! place is at its last pre-read, may abort because of a change after its place. A transaction with writes has its
+//! place after all of the history.
 //!
-//! Validation works in portions. What was published before the validator draws its timestamp is checked before, so that
-//! the time in which other transactions have to wait for it is short even for a large read set.
+//! Validation works in portions. A validator checks the published timestamps before it draws its own, and only the rest
+//! after the draw. So other transactions wait for it only for a short time, even if its read set is large.
 
 use mangrove_graph::Error;
-use mangrove_store::access_set::ReadTimestamps;
 
+use crate::access_set::ReadTimestamps;
 use crate::counters::{AbortCause, Counters};
 use crate::outcome::Outcome;
 use crate::reads::{KnownNames, ReadSet};
@@ -41,7 +41,7 @@ pub(crate) struct Validation {
     known: KnownNames,
     /// True if a conflict with another validator becomes a dependency.
     is_optimistic: bool,
-    /// Everything up to here was compared.
+    /// The reads were compared with the write sets of all timestamps up to here.
     checked: u64,
     /// Commit timestamps of the validators that must abort.
     must_abort: Vec<u64>,
@@ -112,13 +112,19 @@ impl Validation {
         }
     }
 
-    /// Waits for the outcomes of the transactions that this one depends on. Fails if one ended the other way.
+    /// Waits for the outcomes of the transactions that this one depends on. Fails if one ended the other way. The
+    /// caller has compared the reads with every timestamp before this transaction's own.
     pub(crate) fn await_dependencies(&self, recent: &RecentCommits, counters: &Counters) -> Result<(), AbortCause> {
+        // TXN-10.
+        let is_before = |ts: &u64| *ts <= self.checked;
+        assert!(self.reads.must_commit().iter().all(is_before), "a transaction waits for a later one to commit");
+        assert!(self.must_abort.iter().all(is_before), "a transaction waits for a later one to abort");
         await_all(recent, counters, self.reads.must_commit(), Outcome::Committed)?;
         await_all(recent, counters, &self.must_abort, Outcome::Aborted)
     }
 }
 
+/// Waits until all these timestamps are decided. Fails at the first outcome that is not `wanted`.
 fn await_all(recent: &RecentCommits, counters: &Counters, others: &[u64], wanted: Outcome) -> Result<(), AbortCause> {
     for &ts in others {
         if recent.outcome(ts) == Some(Outcome::Validating) {

@@ -10,9 +10,9 @@ use mangrove_graph::{
     look_up_in_steps, vertex_columns_of_rows,
 };
 
-use mangrove_store::access_set::{Item, Predicate};
 use mangrove_store::{Snapshot, StoreView};
 
+use crate::access_set::{Item, Predicate};
 use crate::tracking::{AddItem, lists, properties_of};
 use crate::transaction::{PinnedView, Tracking, Transaction};
 
@@ -292,7 +292,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Adds what a search for values in a range may miss.
+    /// Adds the items that a search for values in a range may miss.
     fn track_values(&self, kind: ElementKind, labels: &LabelFilter, key: KeyId, range: &IndexRange) {
         if self.tracking().is_some_and(Tracking::sets_newer) {
             // The search may miss an element itself, so the insertion of the element must be a conflict.

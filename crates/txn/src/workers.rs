@@ -20,7 +20,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mangrove_failpoint::{Point, check};
-use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use mangrove_locks::{Guard, Mutex, RwLock, rank};
+use parking_lot::{Condvar, RwLockReadGuard, RwLockWriteGuard};
 
 /// How often a worker looks around without being woken. Each look that finds nothing doubles the time to the next one,
 /// up to `TICK_MAX`: looking at a large idle graph is not free.
@@ -43,15 +44,15 @@ pub(crate) trait Rounds: Send + Sync + 'static {
     /// Returns true if commits outrun the workers, so that they do not pause between rounds.
     fn is_in_hurry(&self) -> bool;
 
-    /// Works one round. With `all`, the round also finishes what is too little for a batch. Returns true if another
-    /// round is worth it.
+    /// Works one round. With `all`, the round also finishes work that is too little for a batch. Returns true if
+    /// another round is worth it.
     fn work(&self, all: bool) -> bool;
 }
 
 /// The condition that workers wait on.
 #[derive(Debug, Default)]
 struct Signal {
-    state: Mutex<WorkersState>,
+    state: Mutex<WorkersState, rank::CollectorSignal>,
     changed: Condvar,
 }
 
@@ -67,10 +68,10 @@ struct WorkersState {
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     signal: Arc<Signal>,
-    workers: Mutex<Vec<JoinHandle<()>>>,
+    workers: Mutex<Vec<JoinHandle<()>>, rank::CollectorThreads>,
     /// Read-locked by a worker during a round. Write-locked by a caller that collects everything, so that it works
     /// alone.
-    rounds: RwLock<()>,
+    rounds: RwLock<(), rank::CollectorRounds>,
     /// True if a worker was ever wanted. The first one also finds garbage that is too little to wake a worker for.
     started: AtomicBool,
 }
@@ -82,12 +83,12 @@ impl Workers {
     }
 
     /// Locks for one round.
-    pub(crate) fn round(&self) -> RwLockReadGuard<'_, ()> {
+    pub(crate) fn round(&self) -> Guard<RwLockReadGuard<'_, ()>, rank::CollectorRounds> {
         self.rounds.read()
     }
 
     /// Waits for the rounds under way. None begins while the guard lives.
-    pub(crate) fn pause_rounds(&self) -> RwLockWriteGuard<'_, ()> {
+    pub(crate) fn pause_rounds(&self) -> Guard<RwLockWriteGuard<'_, ()>, rank::CollectorRounds> {
         self.rounds.write()
     }
 
@@ -161,7 +162,7 @@ fn live<G: Rounds>(index: usize, signal: &Signal, graph: &Weak<G>) {
         let woken = {
             let mut state = signal.state.lock();
             if !state.stop && !state.woken {
-                signal.changed.wait_for(&mut state, tick);
+                signal.changed.wait_for(state.inner(), tick);
             }
             if state.stop {
                 return;
@@ -176,7 +177,7 @@ fn live<G: Rounds>(index: usize, signal: &Signal, graph: &Weak<G>) {
             continue;
         }
         tick = if woken { TICK } else { (tick * 2).min(TICK_MAX) };
-        // A tick also finishes what is too little for a batch.
+        // A tick also finishes work that is too little for a batch.
         while is_left_some_unless_it_panics(&*graph, !woken) && !signal.state.lock().stop {
             tick = TICK;
             if graph.is_in_hurry() {
@@ -208,6 +209,6 @@ fn pause(signal: &Signal, time: Duration) {
     let mut state = signal.state.lock();
     if !state.stop {
         // A wake-up that comes now is not lost: it is a flag.
-        signal.changed.wait_for(&mut state, time);
+        signal.changed.wait_for(state.inner(), time);
     }
 }

@@ -1,4 +1,5 @@
-//! The limit on the age of snapshots: who is older is told so, never shown anything wrong, and holds nothing back.
+//! The limit on the age of snapshots: an older transaction is refused with that reason, never reads anything wrong, and
+//! holds nothing back.
 
 mod common;
 
@@ -18,7 +19,7 @@ fn limit(graph: &Graph, ms: u64) {
     graph.manager.settings().max_snapshot_age_ms.store(ms, Ordering::Relaxed);
 }
 
-/// Lets everybody there is pass the limit, and collects.
+/// Lets all running snapshots pass the limit, and collects.
 fn expire_all(graph: &Graph) {
     limit(graph, 1);
     std::thread::sleep(Duration::from_millis(5));
@@ -105,7 +106,7 @@ fn an_expired_writer_keeps_its_claims_until_it_notices() {
         let other = graph.begin();
         assert_eq!(graph.set(&other, ids[0], 9).unwrap_err().kind(), ErrorKind::Conflict, "the claim stands");
         assert_eq!(graph.set(&old, ids[1], 9).unwrap_err().kind(), ErrorKind::Expired);
-        // It was rolled back by that call, not by its end.
+        // The earlier call rolled it back, not its end.
         let other = graph.begin();
         assert_eq!((graph.get(&other, ids[0]), graph.get(&other, created)), (Some(0), None));
         graph.set(&other, ids[0], 9).unwrap();
@@ -150,8 +151,8 @@ fn who_has_entered_validation_does_not_expire() {
     assert_eq!(graph.get(&graph.begin(), ids[0]), Some(5));
 }
 
-/// Accounts whose sum never changes, an edge from each to the next, and readers that begin, read for longer than the
-/// limit, and may be refused at any moment, but never see another sum or a dangling edge.
+/// Accounts whose sum never changes, an edge from each to the next, and readers that read for longer than the limit.
+/// Readers may be refused at any moment, but never see another sum or a dangling edge.
 #[test]
 fn readers_race_with_their_expiry_and_are_never_wrong() {
     const ACCOUNTS: usize = 40;
@@ -169,7 +170,7 @@ fn readers_race_with_their_expiry_and_are_never_wrong() {
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     if seed == 0 {
-                        // What a serializable reader saw is certain when it has committed.
+                        // The reads of a serializable reader are certain after its commit.
                         let txn = graph.serializable();
                         let seen = look(&txn, ids).and_then(|seen| txn.commit().map(|_| seen));
                         seen.map_or_else(refusal_or_conflict, check);
@@ -205,7 +206,7 @@ fn readers_race_with_their_expiry_and_are_never_wrong() {
     check_consistent(&graph.begin());
 }
 
-/// How many balances there are, their sum, and the number of edges.
+/// The number of balances, their sum, and the number of edges.
 fn look(txn: &Transaction, ids: &[VertexId]) -> mangrove_graph::Result<(usize, i64, usize)> {
     let mut rows = ValueRows::default();
     txn.vertex_values(ids, txn.catalog().intern_key("balance"), &mut rows)?;
@@ -213,7 +214,7 @@ fn look(txn: &Transaction, ids: &[VertexId]) -> mangrove_graph::Result<(usize, i
     Ok((rows.value.len(), sum, walk(txn)?))
 }
 
-/// Moves 1 from a balance to another, and adds or takes away two edges.
+/// Moves 1 from one balance to another, and adds or removes two edges.
 fn transfer(graph: &Graph, txn: &Transaction, from: VertexId, to: VertexId) -> mangrove_graph::Result<()> {
     let (mut edges, mut rows) = (Vec::new(), ValueRows::default());
     while !txn.scan_edges(&LabelFilter::Any, Share::ALL, &mut ScanCursor::default(), 100, &mut edges)? {}

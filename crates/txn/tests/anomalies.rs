@@ -1,5 +1,5 @@
-//! What snapshot isolation promises, one anomaly a test (names as in Adya's and the LDBC ACID suite's
-//! catalogues), and the one it allows.
+//! The anomalies that snapshot isolation prevents, one a test (names as in the catalogs of Adya and of the LDBC ACID
+//! suite), and the one that it allows.
 
 mod common;
 
@@ -102,7 +102,7 @@ fn a_property_of_what_another_deletes_is_not_written() {
 
 #[test]
 fn write_skew_is_allowed() {
-    // What snapshot isolation gives away: each reads what the other writes, and both commit.
+    // Snapshot isolation allows this: each transaction reads what the other writes, and both commit.
     let graph = Graph::new();
     let [a, b] = graph.persons(2)[..] else { unreachable!() };
     let (one, two) = (graph.begin(), graph.begin());

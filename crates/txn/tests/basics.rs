@@ -1,4 +1,4 @@
-//! One transaction after another: what each kind of write does and what later ones see of it.
+//! One transaction after another: the effect of each kind of write, and what later transactions see of it.
 
 mod common;
 
@@ -114,7 +114,7 @@ fn chosen_integers_and_automatic_ids_keep_out_of_each_others_way() {
     let txn = graph.begin();
     let taken = txn.insert_vertex(graph.person, Some(UserId::int(automatic.external()))).unwrap_err();
     assert_eq!(taken.kind(), ErrorKind::DuplicateId);
-    // Choose the number of a slot that comes next.
+    // The chosen ids are the numbers of slots that come next.
     let next = automatic.external() + 65_536 * 5;
     let chosen = txn.insert_vertex(graph.person, Some(UserId::int(next))).unwrap();
     let others: Vec<_> = (0..20).map(|_| txn.insert_vertex(graph.person, None).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Bulk loading: what is loaded is what is read, it is clean, and transactions go on from there.
+//! Bulk loading: the loaded elements are read back, they are clean, and transactions go on from there.
 
 mod common;
 
@@ -131,7 +131,7 @@ fn mistakes_are_named() {
 fn chosen_numbers_leave_holes_among_automatic_ids() {
     let graph = Graph::with_options(&StoreOptions { tablet_count: 1, ..StoreOptions::default() });
     let mut load = graph.manager.bulk_load().unwrap();
-    // The first page goes to the chosen ids; the automatic ones come in the second.
+    // The first page gets the chosen ids; the automatic ones are on the second.
     let wanted = VertexId::new(mangrove_graph::TabletId(1), 1_024 + 2).external();
     let chosen = load.vertices(graph.person, 1, Some(&[UserId::int(wanted)]), &[]).unwrap()[0];
     let other = graph.manager.store().catalog().intern_label_text("other");

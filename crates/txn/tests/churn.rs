@@ -1,5 +1,5 @@
-//! What collection and compaction promise, watched over time and from many threads: memory stays level, old
-//! snapshots keep what they see, a graph that was updated for long is like one that was just loaded.
+//! Guarantees of collection and compaction over time and from many threads: memory stays level, old snapshots stay
+//! readable, and a graph after many updates is like one that was just loaded.
 
 mod common;
 
@@ -15,8 +15,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// What is retired is freed when every reader of the *process* has left: a test that counts what is left needs that to
-/// itself, or waits for threads of another.
+/// Retired memory is freed when every reader of the *process* has unpinned. So a test that counts the remaining memory
+/// runs alone, or waits for the threads of other tests.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock()
@@ -54,7 +54,7 @@ fn fill(graph: &Graph, count: usize, round: usize) -> Vec<VertexId> {
 #[test]
 fn memory_stays_level_under_updates_deletes_and_inserts() {
     let _turn = alone();
-    // Or it would matter how much happened to be collected within a round.
+    // Otherwise the result would depend on how much happens to be collected within a round.
     let graph = Graph::new().without_collector();
     let mut levels = Vec::new();
     for round in 0..20 {
@@ -81,9 +81,9 @@ fn memory_stays_level_under_updates_deletes_and_inserts() {
         assert_eq!(store.free_slots(), store.reserved_slots());
         levels.push(total(&graph));
     }
-    // What a later round needs was freed by the one before. How much of it is still on its way back when a round begins
-    // depends on who else holds a grace period up (other tests in this process do), so a pool may double, and once more;
-    // without any way back it would be ten times the first level.
+    // The memory that a round needs was freed by the round before. How much of it is still waiting when a round begins
+    // depends on other pinned threads in this process, so a pool may double, and once more. Without any reuse it would
+    // be ten times the first level.
     assert!(levels[19] <= 3 * levels[0], "{levels:?}");
 }
 
@@ -106,7 +106,7 @@ fn places_are_used_again_under_ids_that_were_never_given_before() {
         txn.commit().unwrap();
         graph.manager.compact();
         let again = fill(&graph, 50, round + 100);
-        // Handles from before name nothing, though their places have elements again.
+        // Handles from before name nothing, though their slots have elements again.
         let txn = graph.begin();
         assert_eq!(graph.manager.store().reserved_slots(), 100);
         assert_eq!((find(&txn, external), graph.get(&txn, ids[1])), (None, None));
@@ -165,7 +165,7 @@ fn a_cursor_inside_a_list_goes_on_when_the_list_is_compacted() {
     let ids = graph.persons(100);
     let hub = ids[0];
     let txn = graph.begin();
-    // Not in the order of neighbors, so that packing moves them about.
+    // Not in the order of neighbors, so that packing reorders them.
     for n in 1..100 {
         txn.insert_edge(hub, ids[n * 37 % 100], graph.knows, None).unwrap();
     }
@@ -218,12 +218,12 @@ fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
     };
     let (_, versions, headers) = adjacency(&graph);
     assert_eq!(headers, 0, "every list is a packed run");
-    // Full pages have no version words; those that are being filled keep theirs.
+    // Full pages have no version words; pages that are being filled keep theirs.
     assert!(versions < 16 * 1_024 * 70, "{versions} bytes of version words");
     let edge_bytes = bytes(&graph, RecordKind::EdgePage) + bytes(&graph, RecordKind::Block);
     assert!(edge_bytes / count <= 64, "{} bytes an edge", edge_bytes / count);
 
-    // Every fifth edge goes, and as many come.
+    // Every fifth edge is deleted, and as many are added.
     for _ in 0..3 {
         let txn = graph.begin();
         let gone: Vec<EdgeId> = edges(&txn).into_iter().map(|(edge, ..)| edge).step_by(5).collect();
@@ -238,13 +238,13 @@ fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
     assert_eq!(edges(&now).len() as u64, count);
     let (_, versions_after, headers_after) = adjacency(&graph);
     assert_eq!((headers_after, bytes(&graph, RecordKind::Block)), (0, 32 * count));
-    // The words are gone again, but on the few pages where the holes have gathered; generations, two bytes a place,
-    // have come.
+    // The version words are gone again, except on the few pages where the free slots have gathered; there are
+    // generations, two bytes a slot.
     let (generations, some_pages) = (2 * graph.manager.store().reserved_slots(), 12 * 16 * 1_024);
     assert!(versions_after <= versions + generations + some_pages, "{versions_after} after {versions}");
 }
 
-/// The same graph as another one has now, loaded afresh.
+/// A copy of another graph, freshly loaded.
 fn loaded_afresh(graph: &Graph) -> Graph {
     let fresh = Graph::new();
     let txn = graph.begin();
@@ -258,8 +258,8 @@ fn loaded_afresh(graph: &Graph) -> Graph {
     fresh
 }
 
-/// Deletes vertices with their edges and inserts others with as many, so that every place is used several times; the
-/// edges lie scattered over the pages of those before.
+/// Deletes vertices with their edges and inserts others with as many edges, so that every slot is used several times.
+/// The new edges are scattered over the pages of the deleted ones.
 #[test]
 fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
     let _turn = alone();
@@ -304,8 +304,8 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
         fresh.manager.store().memory()
     );
 
-    // Nine of ten go: what is left takes no more than its share, wherever it lies. A place keeps its generation, two bytes,
-    // whether or not anything lives in it.
+    // Nine of ten elements are deleted: the others take no more than their share, on whatever pages they are. A slot
+    // keeps its generation, two bytes, with or without an element.
     drop(txn);
     let txn = graph.begin();
     ids.iter().enumerate().filter(|(n, _)| n % 10 != 0).for_each(|(_, &id)| txn.delete_vertex(id).unwrap());
@@ -314,10 +314,10 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
     check_memory(store);
     let left = total(&graph) - 2 * store.reserved_slots();
     assert!(left * 4 <= then, "{left} bytes of {then}: {:#?}", store.memory());
-    // Of the 163,840 edges and 12,288 vertices that there ever were, many had the place of one before.
+    // Of the 163,840 edges and 12,288 vertices in all, many had the slot of an earlier one.
     assert!(store.reserved_slots() < 96 * 1_024, "{} places", store.reserved_slots());
     check_consistent(&graph.begin());
-    // And its places are used before new ones.
+    // And their slots are used before new ones.
     let places = store.reserved_slots();
     let again = graph.persons(VERTICES / 2);
     let txn = graph.begin();
@@ -331,7 +331,7 @@ fn after_vertices_are_churned_memory_is_that_of_a_fresh_load() {
     check_consistent(&graph.begin());
 }
 
-/// Readers, writers, collection and compaction at once, until each writer has tried so many transactions
+/// Readers, writers, collection and compaction at once, until each writer has tried this many transactions
 /// (`MANGROVE_CASES`, `MANGROVE_TIMES`).
 #[test]
 fn everything_at_once_stays_consistent() {
@@ -381,7 +381,7 @@ fn everything_at_once_stays_consistent() {
     assert_eq!(store.free_slots(), store.reserved_slots(), "{:?}", store.garbage());
 }
 
-/// Counts a writer down however it ends.
+/// Counts a writer down, however it ends.
 struct Done<'a>(&'a AtomicUsize);
 
 impl Drop for Done<'_> {
@@ -390,7 +390,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// One random transaction; conflicts are part of it.
+/// One random transaction, which may end in a conflict.
 fn churn(graph: &Graph, ids: &[VertexId], rng: &mut SmallRng) {
     let txn = graph.begin();
     let outcome = (0..rng.random_range(1..6)).try_for_each(|_| {

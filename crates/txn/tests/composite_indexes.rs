@@ -1,4 +1,5 @@
-//! Composite indexes, and indexes that come and go: always the answers of a scan at the same snapshot.
+//! Composite indexes, and indexes that are made and dropped: their answers are always those of a scan at the same
+//! snapshot.
 
 mod common;
 
@@ -31,7 +32,7 @@ fn look_up(view: &dyn GraphView, index: IndexId, prefix: &[Value], range: &Index
     Some(out)
 }
 
-/// Compares one index with a scan, for a few values of each key; false where the index was dropped meanwhile.
+/// Compares one index with a scan, for a few values of each key. Returns false if the index was dropped meanwhile.
 fn agrees(graph: &Graph, view: &dyn GraphView, index: IndexId, ordered: bool) -> bool {
     let all = vertices(view);
     let pairs: Vec<_> = all.iter().map(|&v| (v, values(view, v, graph.name), values(view, v, graph.balance))).collect();
@@ -85,7 +86,7 @@ fn composite_indexes_answer_as_scans_do_while_one_key_or_both_change() {
     let mut rng = StdRng::seed_from_u64(5);
     let hash = graph.manager.create_index(&composite(&graph, false, false)).unwrap();
     (0..200).for_each(|_| change(&graph, &ids, &mut rng));
-    // Built over versions there are, not only kept from the beginning.
+    // Built over existing versions, not only maintained from the beginning.
     let ordered = graph.manager.create_index(&composite(&graph, true, false)).unwrap();
     for _ in 0..40 {
         let old = graph.begin();
@@ -111,7 +112,7 @@ fn a_unique_combination_has_one_owner() {
         assert!(error.message().contains("'name' = 1 and 'balance' = 0"), "{error}");
         set(&txn, ids[1], graph.balance, 7).unwrap();
         set(&txn, ids[1], graph.name, 1).unwrap();
-        // Two running transactions after one pair: one at most commits.
+        // Two running transactions write one pair: at most one commits.
         let rival = graph.begin();
         let stolen = set(&rival, ids[2], graph.name, 1);
         assert_eq!(stolen.unwrap_err().kind(), ErrorKind::Conflict);
@@ -159,7 +160,7 @@ fn indexes_come_and_go_beside_writers_and_readers() {
                 }
             }
         });
-        // However the rounds end, the others end, too.
+        // The other threads end, however the rounds end.
         let ending = Ending(&stop);
         for round in 0..30 {
             let before = graph.begin();

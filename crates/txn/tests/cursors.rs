@@ -1,10 +1,10 @@
-//! What cursors promise: a read that is made a little at a time meets every element of its snapshot once, whatever is
-//! committed, collected and compacted in between.
+//! The guarantee of cursors: a read in small batches meets every element of its snapshot once, whatever is committed,
+//! collected and compacted in between.
 //!
-//! One test reads random graphs in the smallest batches by several cursors at a time, while one writer after the other
-//! changes the graph. It keeps every committed state whole. A snapshot transaction must see the state of its begin. What a
-//! serializable one reads of a list, or of a property, may be of a later state, of one state for each list and property unless it
-//! reads a list twice at a time; if it commits, one state explains all of it.
+//! One test reads random graphs in the smallest batches by several cursors at a time, while writers change the graph
+//! one after another. It keeps every committed state whole. A snapshot transaction must see the state of its begin. A
+//! serializable one may see a list or a property in a later state: one state for each list and property, unless it
+//! reads a list by two walks at a time. If it commits, one state explains all its reads.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn a_cursor_goes_on_when_the_compaction_before_packed_nothing() {
     let ids = graph.persons(100);
     let old = graph.begin();
     permuted_edges(&graph, &ids, 20, 20);
-    // The edges are too young for it.
+    // The edges are too recent to be packed.
     graph.manager.compact();
     drop(old);
     graph.manager.collect_garbage();
@@ -85,18 +85,18 @@ fn a_cursor_goes_on_when_only_long_lists_were_packed() {
     assert_eq!(found_edges(&walk), expected);
 }
 
-/// A long list is passed over by compactions of its table while it does not change. The layout versions come round
-/// meanwhile, to that of the list.
+/// A long list is skipped by compactions of its table while it does not change. Meanwhile the layout versions wrap
+/// around to that of the list.
 #[test]
 fn a_cursor_is_not_deceived_when_the_layout_versions_come_round() {
     const LONG: usize = 8;
-    /// As many as there are bits for, without the 0.
+    /// As many layout versions as their bits can name, without 0.
     const VERSIONS: usize = (1 << 13) - 1;
     let sizes = StoreSizes { long_list: LONG as u32, first_page_slots: 64, ..StoreSizes::default() };
     let options = StoreOptions { tablet_count: 1, sizes, ..StoreOptions::default() };
     let graph = Graph::with_options(&options).without_collector();
     let ids = graph.persons(64);
-    // All on one page, so all lists are in one table. The last vertices are targets only.
+    // All vertices are on one page, so all lists are in one table. The last vertices are targets only.
     let (hubs, busy) = (&ids[..8], ids[8]);
     let insert = |source: VertexId, count: usize| {
         let txn = graph.begin();
@@ -110,7 +110,7 @@ fn a_cursor_is_not_deceived_when_the_layout_versions_come_round() {
     graph.manager.compact();
     for round in 1..=VERSIONS + 4 {
         if let Some(hub) = (round + 3).checked_sub(VERSIONS).and_then(|nth| hubs.get(nth)) {
-            // Compacted in this round, which is one of those around that in which its version comes again.
+            // Compacted in this round, one of the rounds in which its layout version comes again.
             insert(*hub, LONG);
             let reader = graph.begin();
             let (expected, mut walk) = (all_out_edges(&reader, *hub), out_edges(*hub, 5));
@@ -138,14 +138,14 @@ struct Edge {
     balance: Option<i64>,
 }
 
-/// A committed state, or that of a writer at work.
+/// A committed state, or that of a running writer.
 #[derive(Clone, Default, Debug)]
 struct State {
     vertices: BTreeMap<VertexId, Option<i64>>,
     edges: BTreeMap<EdgeId, Edge>,
 }
 
-/// Something that a reader has learned.
+/// An observation of a reader.
 #[derive(Clone, Debug)]
 enum Observation {
     List { vertex: VertexId, direction: Direction, labels: LabelFilter, found: Vec<(VertexId, EdgeId)> },
@@ -170,7 +170,7 @@ impl State {
         list
     }
 
-    /// Returns true if a reader of this state learns the same.
+    /// Returns true if a reader of this state would observe the same.
     fn explains(&self, observation: &Observation) -> bool {
         match observation {
             Observation::List { vertex, direction, labels, found } => self.list(*vertex, *direction, labels) == *found,
@@ -187,7 +187,7 @@ impl State {
     }
 }
 
-/// What a walk that is done has learned.
+/// The observations of a walk that has ended.
 fn observations(walk: Walk) -> Vec<Observation> {
     fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
         all.sort_unstable();
@@ -219,9 +219,9 @@ fn observations(walk: Walk) -> Vec<Observation> {
 struct Reader {
     txn: Transaction,
     is_serializable: bool,
-    /// The state it began with.
+    /// The state at its begin.
     first_state: usize,
-    /// How many walks it makes at a time.
+    /// The number of walks at a time.
     walks_max: usize,
     walks: Vec<Walk>,
     learned: Vec<Observation>,
@@ -330,7 +330,7 @@ impl World {
         }
     }
 
-    /// Most of them at the first vertex, whose lists become long.
+    /// Most edges are at the first vertex, whose lists become long.
     fn insert_edges(&mut self, txn: &Transaction, state: &mut State, vertex: VertexId) {
         let label = self.labels[self.rng.random_range(0..2)];
         let hub = *state.vertices.keys().next().unwrap();
@@ -413,7 +413,7 @@ impl World {
         }
     }
 
-    /// Asks the index, or looks at everything at once.
+    /// Reads the index, or all elements at once.
     fn look_up(&mut self, reader: usize) {
         let range = self.range();
         let txn = &self.readers[reader].txn;
@@ -444,10 +444,11 @@ impl World {
         self.walked += 1;
         let reader = &mut self.readers[reader];
         let states = &self.states[reader.first_state..];
-        // A snapshot does not change; for another reader some state from its begin on is as good.
+        // A snapshot sees one state; for another reader, any state from its begin on is correct.
         let states = if reader.is_serializable { states } else { &states[..1] };
         for observation in learned {
-            // Two walks that read one list side by side may have to read it at two moments: then it will not commit.
+            // Two walks that read one list side by side may read it as of two moments; then the transaction does not
+            // commit.
             let is_of_one_state = !reader.is_serializable || reader.walks_max == 1;
             let is_explained = !is_of_one_state || states.iter().any(|state| state.explains(&observation));
             assert!(is_explained, "{observation:?} of {:?}", states[0]);

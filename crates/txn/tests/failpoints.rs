@@ -1,4 +1,4 @@
-//! Collectors, with trouble at points that a test chooses (`mangrove_failpoint`).
+//! Collectors with faults at points that a test chooses (`mangrove_failpoint`).
 #![cfg(debug_assertions)]
 
 mod common;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use common::Graph;
 use mangrove_failpoint::{Point, Scenario, set};
 
-/// Changes one property until something is so.
+/// Changes one property until a condition holds.
 fn write_until(graph: &Graph, is_so: impl Fn() -> bool) {
     let vertex = graph.persons(1)[0];
     for round in 0..20_000 {

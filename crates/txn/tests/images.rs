@@ -1,9 +1,9 @@
 //! Images of pages, taken while transactions go on, and the store made of them again.
 //!
 //! A random history of small transactions runs one after the other. At some moments a snapshot is held and its pages
-//! are imaged a few at a time, with commits in between. The graph restored from the newest image of every page, and from
-//! what the commits after the snapshot changed, must be the graph as it is: elements, ids, properties, adjacency both
-//! ways, indexes. Then the restored graph takes over, and history goes on in it.
+//! are imaged a few at a time, with commits in between. The graph restored from the newest image of every page and from
+//! the changes of later commits must equal the original: elements, ids, properties, adjacency in both directions,
+//! indexes. Then history goes on in the restored graph.
 
 mod common;
 
@@ -36,7 +36,7 @@ struct Element {
     properties: Rows,
 }
 
-/// All that a snapshot shows of the elements, by kind and internal id.
+/// Everything that a snapshot shows of the elements, by kind and internal id.
 type Dump = BTreeMap<(bool, u64), Element>;
 
 fn dump(view: &dyn GraphView) -> Dump {
@@ -88,7 +88,7 @@ fn element(key: (bool, u64)) -> ElementId {
     if key.0 { ElementId::Edge(EdgeId::from_bits(key.1)) } else { ElementId::Vertex(VertexId::from_bits(key.1)) }
 }
 
-/// What a commit changed, as a log would say it.
+/// The changes of a commit, as a log records them.
 fn replay(restore: &Restore, ts: u64, before: &Dump, after: &Dump) -> Result<(), Damage> {
     let turn = |key: (bool, u64)| restore.tablet(VertexId::from_bits(key.1).tablet()).unwrap();
     for &key in before.keys().filter(|key| !after.contains_key(key)) {
@@ -123,7 +123,7 @@ struct History {
     keys: Vec<KeyId>,
     rng: SmallRng,
     now: Dump,
-    /// Every id that a commit ever gave.
+    /// Every id that a commit has ever given.
     given: BTreeSet<(bool, u64)>,
     images: BTreeMap<PageName, PageImage>,
     /// The snapshot that the images are of.
@@ -227,11 +227,11 @@ impl History {
         }
     }
 
-    /// One transaction; its commit timestamp and what the graph was before it.
+    /// One transaction. Returns its commit timestamp and the state of the graph before it.
     fn transaction(&mut self) -> Option<(u64, Dump)> {
         let txn = self.manager.begin(Default::default()).unwrap();
         for _ in 0..self.rng.random_range(1..12) {
-            // A duplicate id changes nothing; there is nobody to conflict with.
+            // A duplicate id changes nothing, and there is no other transaction to conflict with.
             let _ = self.operation(&txn);
             txn.finish_statement().unwrap();
         }
@@ -250,7 +250,8 @@ impl History {
         Some((ts, before))
     }
 
-    /// Images what has changed, with transactions in between; the store restored from that and from what they changed.
+    /// Images the changed pages, with transactions in between. Returns the store restored from the images and the
+    /// changes.
     fn checkpoint(&mut self) -> Restored {
         let held = self.manager.begin_read().unwrap();
         let at = held.begin_ts();
@@ -282,7 +283,7 @@ impl History {
         restore.finish(&online, next_index, self.manager.watermark(), 2, &mut |_| ()).unwrap()
     }
 
-    /// Lets a restored store go on where the other one is.
+    /// Brings a restored store to the state of the other one.
     fn take_over(&mut self, restored: Restored) {
         let (summary, at) = (restored.summary, self.manager.watermark());
         let counted = |is_edge| self.now.keys().filter(|key| key.0 == is_edge).count() as u64;
@@ -368,7 +369,7 @@ fn pages_that_only_the_log_knows_grow_as_needed() {
     assert_eq!(find(&view, "a chosen name"), Some(vertex(3)));
     assert_eq!(common::values(&view, vertex(3), keys[0]), [Value::I64(3)]);
     drop(view);
-    // The places below those that the log named were free all along; those on the lowest page are taken first.
+    // The slots below those that the log named were always free; those on the lowest page are taken first.
     let txn = manager.begin(Default::default()).unwrap();
     let new = txn.insert_vertex(labels[0], None).unwrap();
     assert_eq!((new.page(), new.generation()), (0, 1));
@@ -376,7 +377,7 @@ fn pages_that_only_the_log_knows_grow_as_needed() {
     assert_eq!(txn.commit().unwrap().timestamp, 9);
 }
 
-/// What `put` makes damaged must be refused, with words.
+/// An image that `put` damages must be refused, with these words.
 #[track_caller]
 fn check_damage(word: &str, put: impl Fn(&Restore) -> Result<(), Damage>) {
     let store = new_store();
@@ -430,7 +431,7 @@ fn damage_is_found_and_named() {
     });
 }
 
-/// The version words and generations of a graph, and its free places.
+/// The version words and generations of a graph, and its free slots.
 fn words_and_places(manager: &TransactionManager) -> (u64, u64) {
     manager.compact();
     let store = manager.store();
@@ -438,7 +439,7 @@ fn words_and_places(manager: &TransactionManager) -> (u64, u64) {
     (store.memory().rows[RecordKind::Version as usize].bytes, store.free_slots())
 }
 
-/// A place has a number of generations, after which it stays empty. Its page loses its version words like any other.
+/// A slot has a number of generations, after which it stays empty. Its page loses its version words like any other.
 #[test]
 fn pages_with_places_that_are_used_up_are_settled() {
     const SLOTS: u64 = 8;
@@ -449,7 +450,7 @@ fn pages_with_places_that_are_used_up_are_settled() {
     let manager = TransactionManager::new(Arc::new(store));
     manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
     let begin = || manager.begin(TransactionOptions::default()).unwrap();
-    // One vertex stays, beside places that are used up.
+    // One vertex stays, beside slots that are used up.
     let txn = begin();
     let stays = txn.insert_vertex(vertex_labels[0], None).unwrap();
     txn.commit().unwrap();
@@ -469,7 +470,7 @@ fn pages_with_places_that_are_used_up_are_settled() {
         txn.commit().unwrap();
         manager.compact();
     }
-    // The last generation of all places: then each of them is used up.
+    // The last generation of all slots: after it each of them is used up.
     let txn = begin();
     let last: Vec<_> = (1..SLOTS).map(|_| txn.insert_vertex(vertex_labels[0], None).unwrap()).collect();
     let links: Vec<_> = (0..SLOTS).map(|_| txn.insert_edge(stays, stays, edge_labels[0], None).unwrap()).collect();
@@ -479,7 +480,7 @@ fn pages_with_places_that_are_used_up_are_settled() {
     last.iter().for_each(|vertex| txn.delete_vertex(*vertex).unwrap());
     links.iter().for_each(|edge| txn.delete_edge(*edge).unwrap());
     txn.commit().unwrap();
-    // Two bytes of generation a place, and a bit a slot for the holes, of two pages.
+    // Two bytes of generation and a bit for each slot, of two pages.
     let settled = 2 * (2 * SLOTS + 128);
     assert_eq!(words_and_places(&manager), (settled, 0));
 
@@ -494,7 +495,7 @@ fn pages_with_places_that_are_used_up_are_settled() {
     let again = TransactionManager::resuming(Arc::new(restored), RecentOptions::default(), manager.watermark());
     again.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(words_and_places(&again), (settled, 0));
-    // New elements go to other pages, and those who stay can go.
+    // New elements go to other pages, and the remaining ones can be deleted.
     let txn = again.begin(TransactionOptions::default()).unwrap();
     assert_ne!(txn.insert_vertex(vertex_labels[0], None).unwrap().page(), 0);
     txn.delete_vertex(stays).unwrap();

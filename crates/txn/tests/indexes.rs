@@ -1,4 +1,4 @@
-//! Property indexes: found values, uniqueness, and building beside running transactions.
+//! Property indexes: finding values, uniqueness, and building beside running transactions.
 
 mod common;
 
@@ -88,7 +88,7 @@ fn a_unique_index_has_one_owner_a_value() {
     graph.set(&txn, b, 1).unwrap();
     txn.commit().unwrap();
 
-    // Two running transactions after one value: the second one loses.
+    // Two running transactions write one value: the second one conflicts.
     let (one, two) = (graph.begin(), graph.begin());
     graph.set(&one, a, 99).unwrap();
     assert_eq!(graph.set(&two, c, 99).unwrap_err().kind(), ErrorKind::Conflict);

@@ -1,4 +1,4 @@
-//! Commits of many thousand writes beside others: they are seen whole or not at all, also while they are stamped.
+//! Commits of many thousand writes beside others: readers see them whole or not at all, also while they are finalized.
 
 mod common;
 
@@ -8,10 +8,10 @@ use common::{Graph, check_consistent, check_memory, expand};
 use mangrove_graph::{Direction, ErrorKind, GraphView, ValueRows, VertexId};
 use mangrove_txn::Transaction;
 
-/// More than `commit` calls large.
+/// More writes than those from which on `commit` treats a commit as large.
 const LARGE: usize = 6_000;
 
-/// What all balances are, and how many edges lead from the hub; of one moment.
+/// The value of all balances, and the number of edges from the hub, as of one moment.
 fn look(graph: &Graph, txn: &Transaction, ids: &[VertexId], hub: VertexId) -> (i64, usize) {
     let mut rows = ValueRows::default();
     txn.vertex_values(ids, graph.balance, &mut rows).unwrap();
@@ -21,7 +21,7 @@ fn look(graph: &Graph, txn: &Transaction, ids: &[VertexId], hub: VertexId) -> (i
     (balance, expand(txn, &[hub], Direction::Out, LARGE).len())
 }
 
-/// Makes all balances n; adds the edges when n is odd, and deletes them when it is even.
+/// Sets all balances to n; adds the edges if n is odd, and deletes them if it is even.
 fn change_all(graph: &Graph, ids: &[VertexId], hub: VertexId, n: i64) -> mangrove_graph::Result<()> {
     let txn = graph.begin();
     ids.iter().try_for_each(|&id| graph.set(&txn, id, n))?;
@@ -44,11 +44,11 @@ fn others_see_large_commits_whole_and_go_on_beside_them() {
         let (graph, ids, stop, looks) = (&graph, &ids, &stop, &looks);
         scope.spawn(move || {
             for n in 1..=12 {
-                // The third thread may have a claim of the first balance just now.
+                // The third thread may hold a claim of the first balance just now.
                 while let Err(error) = change_all(graph, ids, hub, n) {
                     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
                 }
-                // Acknowledged: all stamped, and in nobody's way.
+                // Acknowledged: all claims are finalized, and no writer conflicts.
                 let next = graph.begin();
                 assert_eq!(look(graph, &next, ids, hub).0, n);
                 graph.set(&next, ids[1], n).unwrap();
@@ -73,12 +73,12 @@ fn others_see_large_commits_whole_and_go_on_beside_them() {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                // What nobody else writes is never in conflict, whatever is being stamped.
+                // An element that no other transaction writes never conflicts, whatever is being finalized.
                 let txn = graph.begin();
                 graph.set(&txn, own, n).unwrap();
                 txn.commit().unwrap();
                 assert_eq!(graph.get(&graph.begin(), own), Some(n));
-                // What the large one writes may be.
+                // An element that the large transaction writes may conflict.
                 let txn = graph.begin();
                 let balance = graph.get(&txn, ids[0]).unwrap();
                 match graph.set(&txn, ids[0], balance) {

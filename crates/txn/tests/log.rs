@@ -1,6 +1,6 @@
-//! Commits and a log: who waits for it, what it may refuse, and what readers see meanwhile.
+//! Commits and a log: which transactions wait for it, what it may refuse, and what readers see meanwhile.
 //!
-//! The log here is a gate: it says that something is durable when it is open, and fails when it is told to.
+//! The log here is a gate: it reports commits as durable while it is open, and fails on demand.
 
 mod common;
 
@@ -19,7 +19,7 @@ enum Gate {
     #[default]
     Open,
     Shut,
-    /// Takes no commits.
+    /// Refuses all commits.
     Full,
     Failed,
 }
@@ -29,10 +29,10 @@ struct GateLog {
     gate: Mutex<Gate>,
     changed: Condvar,
     handed_over: Arc<Mutex<Vec<u64>>>,
-    /// Commits that have space and are not handed over.
+    /// Commits that have reserved space and are not handed over.
     prepared: Arc<AtomicU64>,
     indexes: Mutex<Vec<IndexChange>>,
-    /// How many rules there were, each time they changed.
+    /// The number of rules at each of their changes.
     rules: Mutex<Vec<usize>>,
 }
 
@@ -83,7 +83,7 @@ impl CommitLog for GateLog {
         self.pass()?;
         let stable = watermarks.stable();
         assert!(stable >= ts);
-        // Nobody else flushes in these tests while this one does.
+        // No other thread flushes in these tests meanwhile.
         watermarks.set_durable(stable);
         Ok(())
     }
@@ -122,15 +122,15 @@ fn a_commit_is_visible_before_it_is_durable_and_told_after() {
         while graph.manager.watermark() < 2 {
             std::thread::yield_now();
         }
-        // Who may write goes on from it, so hot objects are not held back by the disk.
+        // A transaction that may write goes on from it, so a slow disk does not delay writers of hot objects.
         let txn = graph.serializable();
         assert_eq!((txn.begin_ts(), graph.get(&txn, ids[0])), (2, Some(5)));
-        // Who only reads sees what is durable, and does not wait.
+        // A transaction that only reads sees durable commits, and does not wait.
         let reader = graph.manager.begin_read().unwrap();
         assert_eq!((reader.begin_ts(), graph.get(&reader, ids[0])), (1, Some(0)));
         reader.commit().unwrap();
         assert_eq!((graph.manager.readable(), graph.manager.oldest_snapshot()), (1, 1));
-        // What was read beyond that is told as read when it is durable.
+        // Reads beyond that are acknowledged when they are durable.
         let unsure = scope.spawn(|| txn.commit().unwrap());
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert!(!writer.is_finished() && !unsure.is_finished());

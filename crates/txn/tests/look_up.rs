@@ -1,4 +1,4 @@
-//! Looking vertices up with their properties in one call gives what the calls one after the other give.
+//! Looking vertices up with their properties in one call gives the same as the separate calls.
 
 mod common;
 
@@ -9,7 +9,7 @@ use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// More keys than take a step together, one of which nobody has.
+/// More keys than one step reads together; no vertex has one of them.
 const KEYS: usize = 7;
 const IDS: u64 = 150;
 
@@ -21,7 +21,7 @@ fn id(number: u64) -> UserId {
     }
 }
 
-/// Strings around the length that a cell holds, and others.
+/// Strings around the longest length that a cell holds, and others.
 fn value(random: u64) -> Value {
     match random % 5 {
         0 => Value::I64(random as i64),
@@ -61,7 +61,7 @@ fn one_call_gives_what_several_give() {
             let mut found = Vec::new();
             txn.find_vertices(std::slice::from_ref(&id), &mut found).unwrap();
             match found[0] {
-                // So that an id has several candidates.
+                // Duplicates, so that an id has several candidates.
                 Some(old) if random.random_ratio(1, 2) => txn.delete_vertex(old).unwrap(),
                 Some(old) => {
                     let (key, value) = (keys[random.random_range(0..KEYS - 1)], value(random.random()));

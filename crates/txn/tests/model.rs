@@ -1,10 +1,10 @@
 //! Random interleavings of transactions against a sequential model.
 //!
-//! The model keeps every committed state whole: a transaction's view is a copy of the state at its begin
-//! with its own writes on top. It also says which writes must conflict: an object that another running
-//! transaction has written, or that was committed after the begin. After every step the view of every running
-//! transaction must be that of its model; one seed is one history. A read that a transaction makes a little at a time, by a
-//! cursor that it keeps while others commit and the graph is compacted, must meet what the transaction saw when it began.
+//! The model keeps every committed state whole: a transaction's view is a copy of the state at its begin with its own
+//! writes on top. It also says which writes must conflict: those to an object that another running transaction has
+//! written, or that was committed after the begin. After every step the view of every running transaction must equal
+//! that of its model; one seed is one history. A read in batches, by a cursor that is kept while others commit and the
+//! graph is compacted, must meet the elements that the transaction saw when the read began.
 
 mod common;
 
@@ -24,7 +24,7 @@ struct State {
     edges: BTreeMap<EdgeId, (VertexId, VertexId)>,
 }
 
-/// What can be written by one transaction at a time.
+/// An object that one transaction at a time can write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Object {
     Balance(VertexId),
@@ -38,22 +38,22 @@ enum Object {
 struct Running {
     txn: Transaction,
     begun_at: usize,
-    /// What its reads see.
+    /// The state that its reads see.
     seen: State,
-    /// With the running statement.
+    /// With the writes of the running statement.
     own: State,
     written: BTreeSet<Object>,
-    /// Edges that it has added and deleted again: their ends were there.
+    /// Edges that it has added and deleted again: their ends existed.
     passing: Vec<(EdgeId, (VertexId, VertexId))>,
-    /// Reads under way, with what was seen when they began.
+    /// Reads under way, with the elements that were seen at their begin.
     walks: Vec<(Walk, State)>,
 }
 
 impl Running {
-    /// Takes an edge away that it deletes.
+    /// Removes an edge that it deletes.
     fn forget_edge(&mut self, edge: EdgeId) {
         let ends = self.own.edges.remove(&edge);
-        // Written before: it has added the edge itself.
+        // Written before: the transaction has added the edge itself.
         if !self.written.insert(Object::Edge(edge)) {
             self.passing.extend(ends.map(|ends| (edge, ends)));
         }
@@ -99,14 +99,14 @@ impl Model {
         });
     }
 
-    /// Whether another transaction stands in the way of writing this object.
+    /// Returns true if another transaction has written this object.
     fn is_contested(&self, who: usize, object: Object) -> bool {
         let since = &self.commits[self.running[who].begun_at..];
         let others = self.running.iter().enumerate().filter(|(i, _)| *i != who).map(|(_, r)| &r.written);
         since.iter().chain(others).any(|written| written.contains(&object))
     }
 
-    /// The outcome of a write must be what the model says.
+    /// The outcome of a write must be that of the model.
     #[track_caller]
     fn expect<T>(&mut self, who: usize, objects: &[Object], outcome: mangrove_graph::Result<T>) -> Option<T> {
         let contested = objects.iter().any(|&object| self.is_contested(who, object));
@@ -197,7 +197,7 @@ impl Model {
             Some(balance) => self.graph.set(&self.running[who].txn, v, balance),
             None => self.running[who].txn.remove_vertex_property(v, self.graph.balance, None),
         };
-        // Removing what is not there is no write, whoever else writes it... unless somebody just did.
+        // Removing an absent property is no write and no conflict, unless another transaction has just removed it.
         let objects = [Object::Balance(v), Object::Vertex(v)];
         if self.expect(who, &objects, outcome).is_some() {
             let running = &mut self.running[who];
@@ -219,7 +219,7 @@ impl Model {
             .collect();
         let mut objects = vec![Object::Vertex(v), Object::Balance(v)];
         objects.extend(incident.iter().map(|(e, _)| Object::Edge(*e)));
-        // An edge added by another transaction that is not in our snapshot.
+        // An edge that another transaction added and that is not in this snapshot.
         let strangers: Vec<Object> = self.others_edges_at(who, v);
         objects.extend(strangers);
         let outcome = self.running[who].txn.delete_vertex(v);
@@ -337,7 +337,7 @@ impl Model {
         }
     }
 
-    /// When everything is deleted and collected, every record is free again and all memory is accounted for.
+    /// After everything is deleted and collected, every record is free and all memory is accounted for.
     #[track_caller]
     fn check_nothing_is_left(&self) {
         let txn = self.graph.begin();
@@ -363,7 +363,7 @@ impl Model {
     }
 }
 
-/// A walk that is done has met everything once that was seen when it began.
+/// A walk that has ended has met every element once that was visible at its begin.
 #[track_caller]
 fn check_walk(walk: Walk, seen: &State) {
     match walk {

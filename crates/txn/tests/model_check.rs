@@ -1,6 +1,6 @@
 //! Whole transactions under a model checker, which chooses at every operation on the concurrent core (status table,
-//! ring, clock, watermark, locks of a transaction) who goes on. The store's own operations are taken as one step each;
-//! they have models of their own.
+//! ring, clock, watermark, locks of a transaction) which thread runs next. An operation of the store is one step; the
+//! store has models of its own.
 //!
 //! `cargo test -p mangrove-txn --features model --test model_check`
 #![cfg(feature = "model")]
@@ -18,7 +18,7 @@ use mangrove_txn::{
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
-/// Schedules a model is run with: random ones, and ones with few preemptions, which find rare orders sooner.
+/// The schedules of a model: random ones, and ones with few preemptions, which find rare orders sooner.
 fn explore(model: impl Fn() + Send + Sync + Clone + 'static) {
     let count = mangrove_testdata::case_count(600);
     shuttle::check_random(model.clone(), count);
@@ -52,7 +52,7 @@ impl Setting {
     }
 }
 
-/// Each of `count` transactions reads the next one's place and writes its own: not all may commit on the old state.
+/// Each of `count` transactions reads the next one's object and writes its own: not all may commit on the old state.
 fn skew(count: usize) {
     explore(move || {
         let setting = setting(count);
@@ -82,8 +82,8 @@ fn write_skew_of_three() {
     skew(3);
 }
 
-/// As [`skew`] of two, while a third thread's commits push what the two have written out of the ring: one finds the other's
-/// write in the ring, in the history, or on its way.
+/// As [`skew`] of two, while a third thread's commits push the writes of the two out of the ring. Each finds the
+/// other's write in the ring, in the history, or between the two.
 #[test]
 fn write_skew_beside_commits_that_are_merged() {
     explore(move || {
@@ -116,19 +116,19 @@ fn write_skew_beside_commits_that_are_merged() {
     });
 }
 
-/// How a thread looks at whether the writer of [`readers_of_one_transaction`] has happened.
+/// The way in which a thread reads whether the writer of [`readers_of_one_transaction`] has committed.
 #[derive(Clone, Copy, Debug)]
 enum Look {
-    /// At one property.
+    /// By one property.
     Single,
-    /// At properties of several vertices together.
+    /// By properties of several vertices together.
     Together,
-    /// At lists of edges.
+    /// By lists of edges.
     Lists,
 }
 
 impl Setting {
-    /// All zeros before the writer's commit, all ones after it.
+    /// All 0 before the writer's commit, all 1 after it.
     fn look(&self, txn: &Transaction, how: Look) -> Vec<i64> {
         match how {
             Look::Single => vec![self.get(txn, 0)],
@@ -141,7 +141,7 @@ impl Setting {
         }
     }
 
-    /// A transaction that has changed what the looks are at.
+    /// A transaction that has changed everything that the readers read.
     fn change(&self, looks: [Look; 2]) -> Transaction {
         let txn = self.graph.begin();
         assert!(self.set(&txn, 0, 1));
@@ -155,8 +155,8 @@ impl Setting {
     }
 }
 
-/// Two threads read in one transaction, beside a writer that writes meanwhile, or has written and only commits. If the
-/// transaction commits, they have seen the same moment.
+/// Two threads read in one transaction, beside a writer that writes meanwhile, or that has written and only commits. If
+/// the transaction commits, both have read as of one moment.
 fn readers_of_one_transaction(looks: [Look; 2], has_written: bool) {
     explore(move || {
         let setting = setting(3);
@@ -219,7 +219,7 @@ fn no_reader_sees_half_a_commit_and_commits() {
                 let txn = setting.graph.serializable();
                 setting.set(&txn, 0, 1);
                 setting.set(&txn, 1, 1);
-                // Sometimes it fails, so that those who relied on it must.
+                // Sometimes it fails, so that its dependents must fail, too.
                 let guard = setting.get(&txn, 2);
                 let _ = txn.commit();
                 guard == 0
@@ -272,7 +272,7 @@ fn a_commit_is_seen_by_whoever_begins_after_it() {
 
 #[test]
 fn slots_and_ring_entries_change_hands_under_readers() {
-    // A small ring, short transactions one after the other in few slots, and readers that meet their claims.
+    // A small ring, short transactions in few status entries, and readers that meet their claims.
     explore(|| {
         let setting = setting(2);
         let writers = {
@@ -304,7 +304,7 @@ fn slots_and_ring_entries_change_hands_under_readers() {
     });
 }
 
-/// In a model two writes are a large commit, whose claims are stamped one by one when it is seen already.
+/// In a model two writes make a large commit, whose claims are finalized one by one while readers see it already.
 #[test]
 fn no_transaction_begins_that_is_older_than_the_oldest() {
     explore(|| {
@@ -313,7 +313,7 @@ fn no_transaction_begins_that_is_older_than_the_oldest() {
         let begin = thread::spawn(move || beginning.graph.begin());
         let look = thread::spawn(move || looking.graph.manager.oldest_transaction());
         let (_running, found) = (begin.join().unwrap(), look.join().unwrap());
-        // The layouts of lists that no transaction from `found` on has read from may have been given up.
+        // The layouts that no transaction from `found` on has read from may have been given up.
         assert!(found <= setting.graph.manager.oldest_transaction());
     });
 }
@@ -331,13 +331,13 @@ fn a_large_commit_is_seen_whole_while_it_is_stamped() {
             let setting = setting.clone();
             Box::new(move || {
                 let txn = setting.graph.begin();
-                // The second thread may have a claim just now.
+                // The second thread may hold a claim just now.
                 if !(0..3).all(|at| setting.set(&txn, at, 1)) {
                     return;
                 }
                 txn.commit().unwrap();
                 assert_eq!(all_alike(&setting, &setting.graph.begin()), 1);
-                // Nothing of it is left that would be in a writer's way.
+                // Nothing of it is left that would make a writer conflict.
                 let next = setting.graph.begin();
                 assert!(setting.set(&next, 0, 1));
                 next.commit().unwrap();
@@ -349,12 +349,12 @@ fn a_large_commit_is_seen_whole_while_it_is_stamped() {
                 let txn = setting.graph.begin();
                 assert!(setting.set(&txn, 3, 1));
                 txn.commit().unwrap();
-                // It began after its commit, and reads twice: what was stamped in between makes no difference.
+                // The reader began after the commit, and reads twice: finalization in between makes no difference.
                 let reader = setting.graph.begin();
                 assert_eq!(setting.get(&reader, 3), 1);
                 let first = all_alike(&setting, &reader);
                 assert_eq!(all_alike(&setting, &reader), first);
-                // A writer may have to give way, and takes everything back then.
+                // A writer may conflict, and then it undoes everything.
                 let writer = setting.graph.begin();
                 let seen = setting.get(&writer, 1);
                 if setting.set(&writer, 1, seen) && setting.set(&writer, 2, seen) {
@@ -378,8 +378,8 @@ fn a_large_commit_is_seen_whole_while_it_is_stamped() {
     });
 }
 
-/// A collector that ends old transactions (a model's time passes with every look at the clock), a writer, and readers
-/// who are refused or see one moment, and who are refused for good once they were.
+/// A collector that ends old transactions (the model's time advances at every reading of the clock), a writer, and
+/// readers. A reader is refused or sees one moment, and a refused reader stays refused.
 #[test]
 fn an_expired_reader_is_refused_or_sees_its_moment() {
     explore(|| {
@@ -424,7 +424,7 @@ fn an_expired_reader_is_refused_or_sees_its_moment() {
                 }
                 let committed = txn.commit().is_ok();
                 assert!(!(refused && committed));
-                // What a serializable reader has seen is certain when it has committed.
+                // The reads of a serializable reader are certain after its commit.
                 let is_certain = committed || !is_serializable;
                 assert!(!is_certain || seen.windows(2).all(|pair| pair[0] == pair[1]), "{seen:?} of several moments");
             }) as Box<dyn FnOnce() + Send>
@@ -437,11 +437,11 @@ fn an_expired_reader_is_refused_or_sees_its_moment() {
     });
 }
 
-/// A log that keeps which commits it had whenever it said that everything up to a watermark was durable.
+/// A log that records which commits it had at each report of a durable watermark.
 #[derive(Debug, Default)]
 struct ModelLog {
     handed_over: Arc<Mutex<Vec<u64>>>,
-    /// Watermarks, and what had been handed over at each.
+    /// The watermarks, and the commits handed over by each.
     flushed: Mutex<Vec<(u64, Vec<u64>)>>,
 }
 
@@ -489,7 +489,7 @@ impl ModelLog {
         self.flushed.lock().unwrap().last().map_or(0, |(durable, _)| *durable)
     }
 
-    /// Whatever was said to be durable up to a watermark had all commits up to it.
+    /// Every report of a durable watermark had all commits up to it.
     fn check(&self) {
         let committed = self.handed_over.lock().unwrap();
         for (durable, had) in self.flushed.lock().unwrap().iter() {
@@ -517,7 +517,7 @@ fn what_was_acknowledged_or_read_is_durable() {
                     && let Ok(info) = txn.commit()
                 {
                     assert!(info.timestamp <= log.durable());
-                    // Who only reads, and begins after the acknowledgement, sees it.
+                    // A transaction that only reads, and begins after the acknowledgment, sees it.
                     let reader = setting.graph.manager.begin_read().unwrap();
                     assert!(reader.begin_ts() >= info.timestamp && reader.begin_ts() <= log.durable());
                     assert!(setting.get(&reader, at) > 0);
@@ -536,7 +536,7 @@ fn what_was_acknowledged_or_read_is_durable() {
                 }
                 let read_only = setting.graph.manager.begin_read().unwrap();
                 assert!(read_only.begin_ts() <= log.durable());
-                // What is kept for readers to come is not above what they begin at.
+                // The entries kept for later readers are not above their read timestamp.
                 assert!(setting.graph.manager.oldest_snapshot() <= read_only.begin_ts());
             }) as Box<dyn FnOnce() + Send>
         };

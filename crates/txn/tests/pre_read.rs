@@ -1,5 +1,5 @@
-//! Optimistic pre-read and optimistic validation, by scripted interleavings: transactions are stopped between their
-//! entry into validation and its end, where others meet them.
+//! Optimistic pre-read and optimistic validation, by scripted interleavings: a transaction is stopped between the entry
+//! into its validation and its end, where others meet it.
 
 mod common;
 
@@ -21,11 +21,11 @@ fn validating(graph: &Graph, v: VertexId, balance: i64) -> Validating {
     setter(graph, v, balance).enter_validation().unwrap()
 }
 
-/// Reads `x`, then writes a place of its own: a transaction whose reads must be validated.
+/// Reads `x`, then writes an object of its own: a transaction whose reads must be validated.
 fn reader(graph: &Graph, x: VertexId, own: VertexId, expected: i64) -> Transaction {
     let txn = graph.serializable();
     graph.set(&txn, own, 9).unwrap();
-    // After the write, which would wait for those the read relies on.
+    // After the write, which would wait for the transactions that the read depends on.
     assert_eq!(graph.get(&txn, x), Some(expected));
     txn
 }
@@ -140,7 +140,7 @@ fn one_that_read_old_and_new_of_one_writer_fails() {
 
 #[test]
 fn what_was_pre_read_can_be_written() {
-    // A counter that two transactions add to one after the other, the second having begun before the first's end.
+    // Two transactions add to a counter one after the other; the second begins before the end of the first.
     let graph = Graph::new();
     let x = graph.persons(1)[0];
     let second = graph.serializable();
@@ -179,7 +179,7 @@ fn a_write_after_relying_on_an_aborted_writer_fails_at_once() {
 
 #[test]
 fn edges_to_what_was_pre_read() {
-    // A vertex found by its id, and one found in a list, neither of which was there at the begin.
+    // A vertex found by its id, and one found in a list; neither existed at the begin.
     let graph = Graph::new();
     let a = graph.persons(1)[0];
     let txn = graph.serializable();
@@ -275,14 +275,14 @@ fn deletions_are_pre_read() {
     let deleter = deleter.enter_validation().unwrap();
     assert!(expand(&txn, &[a], Direction::Both, 10).is_empty());
     assert_eq!(graph.get(&txn, b), None);
-    // A write waits for those its transaction has relied on, so they end first.
+    // A write waits for the transactions that its own depends on, so they end first.
     deleter.finish().unwrap();
     graph.set(&txn, own, 1).unwrap();
     txn.commit().unwrap();
 }
 
-/// A hundred vertices of which one has a version that is validating, read in one batch by a transaction that writes; with
-/// it how many items were pre-read for that. `before` is read first, by itself.
+/// A hundred vertices, one of them with a version in validation, read in one batch by a transaction that writes.
+/// Returns the number of items that were pre-read for that. `before` is read first, by itself.
 fn long_batch(graph: &Graph, before: Option<usize>) -> (Vec<VertexId>, Transaction, u64) {
     let persons = graph.persons(101);
     let (own, read) = persons.split_first().unwrap();
@@ -318,7 +318,7 @@ fn a_batch_that_meets_what_was_read_before_is_read_again_in_portions() {
     let (_, reader, pre_reads) = long_batch(&graph, Some(3));
     assert!((1..=64).contains(&pre_reads), "{pre_reads}");
     reader.commit().unwrap();
-    // In the portion with the newer version: row by row.
+    // In the batch with the newer version the rows are read one by one.
     let (_, reader, more) = long_batch(&graph, Some(51));
     assert!((1..=2).contains(&(more - pre_reads)), "{more} after {pre_reads}");
     reader.commit().unwrap();
@@ -337,7 +337,7 @@ fn what_was_pre_read_in_a_batch_and_changed_since_is_a_conflict() {
     }
 }
 
-/// Vertices with an edge each, of which others get a second one while a reader is on its way.
+/// Vertices with an edge each. Another transaction adds a second edge to some of them while a reader is under way.
 struct Fans {
     graph: Graph,
     hubs: Vec<VertexId>,
@@ -363,7 +363,7 @@ impl Fans {
         txn
     }
 
-    /// How many edges a transaction finds at each hub, so many a call.
+    /// The number of edges that a transaction finds at each hub, in calls of this size.
     fn degrees(&self, txn: &Transaction, hubs: std::ops::Range<usize>, limit: usize) -> Vec<usize> {
         let mut degrees = vec![0; hubs.len()];
         for (row, ..) in expand(txn, &self.hubs[hubs], Direction::Out, limit) {
@@ -385,9 +385,10 @@ fn lists_of_many_vertices_are_pre_read_together() {
         let running = fans.add(5);
         let expected: Vec<usize> = (0..200).map(|hub| 1 + usize::from([3, 4, 70, 199].contains(&hub))).collect();
         let found = fans.degrees(&txn, 0..200, limit);
-        // A call that ends in a list before it has met the newer edge has read it at the begin, to which the list then keeps.
+        // A call that stops in a list before it meets the newer edge has read the list as of the begin, and keeps to
+        // that.
         assert!(limit < 64 || found == expected, "limit {limit}");
-        // Again in other batches: the same.
+        // Again in other batches: the same result.
         assert_eq!(fans.degrees(&txn, 0..200, 1_000), found, "limit {limit}");
         assert_eq!(fans.degrees(&txn, 3..5, limit), found[3..5], "limit {limit}");
         running.rollback();
@@ -417,7 +418,7 @@ fn a_call_that_ends_before_a_row_has_not_read_it() {
     fans.add(0).commit().unwrap();
     let request = ExpandRequest { direction: Direction::Out, labels: LabelFilter::Any, edges: true, limit: 2 };
     let (mut cursor, mut found) = (ExpandCursor::default(), Expansion::default());
-    // The edges of the first row, and not yet those of the second: which then changes, and is no conflict.
+    // The edges of the first row, and not yet those of the second, which then changes without a conflict.
     assert!(!txn.expand(&fans.hubs, &request, &mut cursor, &mut found).unwrap());
     assert_eq!(found.row, [0, 0]);
     fans.add(1).commit().unwrap();

@@ -1,5 +1,5 @@
-//! Predicate scans, numbers as arrays and adjacency in place, against the naive way to the same answers: on random
-//! graphs that were loaded in bulk and then changed, as several snapshots and a writer between its statements see them.
+//! Predicate scans, numbers as arrays and adjacency in place, compared with naive reads: on random graphs that were
+//! loaded in bulk and then changed, as several snapshots and a writer between its statements see them.
 
 mod common;
 
@@ -20,7 +20,7 @@ struct World {
     graph: Graph,
     labels: [LabelSetId; 2],
     along: [LabelSetId; 2],
-    /// Numbers of one type; numbers of any type; anything, several at a time.
+    /// Numbers of one type; numbers of any type; any values, several at a time.
     keys: [KeyId; 3],
     rng: SmallRng,
 }
@@ -164,7 +164,7 @@ fn check_numbers(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeId], 
     for (values, is_edges) in values.into_iter().zip([false, true]) {
         let mut expected = Numbers::default();
         let all = values.row.iter().zip(&values.value).all(|(row, value)| expected.push(*row, value));
-        // What is there already stays, and its type counts.
+        // The existing value stays, and its type counts.
         for before in [None, Some(Value::I32(7)), Some(Value::F64(0.5))] {
             let mut out = Numbers::default();
             before.iter().for_each(|value| assert!(out.push(0, value)));
@@ -185,7 +185,7 @@ fn check_numbers(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeId], 
     }
 }
 
-/// Values by column are those of whole properties, of elements that are seen and of others, in any order.
+/// Values by column equal those of whole properties, for visible elements and others, in any order.
 #[track_caller]
 fn check_columns(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeId], keys: &[KeyId]) {
     let scattered = |bits: &u64| bits.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -212,7 +212,7 @@ fn check_columns(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeId], 
     }
 }
 
-/// Which keys come first is not promised.
+/// The order of keys is not guaranteed.
 fn by_row(mut columns: ValueColumns, rows: usize) -> Vec<(usize, KeyId, Value)> {
     let mut all = Vec::new();
     columns.each_row(rows, |row, values| all.extend(values.map(|(_, key, value)| (row, key, value))));
@@ -304,13 +304,13 @@ fn a_changing_graph_is_scanned_as_every_snapshot_sees_it() {
         }
         let mut open = world.live(40);
         if seed % 3 == 0 {
-            // Places are used again, by elements of the next generation.
+            // Slots are used again, by elements of the next generation.
             open.clear();
             world.graph.manager.compact();
             open = world.live(40);
             reused += vertices(&world.graph.begin()).iter().filter(|vertex| vertex.generation() > 0).count();
         }
-        // A writer in the middle of its work, and what it has not finished is not seen.
+        // A writer in the middle of its work, whose running statement is not seen.
         let writer = world.graph.begin();
         for _ in 0..10 {
             world.write(&writer);

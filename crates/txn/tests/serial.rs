@@ -1,8 +1,8 @@
 //! Random interleavings of serializable transactions, checked by running them again one after the other.
 //!
-//! Every transaction keeps what it did and saw. Those that committed are then replayed on a plain model in the order
-//! of their commit timestamps (one without writes comes behind the timestamp it read at): everything each of them saw
-//! must be what the model shows at its turn. One seed is one history; `MANGROVE_CASES` sets how many.
+//! Every transaction records its operations and their results. The committed ones are then replayed on a plain model in
+//! the order of their commit timestamps (one without writes comes after the timestamp that it read at): every recorded
+//! result must equal that of the model. One seed is one history; `MANGROVE_CASES` is the number of histories.
 
 mod common;
 
@@ -19,7 +19,7 @@ use rand::{Rng, SeedableRng};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Did {
-    // Reads, with what they saw.
+    // Reads, with their results.
     Balance(VertexId, Option<i64>),
     Targets(VertexId, Vec<VertexId>),
     Degree(VertexId, u64),
@@ -53,7 +53,7 @@ impl Model {
         self.vertices.iter().filter(|(_, v)| v.balance.is_some_and(&takes)).map(|(id, _)| *id).collect()
     }
 
-    /// Repeats one thing; what it must have seen, if it is a read.
+    /// Repeats one operation. A read must have its recorded result.
     fn repeat(&mut self, did: &Did) -> Did {
         let vertex = |id: &VertexId| self.vertices.get(id).cloned().unwrap_or_default();
         match did {
@@ -111,7 +111,7 @@ struct Committed {
     did: Vec<Did>,
 }
 
-/// Prints what committed, in order, where the check of it fails.
+/// Prints the commits in order if their check fails.
 struct Shown<'a>(&'a [Committed]);
 
 impl Drop for Shown<'_> {
@@ -128,7 +128,7 @@ struct History {
     running: Vec<(Transaction, Vec<Did>)>,
     validating: Vec<(Validating, Vec<Did>)>,
     committed: Vec<Committed>,
-    /// All vertices there ever were.
+    /// All vertices that were ever added.
     known: BTreeSet<VertexId>,
     failed: usize,
 }
@@ -151,7 +151,7 @@ impl History {
             known: BTreeSet::new(),
             failed: 0,
         };
-        // Something to begin with.
+        // A few elements to begin with.
         history.running.push((history.graph.serializable(), Vec::new()));
         (0..4).for_each(|_| history.insert(0, None));
         let (txn, did) = history.running.remove(0);
@@ -171,7 +171,7 @@ impl History {
         }
     }
 
-    /// Validators in the order of their timestamps: each waits for those before it only.
+    /// Validators in the order of their timestamps: each waits only for earlier ones.
     fn finish_one(&mut self) {
         let (validating, did) = self.validating.remove(0);
         if self.rng.random_ratio(1, 8) {
@@ -193,7 +193,8 @@ impl History {
         let who = self.rng.random_range(0..self.running.len());
         let what = self.rng.random_range(0..24);
         if (9..17).contains(&what) {
-            // A write waits for the validators its transaction has relied on, and here nobody else would end them.
+            // A write waits for the validators that its transaction depends on, and on this thread no other code would
+            // end them.
             while !self.validating.is_empty() {
                 self.finish_one();
             }
@@ -210,7 +211,7 @@ impl History {
             16 => self.delete(who),
             17..20 => {
                 let (txn, did) = self.running.remove(who);
-                // One without writes draws no timestamp, and waits for all.
+                // A transaction without writes draws no timestamp, and waits for all.
                 if !txn.has_writes() {
                     while !self.validating.is_empty() {
                         self.finish_one();
@@ -262,7 +263,7 @@ impl History {
         out
     }
 
-    /// Keeps what a write did, or that it met nothing; a conflict ends the transaction.
+    /// Records the effect of a write, or that it found nothing. A conflict ends the transaction.
     fn wrote<T>(
         &mut self,
         who: usize,

@@ -1,5 +1,5 @@
-//! What serializable transactions are protected from, one anomaly a test. Each is run with and without optimistic
-//! pre-read, and where snapshot isolation lets it happen, that is shown too.
+//! The anomalies that serializable transactions prevent, one a test. Each runs with and without optimistic pre-read. If
+//! snapshot isolation allows the anomaly, the test shows that, too.
 
 mod common;
 
@@ -20,8 +20,8 @@ fn with_and_without_pre_read(scenario: impl Fn(&Graph)) {
     }
 }
 
-/// Two transactions that read and then write, and commit one after the other: the second must fail when both are
-/// serializable, and both succeed in snapshot isolation.
+/// Two transactions read, then write, and commit one after the other. The second must fail if both are serializable,
+/// and both succeed at snapshot isolation.
 fn check_skew(setup: impl Fn(&Graph) -> Vec<VertexId>, step: impl Fn(&Graph, &Transaction, &[VertexId], usize)) {
     with_and_without_pre_read(|graph| {
         for is_serializable in [true, false] {
@@ -108,7 +108,7 @@ fn phantom_in_an_adjacency_list() {
     check_skew(
         |graph| graph.persons(3),
         |graph, txn, ids, who| {
-            // Each adds an edge to the list that the other has looked at.
+            // Each adds an edge to the list that the other has read.
             assert!(expand(txn, &[ids[1 - who]], Direction::Out, 10).is_empty());
             txn.insert_edge(ids[who], ids[2], graph.knows, None).unwrap();
         },
@@ -156,7 +156,7 @@ fn equality_predicates_without_an_index() {
 
 #[test]
 fn what_leaves_a_predicate_counts_too() {
-    // The image before the write is in the predicate, the one after it is not.
+    // The before-image of the write meets the predicate, the after-image does not.
     let graph = Graph::new();
     let setup = graph.begin();
     let (a, b) = (named(&graph, &setup, "x"), graph.add(&setup, 0));
@@ -250,7 +250,7 @@ fn a_label_that_nobody_has_yet_is_a_read() {
 
 #[test]
 fn removing_nothing_is_a_read() {
-    // Serially, the second would have removed what the first wrote.
+    // Serially, the second would have removed the value that the first wrote.
     let graph = Graph::new();
     let ids = graph.persons(2);
     let (remover, writer) = (graph.serializable(), graph.serializable());
@@ -263,7 +263,7 @@ fn removing_nothing_is_a_read() {
 
 #[test]
 fn a_long_fork_is_prevented() {
-    // Two readers see two writes in different orders. Pure readers cannot: each sees one moment.
+    // Two readers see two writes in different orders. Transactions that only read cannot: each sees one moment.
     let graph = Graph::new();
     let [x, y] = graph.persons(2)[..] else { unreachable!() };
     let (set_x, set_y) = (graph.serializable(), graph.serializable());
@@ -320,7 +320,7 @@ fn a_fractured_read_does_not_commit() {
     check_conflict(reader.commit());
 }
 
-/// Also where the property was read at the begin, which shows no such element.
+/// Also if the property was read at the begin, where no such element has it.
 #[test]
 fn a_property_set_on_a_newer_element_is_read_again() {
     let graph = Graph::new();
@@ -339,7 +339,7 @@ fn a_property_set_on_a_newer_element_is_read_again() {
     assert_eq!(graph.get(&graph.begin(), newer), Some(7));
 }
 
-/// A vertex that the transaction adds is none that came after its begin, also where the statement still runs that adds it.
+/// A vertex that the transaction adds did not come after its begin, also while the adding statement runs.
 #[test]
 fn a_search_after_an_own_insertion_is_no_scan() {
     let graph = Graph::new();
@@ -354,7 +354,7 @@ fn a_search_after_an_own_insertion_is_no_scan() {
     txn.commit().unwrap();
 }
 
-/// That an edge could be added is a read of its ends, also where the edge is gone again before the commit.
+/// Adding an edge reads its ends, also if the edge is deleted again before the commit.
 #[test]
 fn an_end_of_an_edge_that_was_added_and_deleted_again_is_not_deleted_before() {
     for with_its_vertex in [true, false] {
@@ -363,7 +363,7 @@ fn an_end_of_an_edge_that_was_added_and_deleted_again_is_not_deleted_before() {
         let (one, other) = (graph.serializable(), graph.serializable());
         let edge = one.insert_edge(ids[0], ids[1], graph.knows, None).unwrap();
         if with_its_vertex { one.delete_vertex(ids[0]) } else { one.delete_edge(edge) }.unwrap();
-        // Were it to commit, it would come first in the order, and the edge could not have been added.
+        // If it committed, it would come first in the serial order, where the edge could not have been added.
         assert_eq!(other.delete_vertex(ids[1]).unwrap_err().kind(), ErrorKind::Conflict);
         drop(other);
         one.commit().unwrap();
@@ -404,12 +404,12 @@ fn readers_alone_never_fail() {
     only.commit().unwrap();
 }
 
-/// Few places in the table of recent commits, so that a few commits fill it.
+/// Few entries in the table of recent commits, so that a few commits fill it.
 fn small_ring() -> Graph {
     Graph::with_recent(RecentOptions::small(16))
 }
 
-/// Commits so many transactions that set the balance of one vertex.
+/// Commits this many transactions that set the balance of one vertex.
 fn commit_others(graph: &Graph, vertex: VertexId, count: i64) {
     for n in 0..count {
         let txn = graph.begin();
@@ -428,7 +428,7 @@ fn a_writer_beside_two_hundred_thousand_commits_commits() {
     commit_others(&graph, ids[1], 200_000);
     old.commit().unwrap();
     assert_eq!(graph.manager.counters().aborted(AbortCause::TooOld), 0);
-    // When it has ended, nothing is kept for it.
+    // After its end, nothing is kept for it.
     commit_others(&graph, ids[1], 1_000);
     assert!(graph.manager.commit_history_bytes() < 1 << 20, "{} bytes", graph.manager.commit_history_bytes());
 }
@@ -455,7 +455,7 @@ fn a_conflict_is_found_however_many_commits_came_before_and_after_it() {
 
 #[test]
 fn what_changed_before_the_begin_is_no_conflict_however_old_the_writer_is() {
-    // The begin lies among commits that are kept together.
+    // The begin lies among commits whose write sets are merged.
     for before in 1..40 {
         let graph = small_ring();
         let ids = graph.persons(3);
@@ -594,7 +594,7 @@ fn blind_writes_need_no_memory_of_commits() {
 
 #[test]
 fn a_value_given_to_a_new_vertex_does_not_hide_a_later_search_for_it() {
-    // What a transaction sets it has not looked for, whatever moment it was set at.
+    // A value that the transaction sets is none that it has searched for, whatever moment it was set at.
     let graph = Graph::new();
     let setup = graph.begin();
     let [watched, other] = [0, 1].map(|_| named(&graph, &setup, "old"));
@@ -604,7 +604,7 @@ fn a_value_given_to_a_new_vertex_does_not_hide_a_later_search_for_it() {
     set_name(&graph, &writer, watched, "new");
     graph.set(&writer, other, 7).unwrap();
     writer.commit().unwrap();
-    // A read at a later moment than its begin, then a new vertex with the value, then the search at the begin.
+    // A read as of a later moment than the begin, then a new vertex with the value, then a search as of the begin.
     assert_eq!(graph.get(&searcher, other), Some(7));
     named(&graph, &searcher, "old");
     searcher.finish_statement().unwrap();

@@ -10,7 +10,7 @@ use mangrove_store::WriteCardinality;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// Runs until it commits; how often it had to be run again.
+/// Runs a transaction until it commits. Returns the number of attempts before.
 fn until_committed(mut attempt: impl FnMut() -> mangrove_graph::Result<()>) -> usize {
     let mut retries = 0;
     while let Err(error) = attempt() {

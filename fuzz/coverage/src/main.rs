@@ -1,4 +1,4 @@
-//! The target that `MANGROVE_FUZZ_TARGET` names, behind libFuzzer.
+//! Runs the target that `MANGROVE_FUZZ_TARGET` names, under libFuzzer.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         let name = std::env::var("MANGROVE_FUZZ_TARGET").expect("MANGROVE_FUZZ_TARGET names a target");
         Target::find(&name).unwrap_or_else(|| panic!("there is no target {name}"))
     });
-    // What is refused is kept, too, where it reached a new branch: half of a decoder is what refuses.
+    // Inputs that the target refuses are kept, too, if they reach a new branch: half of a decoder is refusals.
     (target.run)(input);
     Corpus::Keep
 });

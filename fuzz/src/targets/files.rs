@@ -1,4 +1,4 @@
-//! Files that are loaded, and lists that are read at the start.
+//! Targets for files that the loader reads, and for the users file of the server.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use mangrove_graph::{Result, TabletId, VertexId};
 use mangrove_load::{EdgeBatch, LoadFormat, LoadOptions, LoadSink, Mapping, VertexBatch, load};
 use mangrove_server::inputs;
 
-/// A sink that only counts, and checks what the loader promises.
+/// A sink that counts elements and checks the order, lengths and ends that the loader promises.
 #[derive(Default)]
 struct Count {
     vertices: u64,
@@ -33,11 +33,11 @@ impl LoadSink for Count {
 }
 
 thread_local! {
-    /// Where inputs are put for the loader: it reads files.
+    /// The file for the current input, because the loader reads files.
     static FILE: RefCell<Option<Scratch>> = const { RefCell::new(None) };
 }
 
-/// A file that goes with its thread.
+/// A file that is removed when its thread ends.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -46,6 +46,7 @@ impl Drop for Scratch {
     }
 }
 
+/// Loads the bytes as a file. Returns true if the file has a vertex and no error.
 fn loads(bytes: &[u8], format: LoadFormat) -> bool {
     let path = FILE.with_borrow_mut(|file| {
         let new = || {
@@ -60,7 +61,7 @@ fn loads(bytes: &[u8], format: LoadFormat) -> bool {
     load(&[path], &options, &mut sink, &mut |_| {}).is_ok_and(|_| sink.vertices > 0)
 }
 
-/// CSV and its kin.
+/// CSV and other delimited text.
 pub fn table(bytes: &[u8]) -> bool {
     loads(bytes, LoadFormat::Table)
 }
@@ -80,12 +81,12 @@ pub fn parquet(bytes: &[u8]) -> bool {
     loads(bytes, LoadFormat::Parquet)
 }
 
-/// What the columns of tables mean.
+/// Mappings of tables.
 pub fn mapping(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| Mapping::parse(text).is_ok())
 }
 
-/// Users with their hashes and roles.
+/// Users files, with hashes and roles.
 pub fn users(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(inputs::users)
 }

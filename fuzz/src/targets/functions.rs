@@ -14,24 +14,24 @@ use tungstenite::{Message, WebSocket};
 use super::scripts;
 use crate::compose;
 
-/// The server ends a query after this time.
+/// The server's time limit for a query.
 const TIME: Duration = Duration::from_millis(200);
 
-/// The server lets a query hold so much.
+/// The server's memory limit for a query.
 const MEMORY_BYTES: u64 = 16 << 20;
 
-/// A result may have so much. Its bytes are here several times: as values, written, and as the client has received them.
+/// The size limit of a result. Its bytes exist several times: as values, encoded, and as the client's copy.
 const RESULT_BYTES: usize = 2 << 20;
 
-/// The client waits so long. A query without an answer by then hangs, however busy the machine is.
+/// The client's timeout. A query without an answer by then hangs, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 thread_local! {
     static CLIENT: RefCell<Option<WebSocket<TcpStream>>> = const { RefCell::new(None) };
 }
 
-/// Sends the query that the bytes compose. Accepted is a query that can be planned: how it ends depends on how far it comes
-/// within its time, and so on the machine.
+/// Sends the query that the bytes compose. A query counts as accepted if it can be planned: how it ends depends on its
+/// progress within its time, and so on the machine.
 pub fn functions(bytes: &[u8]) -> bool {
     let script = compose::query(bytes);
     let mut client = CLIENT.take().unwrap_or_else(connect);
@@ -43,10 +43,10 @@ pub fn functions(bytes: &[u8]) -> bool {
     is_planned
 }
 
-/// The graph that is asked.
+/// The graph for the queries.
 static GRAPH: LazyLock<Database> = LazyLock::new(scripts::small_graph);
 
-/// The address of the server, which serves until the process ends.
+/// The address of the server, which runs until the process ends.
 static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
     let (tell, told) = std::sync::mpsc::channel();
     let serve = move || {
@@ -71,7 +71,7 @@ fn connect() -> WebSocket<TcpStream> {
     let stream = TcpStream::connect(address).expect("the server takes connections");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     stream.set_nodelay(true).expect("an option can be set");
-    // The server bounds a result, by more than this client does unless it is told.
+    // The server limits results. The default limits of the client library are smaller.
     let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
     let url = format!("ws://{address}/gremlin");
     tungstenite::client::client_with_config(url, stream, Some(config)).expect("the server speaks WebSocket").0
@@ -93,7 +93,7 @@ fn ask(client: &mut WebSocket<TcpStream>, script: &str) -> Result<String, tungst
     }
 }
 
-/// The status of a response. No result can look like it: quotes in texts are escaped.
+/// The status of a response. No result can look like a status, because quotes in texts are escaped.
 fn code_of(response: &str) -> u16 {
     let digits = response.split_once("\"code\":").map_or("", |(_, after)| after);
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());

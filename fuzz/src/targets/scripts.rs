@@ -1,4 +1,4 @@
-//! Scripts and bytecode, from their text or bytes to their results on a small graph.
+//! Scripts and bytecode, from text or bytes to their results on a small graph.
 
 use std::cell::RefCell;
 
@@ -10,16 +10,16 @@ use uuid::Uuid;
 
 use super::wire::written_everywhere;
 
-/// A script may run for so long.
+/// The time limit of a script.
 const TIME_NANOS: u64 = 200_000_000;
 
-/// And hold so much.
+/// The memory limit of a script.
 const MEMORY_BYTES: u64 = 32 << 20;
 
-/// Results are looked at up to here.
+/// The largest number of results that are read.
 const RESULT_COUNT_MAX: usize = 1_000;
 
-/// Runs on one database before another takes its place: names that scripts make up stay in its catalog.
+/// The number of runs on one database: names in scripts stay in its catalog, so another database then takes its place.
 const RUN_COUNT_MAX: u32 = 1_000;
 
 /// The graph that scripts run on.
@@ -38,7 +38,7 @@ const GRAPH: &[&str] = &[
     "g.V(6).addE('created').to(__.V(3)).property('weight',0.2d)",
 ];
 
-/// A script; what is read prints as something that reads as the same.
+/// Parses a script. Each of its traversals is printed. If the printed text parses, it must be the same traversal.
 pub fn script(bytes: &[u8]) -> bool {
     let Some(statements) = std::str::from_utf8(bytes).ok().and_then(statements_of) else { return false };
     for statement in statements {
@@ -55,7 +55,7 @@ pub fn script(bytes: &[u8]) -> bool {
     true
 }
 
-/// A script that is run. Accepted is what can be planned: whether it then ends within its limits depends on the machine.
+/// Runs a script. It counts as accepted if it can be planned: whether it ends within its limits depends on the machine.
 pub fn query(bytes: &[u8]) -> bool {
     let Some(statements) = std::str::from_utf8(bytes).ok().and_then(statements_of) else { return false };
     let mut is_good = false;
@@ -72,7 +72,7 @@ pub fn query(bytes: &[u8]) -> bool {
     is_good
 }
 
-/// A request in GraphBinary whose traversal is run.
+/// Runs the traversal of a request in GraphBinary.
 pub fn request(bytes: &[u8]) -> bool {
     let Ok(request) = decode_graphbinary_frame(bytes) else { return false };
     let (Ok(gremlin), Ok(parameters)) = (request.gremlin(), request.bindings()) else { return false };
@@ -96,7 +96,7 @@ thread_local! {
     static DATABASE: RefCell<Option<(Database, u32)>> = const { RefCell::new(None) };
 }
 
-/// Runs something on the database; returns true if it was planned.
+/// Runs a traversal on the database. Returns true if it could be planned.
 fn on_database(run: impl FnOnce(&Database, &mut bool) -> Result<()>) -> bool {
     let database = DATABASE.with_borrow_mut(|kept| {
         let (database, runs) =
@@ -120,7 +120,7 @@ pub fn small_graph() -> Database {
     database
 }
 
-/// Runs it in a transaction that leaves nothing.
+/// Runs a traversal in a transaction that is rolled back.
 fn run_prepared(database: &Database, prepared: &Prepared, parameters: &Parameters) -> Result<()> {
     let options = QueryOptions {
         limits: QueryLimits { time_nanos: Some(TIME_NANOS), memory_bytes: MEMORY_BYTES },

@@ -1,4 +1,4 @@
-//! What is read from disk.
+//! Targets for the decoders of files and records in a database's directory.
 
 use mangrove_durable::content;
 use mangrove_durable::disk::{Disk, SimDisk};
@@ -7,10 +7,10 @@ use mangrove_durable::log::read::read;
 use mangrove_durable::manifest::{MANIFEST_DIR, Manifest};
 use uuid::Uuid;
 
-/// Where the header of a segment says whose it is.
+/// The position in a segment's header of the database's identity.
 const DATABASE: std::ops::Range<usize> = 16..32;
 
-/// And which of its segments it is.
+/// The position in a segment's header of the segment's number.
 const SEQ: std::ops::Range<usize> = 40..48;
 
 /// A record of the log.
@@ -23,7 +23,7 @@ pub fn page(bytes: &[u8]) -> bool {
     content::page(bytes).is_ok()
 }
 
-/// The names and indexes of a graph.
+/// The names and indexes of a graph, as a checkpoint file has them.
 pub fn names(bytes: &[u8]) -> bool {
     content::names(bytes).is_ok()
 }
@@ -33,12 +33,12 @@ pub fn values(bytes: &[u8]) -> bool {
     content::values(bytes).is_ok()
 }
 
-/// A segment of the log with its headers and checksums.
+/// A log segment with its headers and checksums.
 pub fn segment(bytes: &[u8]) -> bool {
-    // Under the number that it says it has.
+    // The file is named by the number in the header: a reader refuses a segment with another number.
     let seq = bytes.get(SEQ).and_then(|seq| Some(u64::from_le_bytes(seq.try_into().ok()?))).unwrap_or(1);
     let disk = disk_with(&format!("wal/{seq:016x}"), bytes);
-    // Its own: that a segment of another database is refused has tests of its own.
+    // Read as a segment of its own database; other tests check that a segment of another database is refused.
     let database = bytes.get(DATABASE).and_then(|id| Uuid::from_slice(id).ok()).unwrap_or_default();
     read(&disk, database, LogFloor::of_segment(seq), &mut |_, _| Ok(())).is_ok()
 }
@@ -57,7 +57,7 @@ fn disk_with(path: &str, bytes: &[u8]) -> SimDisk {
     disk
 }
 
-/// The number that a manifest says it has.
+/// The number in a manifest's header.
 fn version(bytes: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(bytes);
     let digits = text.split_once("\"version\":").map_or("", |(_, rest)| rest);

@@ -1,4 +1,4 @@
-//! Checkpoints: how long they take, what they write for what has changed, and what commits beside them feel.
+//! Checkpoints: their duration, the bytes that they write for a number of changes, and their effect on commits.
 
 use std::time::Instant;
 
@@ -6,34 +6,34 @@ use mangrove::{CheckpointReport, EdgeId, Result, VertexId};
 
 use super::clients::{Client, Slice, run_beside, run_for};
 use super::graph::Graph;
-use super::place::Place;
+use super::run_directory::RunDirectory;
 use super::system::{VERTICES_A_CLIENT, Work, client_of};
 use super::{NAME, row};
 use crate::harness::{REPETITION_COUNT, Timing, wrong};
 use crate::report::{Growing, Metric, Row};
 use crate::suites::Context;
 
-/// Of a hundred pages, how many change in the case of a few.
+/// In the case of a few changed pages, this percentage of pages changes.
 const FEW_PERCENT: usize = 1;
 
-/// A value that changes is written as so many bytes in memory.
+/// The size of a changed value in memory, in bytes.
 const VALUE_BYTES: f64 = 8.0;
 
-pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, run_directory: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
     if !context.options.wants("checkpoint", "local") {
         return Ok(());
     }
-    let graph = Graph::load(context.options.scale, &place.fresh("checkpoint"))?;
+    let graph = Graph::load(context.options.scale, &run_directory.fresh("checkpoint"))?;
     let (vertices, edges) = (graph.vertex_of_each_page(), graph.edge_of_each_page());
     let few = ((vertices.len() + edges.len()) * FEW_PERCENT / 100).max(1).min(vertices.len());
-    // Columns that come with the first change are not for the rounds.
+    // The first change creates columns; this keeps it out of the rounds.
     graph.touch(&vertices, &edges, 0)?;
     checkpoint(&graph)?;
     case("checkpoint, 1 % of the pages changed", &graph, &vertices[..few], &[], report)?;
     case("checkpoint, all pages changed", &graph, &vertices, &edges, report)?;
     beside(context, &graph, &vertices, &edges, report)?;
     drop(graph);
-    place.clear()
+    run_directory.clear()
 }
 
 fn checkpoint(graph: &Graph) -> Result<CheckpointReport> {
@@ -41,7 +41,7 @@ fn checkpoint(graph: &Graph) -> Result<CheckpointReport> {
     report.ok_or_else(|| wrong("a checkpoint after changes has found none".to_owned()))
 }
 
-/// One value in each of these elements' pages changes, and a checkpoint is taken, several times.
+/// In each round, changes one value in each of these elements' pages and takes a checkpoint.
 fn case(name: &str, graph: &Graph, vertices: &[VertexId], edges: &[EdgeId], report: &mut Growing<'_>) -> Result<()> {
     let (mut times, mut pages, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for repetition in 0..REPETITION_COUNT {
@@ -58,7 +58,7 @@ fn case(name: &str, graph: &Graph, vertices: &[VertexId], edges: &[EdgeId], repo
         return Err(wrong(format!("{changed} pages have changed and a checkpoint has {} of them", pages.min)));
     }
     report.push(Row::time(NAME, name, "local", Timing::of(times)));
-    // More than have changed are written where a tablet is written whole again.
+    // A tablet may be written whole again, so more pages may be written than have changed.
     let written = row(name, "pages written", Metric::Count, pages.median, "").between(pages.min, pages.max);
     report.push(written.beside(changed));
     let written = row(name, "bytes written", Metric::Size, bytes.median, "B").between(bytes.min, bytes.max);
@@ -66,7 +66,7 @@ fn case(name: &str, graph: &Graph, vertices: &[VertexId], edges: &[EdgeId], repo
     Ok(())
 }
 
-/// Small commits from as many clients as the options have threads, without a checkpoint and while one is taken.
+/// Small commits from as many clients as the options have threads, with and without a checkpoint.
 fn beside(
     context: &Context<'_>,
     graph: &Graph,
@@ -80,7 +80,7 @@ fn beside(
     let mut clients: Vec<_> = (0..count).map(client).collect();
     run_for(&mut clients, 0.0)?;
     let (mut alone, mut with) = (Slice::default(), Slice::default());
-    // A round of each, in turns, until both have had their time.
+    // The two alternate in rounds until both have had their time.
     for number in 0.. {
         graph.touch(vertices, edges, number)?;
         let (_, slice) = run_beside(&mut clients, || checkpoint(graph))?;

@@ -1,5 +1,5 @@
-//! Clients: each commits one transaction after the other and waits for each. Their number is the point, so every one has
-//! a thread, however few cores there are.
+//! Clients: each commits one transaction after the other and waits for each. Every client has a thread of its own,
+//! however few cores there are.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +9,13 @@ use mangrove::{Error, Result};
 
 use crate::oltp::histogram::Histogram;
 
-/// What a client does: its transaction of this number, from 0 on. It returns when that is committed.
+/// Runs a client's transaction of this number, from 0 on. It returns after the commit.
 pub(super) type Perform = Box<dyn FnMut(u64) -> Result<()> + Send>;
 
-/// See the module.
+/// One client, with the times of its transactions.
 pub(super) struct Client {
     perform: Perform,
-    /// Transactions that were committed.
+    /// The number of committed transactions.
     pub(super) done: u64,
 }
 
@@ -31,12 +31,12 @@ impl Client {
     }
 }
 
-/// What clients have done together.
+/// The outcomes of several clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slice {
-    /// Nanoseconds a transaction.
+    /// Latency in nanoseconds a transaction.
     pub(super) latency: Histogram,
-    /// From when all were ready to when the last had ended.
+    /// The time from the moment when all were ready until the last had ended.
     pub(super) seconds: f64,
 }
 
@@ -47,13 +47,13 @@ impl Slice {
     }
 }
 
-/// Lets clients commit for so long, and each at least once.
+/// Lets clients commit for a time; each commits at least once.
 pub(super) fn run_for(clients: &mut [Client], seconds: f64) -> Result<Slice> {
     let length = Duration::from_secs_f64(seconds);
     run_while(clients, &|since: Instant| since.elapsed() < length, || Ok(())).map(|((), slice)| slice)
 }
 
-/// Lets clients commit while something else is done on this thread, and each at least once.
+/// Lets clients commit while this thread runs `meanwhile`; each commits at least once.
 pub(super) fn run_beside<T>(clients: &mut [Client], other: impl FnOnce() -> Result<T>) -> Result<(T, Slice)> {
     let is_over = AtomicBool::new(false);
     run_while(clients, &|_| !is_over.load(Ordering::Relaxed), || {

@@ -1,16 +1,16 @@
-//! Small durable transactions: how many a second, and how long each takes, by the number of clients.
+//! Small durable transactions: their rate and latency, by the number of clients.
 //!
-//! All systems take turns, a slice of time each, in rounds, and the floor takes its turn in each round: a disk is not
-//! the same from one second to the next, so only neighbors are comparable. A rate is the median of the rounds; latencies
-//! are those of all rounds. Afterwards what was acknowledged is looked for, in a database that was closed and opened again.
+//! All systems and the floor take turns in rounds, a slice of time each: the speed of a disk changes from one second to
+//! the next, so only neighbors in time are comparable. A rate is the median of the rounds; latencies are those of all
+//! rounds. Afterwards the database is closed and opened again, and every acknowledged commit must be there.
 
 use mangrove::{Error, Result};
 
 use super::clients::{Client, Slice, run_for};
-use super::place::Place;
 use super::rivals::Redb;
 #[cfg(feature = "sqlite")]
 use super::rivals::Sqlite;
+use super::run_directory::RunDirectory;
 use super::system::{Floor, Mangrove, System, Work};
 use super::{NAME, row};
 use crate::harness::{REPETITION_COUNT, Timing};
@@ -18,10 +18,10 @@ use crate::oltp::histogram::Histogram;
 use crate::report::{Growing, Metric, Row};
 use crate::suites::Context;
 
-/// Clients at once.
+/// Numbers of concurrent clients.
 const CLIENTS: [u64; 4] = [1, 8, 32, 64];
 
-/// What a transaction writes.
+/// The writes of a transaction.
 const WORKS: [Work; 6] = [
     Work::Properties(1),
     Work::Edges(1),
@@ -31,19 +31,19 @@ const WORKS: [Work; 6] = [
     Work::Edges(256),
 ];
 
-/// A small commit of a client alone takes at most so many times what the floor takes.
+/// The target for a small commit of one client, as a multiple of the floor.
 const TIMES_FLOOR_MAX: f64 = 1.15;
 
-/// So many clients commit so many times as often as one.
+/// The target for shared syncs: this many clients commit this many times as often as one.
 const SHARING: (u64, f64) = (32, 10.0);
 
-pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>) -> Result<()> {
-    let mut floor = Floors::new(place)?;
+pub(super) fn run(context: &Context<'_>, run_directory: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
+    let mut floor = Floors::new(run_directory)?;
     for work in WORKS {
         let mut alone = None;
         for clients in CLIENTS {
             let case = Case { work, clients, alone };
-            let rate = case.run(context, place, &mut floor, report)?;
+            let rate = case.run(context, run_directory, &mut floor, report)?;
             if clients == 1 {
                 alone = rate;
             }
@@ -65,12 +65,12 @@ struct Floors {
 }
 
 impl Floors {
-    fn new(place: &Place) -> Result<Self> {
-        let client = [Floor::new(place)?.client()?];
+    fn new(run_directory: &RunDirectory) -> Result<Self> {
+        let client = [Floor::new(run_directory)?.client()?];
         Ok(Floors { client, latency: Histogram::default(), medians: Vec::new() })
     }
 
-    /// Its turn; writes a second.
+    /// Takes its turn and returns the writes a second.
     fn turn(&mut self, seconds: f64) -> Result<f64> {
         let slice = run_for(&mut self.client, seconds)?;
         self.latency.merge(&slice.latency);
@@ -87,7 +87,7 @@ impl Floors {
     }
 }
 
-/// A system in a case.
+/// One system in one case.
 struct Entry {
     system: Box<dyn System>,
     clients: Vec<Client>,
@@ -100,7 +100,7 @@ struct Entry {
 impl Entry {
     fn new(system: Box<dyn System>, clients: u64) -> Result<Self> {
         let mut clients = (0..clients).map(|number| system.client(number)).collect::<Result<Vec<_>>>()?;
-        // Names, pages and files that come with the first commits are not for the rounds.
+        // The first commits create names, pages and files; this keeps them out of the rounds.
         run_for(&mut clients, 0.0)?;
         let before = system.syncs();
         Ok(Entry { system, clients, rates: Vec::new(), latency: Histogram::default(), before })
@@ -114,11 +114,11 @@ impl Entry {
     }
 }
 
-/// One kind of transaction from so many clients.
+/// One kind of transaction, with a number of clients.
 struct Case {
     work: Work,
     clients: u64,
-    /// The rate of one client in the directory.
+    /// The rate of one client in the directory, if it was measured.
     alone: Option<f64>,
 }
 
@@ -128,7 +128,7 @@ impl Case {
         format!("{}, {} {clients}", self.work.name(), self.clients)
     }
 
-    fn systems(&self, context: &Context<'_>, place: &Place) -> Result<Vec<Entry>> {
+    fn systems(&self, context: &Context<'_>, run_directory: &RunDirectory) -> Result<Vec<Entry>> {
         let (work, clients, name) = (self.work, self.clients, self.name());
         let mut entries = Vec::new();
         let mut enter = |variant: &str, make: &dyn Fn() -> Result<Box<dyn System>>| {
@@ -138,28 +138,28 @@ impl Case {
             Ok::<_, Error>(())
         };
         enter("memory", &|| Ok(Box::new(Mangrove::new(work, clients, None)?)))?;
-        enter("local", &|| Ok(Box::new(Mangrove::new(work, clients, Some(place.fresh("local")))?)))?;
-        enter("redb", &|| Ok(Box::new(Redb::new(work, clients, place.fresh("redb"))?)))?;
+        enter("local", &|| Ok(Box::new(Mangrove::new(work, clients, Some(run_directory.fresh("local")))?)))?;
+        enter("redb", &|| Ok(Box::new(Redb::new(work, clients, run_directory.fresh("redb"))?)))?;
         #[cfg(feature = "sqlite")]
-        enter("sqlite", &|| Ok(Box::new(Sqlite::new(work, clients, place.fresh("sqlite"))?)))?;
+        enter("sqlite", &|| Ok(Box::new(Sqlite::new(work, clients, run_directory.fresh("sqlite"))?)))?;
         Ok(entries)
     }
 
-    /// Runs it; the rate in the directory.
+    /// Runs the case and returns the rate in the directory.
     fn run(
         &self,
         context: &Context<'_>,
-        place: &Place,
+        run_directory: &RunDirectory,
         floor: &mut Floors,
         report: &mut Growing<'_>,
     ) -> Result<Option<f64>> {
-        let mut entries = self.systems(context, place)?;
+        let mut entries = self.systems(context, run_directory)?;
         if entries.is_empty() {
             return Ok(None);
         }
         let seconds = context.schedule.slice_seconds;
         let mut floors = Vec::new();
-        // A run without time only sees that everything works.
+        // A run of zero seconds is a test.
         let rounds = if seconds > 0.0 { REPETITION_COUNT } else { 1 };
         for _ in 0..rounds {
             floors.push(floor.turn(seconds)?);
@@ -174,7 +174,7 @@ impl Case {
                 rate = Some(median);
             }
         }
-        place.clear()?;
+        run_directory.clear()?;
         Ok(rate)
     }
 
@@ -187,7 +187,7 @@ impl Case {
         let rates = Timing::of(rates);
         let is_local = variant == "local";
         let target = self.target(limit).filter(|_| is_local);
-        // What is not durable has another limit.
+        // A system without durability has another limit.
         let limit = Some(limit).filter(|_| variant != "memory");
         let rate = row(&case, variant, Metric::Rate, rates.median, "commits/s").between(rates.min, rates.max);
         report.push(rate.beside(limit).aiming_at(target).with("commits", latency.count() as f64, "count"));

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use mangrove::{Database, EdgeId, Result, Value, VertexId};
 
-use super::place::{open, without_checkpoints};
+use super::run_directory::{open, without_checkpoints};
 use crate::options::Scale;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::social::{self, EDGE_BATCH, KNOWS};
 
 /// The property that changes.
 const TOUCHED: &str = "touched";
 
-/// See the module.
+/// The graph of a case, in its directory.
 pub(super) struct Graph {
     pub(super) database: Database,
     pub(super) vertices: Vec<VertexId>,
@@ -21,13 +21,13 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Loads it into a new database; durable when this returns.
+    /// Loads the graph into a new database. When this returns, the load is durable.
     pub(super) fn load(scale: Scale, directory: &Path) -> Result<Self> {
         let database = open(directory, &without_checkpoints())?;
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, 1 << scale.log_vertices(), Shape::AllProperties);
-        let vertices = people::load(&mut loader, Names::of(&database).person, &people)?;
+        let people = people::batches(&database, 1 << scale.log_vertices(), PeopleContent::AllProperties);
+        let vertices = people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
         let mut edges = Vec::new();
         for ends in social::ends(&vertices, &social::edges(scale)).chunks(EDGE_BATCH) {
             let loaded: Vec<EdgeId> = loader.edges(knows, ends, None, &[])?;
@@ -47,7 +47,7 @@ impl Graph {
         one_of_each(&self.edges, |edge| (edge.tablet().0, edge.page()))
     }
 
-    /// Changes a property of these, in one transaction.
+    /// Changes a property of these elements, in one transaction.
     pub(super) fn touch(&self, vertices: &[VertexId], edges: &[EdgeId], number: i64) -> Result<()> {
         let transaction = self.database.begin()?;
         let value = Value::I64(number);

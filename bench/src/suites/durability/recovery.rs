@@ -1,7 +1,7 @@
-//! Recovery: how long the opening of a directory takes, by the size of the graph in its checkpoint and by the length of
-//! the log after it, and what of that each phase takes.
+//! Recovery: the time to open a directory, in total and by phase, by the size of the checkpointed graph and by the
+//! length of the log.
 //!
-//! Every opening finds its files in the page cache: what is measured is our work, not the disk's reading.
+//! Every opening finds its files in the page cache, so this measures the database's work, not the disk.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,28 +11,28 @@ use parking_lot::Mutex;
 
 use super::clients::{Client, run_for};
 use super::graph::Graph;
-use super::place::{Place, bytes_in, without_checkpoints};
 use super::row;
+use super::run_directory::{RunDirectory, bytes_in, without_checkpoints};
 use super::system::{VERTICES_A_CLIENT, Work, client_of};
 use crate::harness::{Timing, wrong};
 use crate::options::Scale;
 use crate::report::{Growing, Metric, Row};
 use crate::suites::Context;
 
-/// The smallest graph, as the logarithm of its vertices; from there in steps.
+/// The smallest graph, as the logarithm of its number of vertices, and the step to the next.
 const LOG_MIN: u32 = 12;
 const LOG_STEP: usize = 2;
 
-/// Edges recovered a second: the target of the design.
+/// The target of the design, in edges recovered a second.
 const EDGES_A_SECOND_MIN: f64 = 2e6;
 
 /// Openings of each directory.
 const OPENING_COUNT: usize = 3;
 
-/// Commits in the log, and edges in each; the number of commits is cut to the vertices of the graph.
+/// Commits in the log, and edges in each commit. The number of commits is at most the number of vertices.
 const TAILS: [(u64, u64); 4] = [(1_000, 1), (10_000, 1), (100_000, 1), (10_000, 256)];
 
-/// Clients that write a log at once: commits share its syncs.
+/// Concurrent clients that write the log, so that commits share syncs.
 const WRITERS: u64 = 16;
 
 const PHASES: [(RecoveryPhase, &str); 6] = [
@@ -44,25 +44,25 @@ const PHASES: [(RecoveryPhase, &str); 6] = [
     (RecoveryPhase::Indexes, "property indexes"),
 ];
 
-pub(super) fn run(context: &Context<'_>, place: &Place, report: &mut Growing<'_>) -> Result<()> {
+pub(super) fn run(context: &Context<'_>, run_directory: &RunDirectory, report: &mut Growing<'_>) -> Result<()> {
     let largest = context.options.scale.log_vertices();
     let mut scales: Vec<_> = (LOG_MIN..largest).step_by(LOG_STEP).collect();
     scales.push(largest);
     for log in scales {
-        by_size(context, place, log, report)?;
+        by_size(context, run_directory, log, report)?;
     }
     for tail in TAILS {
-        by_log(context, place, tail, report)?;
+        by_log(context, run_directory, tail, report)?;
     }
     Ok(())
 }
 
-fn by_size(context: &Context<'_>, place: &Place, log: u32, report: &mut Growing<'_>) -> Result<()> {
+fn by_size(context: &Context<'_>, run_directory: &RunDirectory, log: u32, report: &mut Growing<'_>) -> Result<()> {
     let case = format!("recovery, 2^{log} vertices");
     if !context.options.wants(&case, "local") {
         return Ok(());
     }
-    let directory = place.fresh("recovery");
+    let directory = run_directory.fresh("recovery");
     let graph = Graph::load(Scale::Log(log), &directory)?;
     let expected = Expected { edges: graph.edges.len() as u64, commits: 0 };
     drop(graph);
@@ -70,25 +70,30 @@ fn by_size(context: &Context<'_>, place: &Place, log: u32, report: &mut Growing<
     openings.report(&case, expected.edges as f64, report);
     let bytes = bytes_in(&directory)? as f64;
     report.push(row(&case, "size on the disk", Metric::Size, bytes, "B"));
-    place.clear()
+    run_directory.clear()
 }
 
-fn by_log(context: &Context<'_>, place: &Place, (commits, edges): (u64, u64), report: &mut Growing<'_>) -> Result<()> {
-    // A run over a tiny graph is not to write a long log.
+fn by_log(
+    context: &Context<'_>,
+    run_directory: &RunDirectory,
+    (commits, edges): (u64, u64),
+    report: &mut Growing<'_>,
+) -> Result<()> {
+    // A run over a tiny graph writes a short log.
     let commits = commits.min(1 << context.options.scale.log_vertices());
     let work = Work::Edges(edges);
     let case = format!("recovery, log of {commits} commits, {}", work.name());
     if !context.options.wants(&case, "local") {
         return Ok(());
     }
-    let directory = place.fresh("recovery");
+    let directory = run_directory.fresh("recovery");
     let graph = Graph::load(Scale::Log(LOG_MIN), &directory)?;
     let before = graph.edges.len() as u64;
     let writers = WRITERS.min(graph.vertices.len() as u64 / VERTICES_A_CLIENT);
     let mut clients: Vec<_> =
         (0..writers).map(|number| Client::new(client_of(&graph.database, work, number))).collect();
     let done = |clients: &[Client]| clients.iter().map(|client| client.done).sum::<u64>();
-    // Each round is one commit a client.
+    // Each round is one commit of each client.
     while done(&clients) < commits {
         run_for(&mut clients, 0.0)?;
     }
@@ -97,17 +102,17 @@ fn by_log(context: &Context<'_>, place: &Place, (commits, edges): (u64, u64), re
     let expected = Expected { edges: before + commits * edges, commits };
     let openings = Openings::of(&directory, expected)?;
     openings.report(&case, expected.edges as f64, report);
-    place.clear()
+    run_directory.clear()
 }
 
-/// What an opening must find.
+/// The contents that an opening must find.
 #[derive(Clone, Copy)]
 struct Expected {
     edges: u64,
     commits: u64,
 }
 
-/// What several openings of a directory took, in nanoseconds.
+/// The times of several openings of a directory, in nanoseconds.
 struct Openings {
     whole: Timing,
     /// By [`PHASES`].
@@ -124,8 +129,8 @@ impl Openings {
         for _ in 0..OPENING_COUNT {
             let (start, begun) = (Instant::now(), Mutex::new([None; PHASES.len()]));
             let progress = |progress: mangrove::RecoveryProgress| {
-                if let Some(place) = PHASES.iter().position(|(phase, _)| *phase == progress.phase) {
-                    begun.lock()[place].get_or_insert_with(Instant::now);
+                if let Some(phase_index) = PHASES.iter().position(|(phase, _)| *phase == progress.phase) {
+                    begun.lock()[phase_index].get_or_insert_with(Instant::now);
                 }
             };
             let database =
@@ -164,15 +169,16 @@ impl Openings {
     }
 }
 
-/// How long each phase went on: from its first word to that of the next that said any, or to the end. What comes before
-/// the first belongs to it.
+/// The duration of each phase: from its first message to the first message of the next phase that has one, or to the
+/// end. The time before the first message belongs to the first phase.
 fn spent(start: Instant, end: Instant, begun: &[Option<Instant>]) -> Vec<f64> {
     let mut times = vec![0.0; begun.len()];
-    let said: Vec<_> = begun.iter().enumerate().filter_map(|(place, begun)| Some((place, (*begun)?))).collect();
-    for (at, &(place, begun)) in said.iter().enumerate() {
+    let said: Vec<_> =
+        begun.iter().enumerate().filter_map(|(phase_index, begun)| Some((phase_index, (*begun)?))).collect();
+    for (at, &(phase_index, begun)) in said.iter().enumerate() {
         let from = if at == 0 { start } else { begun };
         let to = said.get(at + 1).map_or(end, |&(_, next)| next);
-        times[place] = to.saturating_duration_since(from).as_nanos() as f64;
+        times[phase_index] = to.saturating_duration_since(from).as_nanos() as f64;
     }
     times
 }

@@ -1,8 +1,9 @@
-//! Embedded stores of others doing the same small writes, each at its strictest: a commit has been synced when it returns.
+//! Other embedded stores that do the same small writes, each with its strictest durability: a commit is synced when it
+//! returns.
 //!
-//! Neither lets transactions write side by side: redb makes them wait for each other, and so does the mutex around
-//! SQLite's one connection, which is faster than connections that find the file busy and sleep. An edge is an entry
-//! by source and one by target, as an application would keep it that asks in both directions.
+//! Neither store lets transactions write concurrently. redb makes them wait for each other. For SQLite a mutex around
+//! one connection does, which is faster than several connections that find the file busy and sleep. An edge is one
+//! entry by source and one by target, as in an application that queries both directions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use super::system::{System, VERTICES_A_CLIENT, Work};
 use crate::harness::wrong;
 
 const PEOPLE: TableDefinition<'_, u64, i64> = TableDefinition::new("people");
-/// Source, target, and a number for edges between the same two.
+/// Source, target, and a number to distinguish edges between the same two vertices.
 const OUT: TableDefinition<'_, (u64, u64, u64), ()> = TableDefinition::new("out");
 const IN: TableDefinition<'_, (u64, u64, u64), ()> = TableDefinition::new("in");
 
-/// redb, durability `Immediate`.
+/// redb with durability `Immediate`.
 pub(super) struct Redb {
     database: Arc<Database>,
     work: Work,
@@ -30,7 +31,7 @@ fn of_redb(error: impl Into<redb::Error>) -> Error {
 }
 
 impl Redb {
-    /// With the vertices of so many clients.
+    /// A store with the vertices of this many clients.
     pub(super) fn new(work: Work, clients: u64, path: PathBuf) -> Result<Self> {
         let database = Database::create(path).map_err(of_redb)?;
         let write = database.begin_write().map_err(of_redb)?;
@@ -107,7 +108,7 @@ fn check_properties(
         for vertex in client * VERTICES_A_CLIENT..(client + 1) * VERTICES_A_CLIENT {
             let expected = work.last_writer(vertex, done).map_or(-1, |number| number as i64);
             if read(vertex)? != Some(expected) {
-                return Err(wrong(format!("{name}: a committed value of vertex {vertex} is not there")));
+                return Err(wrong(format!("{name}: a committed value of vertex {vertex} is missing")));
             }
         }
     }
@@ -118,7 +119,7 @@ fn check_edges(name: &str, expected: u64, out: u64, into: u64) -> Result<()> {
     if (out, into) == (expected, expected) {
         return Ok(());
     }
-    Err(wrong(format!("{name}: {expected} edges were committed, {out} are there by source and {into} by target")))
+    Err(wrong(format!("{name}: {expected} edges were committed, found {out} by source and {into} by target")))
 }
 
 #[cfg(feature = "sqlite")]
@@ -133,7 +134,7 @@ mod sqlite {
         Arc, Client, Error, ErrorKind, PathBuf, Result, System, VERTICES_A_CLIENT, Work, check_edges, check_properties,
     };
 
-    /// SQLite with a write-ahead log, `synchronous=FULL`.
+    /// SQLite with a write-ahead log and `synchronous=FULL`.
     pub(in super::super) struct Sqlite {
         connection: Arc<Mutex<Connection>>,
         work: Work,
@@ -151,7 +152,7 @@ mod sqlite {
         CREATE TABLE into_ (target INTEGER, source INTEGER, number INTEGER, PRIMARY KEY (target, source, number)) WITHOUT ROWID;";
 
     impl Sqlite {
-        /// With the vertices of so many clients.
+        /// A store with the vertices of this many clients.
         pub(in super::super) fn new(work: Work, clients: u64, path: PathBuf) -> Result<Self> {
             let mut connection = Connection::open(path).map_err(of_sqlite)?;
             connection.execute_batch(SCHEMA).map_err(of_sqlite)?;

@@ -1,8 +1,8 @@
-//! What clients commit to, and the small writes they commit: the database, in memory and in a directory, and the
-//! sequence of system calls below which no durable commit can be.
+//! The systems to which clients commit, and the small writes: the database, in memory and in a directory, and the
+//! floor, the least sequence of system calls of a durable commit.
 //!
-//! Every client has [`VERTICES_A_CLIENT`] vertices to itself, found by their ids, so that no transaction meets a
-//! conflict: what is measured is the way to the disk.
+//! Every client has [`VERTICES_A_CLIENT`] vertices of its own, found by their ids. So no transaction meets a conflict,
+//! and the figures are those of the log.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,23 +11,23 @@ use std::path::PathBuf;
 use mangrove::{Database, DatabaseOptions, LabelFilter, Result, Share, Value, ValueRows, VertexId};
 
 use super::clients::{Client, Perform};
-use super::place::{Place, open};
+use super::run_directory::{RunDirectory, open};
 use crate::harness::wrong;
-use crate::people::{self, Names, Shape};
+use crate::people::{self, PeopleContent, PeopleNames};
 use crate::social::KNOWS;
 
 /// Vertices of a client.
 pub(super) const VERTICES_A_CLIENT: u64 = 256;
 
-/// The property that is written.
+/// The property that transactions write.
 const UPDATED: &str = "updated";
 
-/// What a transaction writes.
+/// The writes of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
-    /// A property of each of so many vertices.
+    /// A property of each of this many vertices.
     Properties(u64),
-    /// So many edges, each between two vertices that were found by their ids.
+    /// This many edges, each between two vertices that are found by their ids.
     Edges(u64),
 }
 
@@ -41,26 +41,26 @@ impl Work {
         }
     }
 
-    /// Things that a transaction writes; divides [`VERTICES_A_CLIENT`].
+    /// The number of writes of a transaction; divides [`VERTICES_A_CLIENT`].
     pub(super) fn count(self) -> u64 {
         match self {
             Work::Properties(count) | Work::Edges(count) => count,
         }
     }
 
-    /// The numbers of the vertices that a client's transaction of this number writes, or writes edges from.
+    /// The numbers of the vertices to which (or from which) a client's transaction of this number writes.
     pub(super) fn vertices(self, client: u64, number: u64) -> impl Iterator<Item = u64> {
         let first = number * self.count() % VERTICES_A_CLIENT;
         (0..self.count()).map(move |place| client * VERTICES_A_CLIENT + first + place)
     }
 
-    /// Where the edge from a vertex leads: to another of the same client.
+    /// The target of the edge from a vertex: another vertex of the same client.
     pub(super) fn target(source: u64, number: u64) -> u64 {
         let first = source - source % VERTICES_A_CLIENT;
         first + (source + 1 + number % (VERTICES_A_CLIENT - 1)) % VERTICES_A_CLIENT
     }
 
-    /// The number of the last transaction of `done` that has written a vertex.
+    /// The number of the last of `done` transactions that wrote a vertex.
     pub(super) fn last_writer(self, vertex: u64, done: u64) -> Option<u64> {
         let groups = VERTICES_A_CLIENT / self.count();
         let group = vertex % VERTICES_A_CLIENT / self.count();
@@ -70,24 +70,26 @@ impl Work {
     }
 }
 
-/// Something that takes commits from several clients.
+/// A system that takes commits from several clients.
 pub(super) trait System {
     /// The name in reports.
     fn name(&self) -> &'static str;
 
-    /// A client; each has another number.
+    /// A new client with this number; each client has another one.
     fn client(&self, number: u64) -> Result<Client>;
 
-    /// Syncs so far, and the commits that were in them, where it counts them.
+    /// The syncs so far, and the commits in them, if the system counts them.
     fn syncs(&self) -> Option<(u64, u64)> {
         None
     }
 
-    /// Checks, after its clients are gone, that what was acknowledged is there: transactions by client.
+    /// Checks that all acknowledged writes are there, after the clients are gone. The argument is the number of
+    /// transactions by client.
     fn check(self: Box<Self>, done: &[u64]) -> Result<()>;
 }
 
-/// A 4 KiB write to a file that was filled with zeros, and `fdatasync`: with one client, what a commit takes at least.
+/// The floor: a 4 KiB write to a file that was filled with zeros, and `fdatasync`. With one client, no durable commit
+/// is faster.
 pub(super) struct Floor {
     file: File,
 }
@@ -96,8 +98,8 @@ const BLOCK: u64 = 4 << 10;
 const FLOOR_BLOCKS: u64 = 1_024;
 
 impl Floor {
-    pub(super) fn new(place: &Place) -> Result<Self> {
-        let file = File::create_new(place.fresh("floor"))?;
+    pub(super) fn new(run_directory: &RunDirectory) -> Result<Self> {
+        let file = File::create_new(run_directory.fresh("floor"))?;
         file.write_all_at(&vec![0; (BLOCK * FLOOR_BLOCKS) as usize], 0)?;
         file.sync_all()?;
         Ok(Floor { file })
@@ -118,20 +120,20 @@ impl Floor {
 pub(super) struct Mangrove {
     database: Database,
     work: Work,
-    /// Where it is; `None`: in memory.
+    /// Its directory; `None`: in memory.
     directory: Option<PathBuf>,
 }
 
 impl Mangrove {
-    /// With the vertices of so many clients.
+    /// A database with the vertices of this many clients.
     pub(super) fn new(work: Work, clients: u64, directory: Option<PathBuf>) -> Result<Self> {
         let database = match &directory {
             Some(directory) => open(directory, &DatabaseOptions::default())?,
             None => Database::in_memory(),
         };
         let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, (clients * VERTICES_A_CLIENT) as usize, Shape::Ids);
-        people::load(&mut loader, Names::of(&database).person, &people)?;
+        let people = people::batches(&database, (clients * VERTICES_A_CLIENT) as usize, PeopleContent::Ids);
+        people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
         loader.finish()?;
         Ok(Mangrove { database, work, directory })
     }
@@ -158,7 +160,7 @@ impl System for Mangrove {
     }
 }
 
-/// What a client of the database does.
+/// A client of the database.
 pub(super) fn client_of(database: &Database, work: Work, client: u64) -> Perform {
     let knows = database.catalog().intern_label_text(KNOWS);
     let (database, mut ids, mut ends) = (database.clone(), Vec::new(), Vec::new());
@@ -186,7 +188,7 @@ pub(super) fn client_of(database: &Database, work: Work, client: u64) -> Perform
     })
 }
 
-/// The vertices with these ids, all of which there are.
+/// The vertices with these ids; all of them exist.
 fn vertices(transaction: &mangrove::Transaction, ids: &[mangrove::UserId]) -> Result<Vec<VertexId>> {
     let mut found = Vec::new();
     transaction.view().find_vertices(ids, &mut found)?;

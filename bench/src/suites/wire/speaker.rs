@@ -1,5 +1,5 @@
-//! A client that does as little as it can: it sends the same bytes again and again, and of an answer reads no more than
-//! where it ends. What is measured is then the server, and not how fast somebody reads JSON.
+//! A client that does the least possible work: it sends the same bytes again and again, and reads an answer only to
+//! find its end. So the figures are those of the server, not of a decoder.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,37 +10,37 @@ use mangrove_gremlin::{Argument, Encoding, Statement, graphson, parse_one};
 use tungstenite::{Message, WebSocket};
 use uuid::Uuid;
 
-/// By which protocol requests go.
+/// The protocol of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// Messages of a WebSocket.
+    /// WebSocket messages.
     WebSocket,
     /// `POST`, one request after the other on one connection.
     Http,
 }
 
-/// In which form the traversal is sent.
+/// The form in which the traversal is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sent {
+pub enum TraversalForm {
     /// As a script.
     Text,
     /// As bytecode.
     Bytecode,
 }
 
-/// How a question is asked.
+/// The form of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct RequestForm {
     /// The encoding of requests and answers.
     pub encoding: Encoding,
     /// The protocol.
     pub transport: Transport,
     /// The form.
-    pub sent: Sent,
+    pub sent: TraversalForm,
 }
 
-impl Manner {
-    /// Its name in reports.
+impl RequestForm {
+    /// The name in reports.
     pub fn name(self) -> String {
         let encoding = match self.encoding.media_type() {
             "application/vnd.graphbinary-v1.0" => "GraphBinary",
@@ -50,16 +50,16 @@ impl Manner {
             "application/vnd.gremlin-v2.0+json;types=false" => "GraphSON 2 untyped",
             other => other,
         };
-        let sent = if self.sent == Sent::Text { "text" } else { "bytecode" };
+        let sent = if self.sent == TraversalForm::Text { "text" } else { "bytecode" };
         let transport = if self.transport == Transport::Http { "HTTP" } else { "WebSocket" };
         format!("{encoding}, {sent}, {transport}")
     }
 
-    /// The bytes of a request, as they go over the wire below WebSocket frames.
+    /// The bytes of a request, without WebSocket frames.
     fn request(self, script: &str, batch_size: i32) -> Result<Vec<u8>> {
         let (op, processor, gremlin) = match self.sent {
-            Sent::Text => ("eval", "", Argument::from(Value::from(script))),
-            Sent::Bytecode => match parse_one(script, &Default::default())? {
+            TraversalForm::Text => ("eval", "", Argument::from(Value::from(script))),
+            TraversalForm::Bytecode => match parse_one(script, &Default::default())? {
                 Statement::Traversal { bytecode, .. } => ("bytecode", "traversal", Argument::Traversal(bytecode)),
                 _ => return Err(Error::bug("the question is no traversal")),
             },
@@ -73,12 +73,12 @@ impl Manner {
             let (op, processor) = (op.into(), processor.into());
             encode_request(&Request { id, op, processor, arguments, bytecode_bindings: Parameters::new() }, &mut out)?;
             if self.transport == Transport::Http {
-                // A body is the message alone; its type stands in the head.
+                // An HTTP body is the message alone; its type is in the header.
                 out.drain(..1 + usize::from(out[0]));
             }
             return Ok(out);
         };
-        // Requests have types whatever the answers have.
+        // Requests have types even if answers have none.
         let typed = graphson::Dialect { typed: true, ..dialect };
         let mut json = Vec::new();
         graphson::encode_argument(typed, &gremlin, &mut json)?;
@@ -96,11 +96,11 @@ impl Manner {
     }
 }
 
-/// A connection that asks one question.
+/// A connection that sends one request repeatedly.
 pub struct Speaker {
     line: Line,
     request: Vec<u8>,
-    manner: Manner,
+    manner: RequestForm,
 }
 
 enum Line {
@@ -109,8 +109,8 @@ enum Line {
 }
 
 impl Speaker {
-    /// Connects. Answers come in batches of so many results.
-    pub fn connect(address: SocketAddr, manner: Manner, script: &str, batch_size: i32) -> Result<Self> {
+    /// Connects. Answers come in batches of this many results.
+    pub fn connect(address: SocketAddr, manner: RequestForm, script: &str, batch_size: i32) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         let body = manner.request(script, batch_size)?;
@@ -132,7 +132,7 @@ impl Speaker {
         })
     }
 
-    /// Asks, and shows every message or body of the answer.
+    /// Sends the request, and passes every message or body of the answer on.
     pub fn ask(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match &mut self.line {
             Line::WebSocket(socket) => {
@@ -154,7 +154,7 @@ impl Speaker {
         }
     }
 
-    /// How many results an answer has, each as often as it occurs.
+    /// The number of results of an answer, counted with bulk.
     pub fn count(&mut self) -> Result<u64> {
         let (encoding, mut count) = (self.manner.encoding, 0);
         self.ask(&mut |message| {
@@ -165,13 +165,13 @@ impl Speaker {
     }
 }
 
-/// More of the results follow.
+/// The response is partial; more follow.
 const PARTIAL: u16 = 206;
 
-/// The status of a response, without reading the rest.
+/// The status of a response, read without the rest.
 fn code(encoding: Encoding, message: &[u8]) -> Result<u16> {
     let code = match encoding {
-        // A byte of version, one that says that there is an id, and the id.
+        // A byte for the version, a byte that says that an id follows, and the id.
         Encoding::GraphBinary | Encoding::GraphBinaryText => {
             message.get(20..22).map(|code| u16::from_be_bytes([code[0], code[1]]))
         }
@@ -189,7 +189,7 @@ fn code(encoding: Encoding, message: &[u8]) -> Result<u16> {
     }
 }
 
-/// How many results a response has.
+/// The number of results of a response.
 fn results(encoding: Encoding, message: &[u8]) -> Result<u64> {
     if !encoding.is_json() {
         return Ok(decode_response(message)?.data.iter().map(|(bulk, _)| bulk).sum());
@@ -204,7 +204,7 @@ fn results(encoding: Encoding, message: &[u8]) -> Result<u64> {
     Ok(data.iter().map(|item| bulk(item).unwrap_or(1)).sum())
 }
 
-/// The body of the answer that comes next.
+/// The body of the next answer.
 fn body(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
     let (mut line, mut length, mut status) = (String::new(), None, String::new());
     loop {
@@ -235,7 +235,7 @@ fn body(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Adds a chunk; whether there may be more.
+/// Appends a chunk. Returns false after the last one.
 fn chunk(reader: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> Result<bool> {
     let mut line = String::new();
     reader.read_line(&mut line)?;

@@ -1,4 +1,4 @@
-// The floor of the Go client: how long it takes to ask g.inject(1) and read the answer.
+// The floor of the Go client: the time to send g.inject(1) and read the answer.
 // Usage: go run ./floor URL SECONDS
 package main
 

@@ -1,39 +1,39 @@
-//! Steps with children that give results: `union`, `coalesce`, `choose`, `optional`, `local` ….
+//! Steps whose children return results: `union`, `coalesce`, `choose`, `optional`, `local` ….
 
 use mangrove_graph::Token;
 use mangrove_gremlin::{Argument, Instruction, Pick};
 use rand::Rng;
 
-use super::chain::{Chain, Generator, Place, State};
-use super::schema::{Kind, value};
+use super::chain::{Chain, ChainPosition, Generator, State};
+use super::schema::{ObjectKind, value};
 use crate::script::{nested, step, text, token};
 
-/// The kind of a stream that several children feed.
-fn common(kinds: &[Kind]) -> Kind {
+/// The kind of a stream into which several children send.
+fn common(kinds: &[ObjectKind]) -> ObjectKind {
     match kinds.split_first() {
         Some((first, rest)) if rest.iter().all(|k| k == first) => first.clone(),
-        _ if kinds.iter().all(|k| k.is_homogeneous() || *k == Kind::Mixed) => Kind::Mixed,
-        _ => Kind::Opaque,
+        _ if kinds.iter().all(|k| k.is_homogeneous() || *k == ObjectKind::Mixed) => ObjectKind::Mixed,
+        _ => ObjectKind::Opaque,
     }
 }
 
-/// What a reduction gives in a branch that no traverser takes, and how a cut or a `dedup` there counts merged
-/// traversers, is an accident of the reference.
+/// In a branch that no traverser enters, the result of a reduction is an accident of the reference implementation. So
+/// is how a cut or a `dedup` in a branch counts merged traversers.
 fn without_gathering(outer: &State) -> State {
     State { may_gather: false, ..outer.clone() }
 }
 
-/// The oracle knows an entry from a map of one key by its traverser, and these steps make new ones.
+/// The oracle marks an entry of a map on its traverser, and these steps make new traversers.
 fn forget_entries(chain: &mut Chain) {
-    if matches!(chain.state.kind, Kind::Entry(..)) {
-        chain.state.kind = Kind::Opaque;
+    if matches!(chain.state.kind, ObjectKind::Entry(..)) {
+        chain.state.kind = ObjectKind::Opaque;
     }
 }
 
 impl Generator {
-    /// Children whose ways become part of the outer one.
+    /// Steps whose child's path becomes a part of the outer path.
     fn merge(chain: &mut Chain, children: &[State], passes_through: bool) {
-        let mut kinds: Vec<Kind> = children.iter().map(|c| c.kind.clone()).collect();
+        let mut kinds: Vec<ObjectKind> = children.iter().map(|c| c.kind.clone()).collect();
         if passes_through {
             kinds.push(chain.state.kind.clone());
         }
@@ -49,16 +49,16 @@ impl Generator {
             chain.loses_history();
         }
         if sacks.windows(2).any(|pair| pair[0] != pair[1]) {
-            chain.state.sack = if sacks.contains(&None) { None } else { Some(Kind::Mixed) };
+            chain.state.sack = if sacks.contains(&None) { None } else { Some(ObjectKind::Mixed) };
         } else {
             chain.state.sack = sacks.into_iter().next().flatten();
         }
     }
 
-    fn children(&mut self, outer: &State, place: Place, count: usize) -> (Vec<Argument>, Vec<State>) {
+    fn children(&mut self, outer: &State, position: ChainPosition, count: usize) -> (Vec<Argument>, Vec<State>) {
         let made = (0..count).map(|_| {
             let length = self.rng.random_range(1..3);
-            let child = self.child(outer, place, length);
+            let child = self.child(outer, position, length);
             (nested(child.steps), child.state)
         });
         made.unzip()
@@ -66,30 +66,30 @@ impl Generator {
 
     pub fn union(&mut self, chain: &mut Chain) {
         let count = self.rng.random_range(1..4);
-        let (arguments, states) = self.children(&chain.state, Place::Global, count);
+        let (arguments, states) = self.children(&chain.state, ChainPosition::Global, count);
         chain.steps.push(Instruction::new("union", arguments));
         Self::merge(chain, &states, false);
     }
 
     pub fn coalesce(&mut self, chain: &mut Chain) {
-        let (arguments, states) = self.children(&chain.state, Place::Local, 2);
+        let (arguments, states) = self.children(&chain.state, ChainPosition::Local, 2);
         chain.steps.push(Instruction::new("coalesce", arguments));
         let (history, labels, sack) = (chain.state.history, chain.state.labels.clone(), chain.state.sack.clone());
         Self::merge(chain, &states, false);
-        // Only the results of its children go on the way, not how they came about.
+        // Only the result of the child is added to the path, not the child's own path.
         (chain.state.history, chain.state.labels, chain.state.sack) = (history, labels, sack);
         forget_entries(chain);
     }
 
     pub fn optional(&mut self, chain: &mut Chain) {
         let outer = without_gathering(&chain.state);
-        let (arguments, states) = self.children(&outer, Place::Local, 1);
+        let (arguments, states) = self.children(&outer, ChainPosition::Local, 1);
         chain.steps.push(Instruction::new("optional", arguments));
         Self::merge(chain, &states, true);
     }
 
     pub fn local_or_flat_map(&mut self, chain: &mut Chain) {
-        let (arguments, states) = self.children(&chain.state, Place::Local, 1);
+        let (arguments, states) = self.children(&chain.state, ChainPosition::Local, 1);
         if self.rng.random_bool(0.5) {
             chain.steps.push(Instruction::new("local", arguments));
             Self::merge(chain, &states, false);
@@ -108,16 +108,16 @@ impl Generator {
     }
 
     pub fn side_effect(&mut self, chain: &mut Chain) {
-        let child = self.child(&chain.state, Place::Local, 2);
+        let child = self.child(&chain.state, ChainPosition::Local, 2);
         chain.push("sideEffect", [nested(child.steps)]);
     }
 
     /// `choose(test, yes[, no])`.
     pub fn choose(&mut self, chain: &mut Chain) {
-        let test = nested(self.child(&chain.state, Place::Local, 1).steps);
+        let test = nested(self.child(&chain.state, ChainPosition::Local, 1).steps);
         let has_else = self.rng.random_bool(0.7);
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, if has_else { 2 } else { 1 });
+        let (branches, states) = self.children(&outer, ChainPosition::Global, if has_else { 2 } else { 1 });
         let arguments = std::iter::once(test).chain(branches).collect();
         chain.steps.push(Instruction::new("choose", arguments));
         Self::merge(chain, &states, !has_else);
@@ -130,7 +130,7 @@ impl Generator {
             return;
         }
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, 2);
+        let (branches, states) = self.children(&outer, ChainPosition::Global, 2);
         chain.push("choose", [nested(f)]);
         let mut branches = branches.into_iter();
         if let Some(branch) = branches.next() {
@@ -147,14 +147,14 @@ impl Generator {
         Self::merge(chain, &states, true);
     }
 
-    /// `branch(f)` and `choose(f)` whose `f` gives several values, or none: the first counts.
+    /// `branch(f)` and `choose(f)` with an `f` that returns several values, or none: the first value counts.
     fn branch_on_first(&mut self, chain: &mut Chain) {
         let (f, kind) = match chain.state.kind.clone() {
-            Kind::Vertex => {
+            ObjectKind::Vertex => {
                 let key = self.multi_key();
                 (vec![step("values", [text(key.name)])], key.kind.clone())
             }
-            Kind::List(inner) if inner.is_homogeneous() && !chain.state.lists_unordered => {
+            ObjectKind::List(inner) if inner.is_homogeneous() && !chain.state.lists_unordered => {
                 (vec![step("unfold", [])], *inner)
             }
             kind if kind.is_homogeneous() => {
@@ -165,7 +165,7 @@ impl Generator {
             _ => return,
         };
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, 3);
+        let (branches, states) = self.children(&outer, ChainPosition::Global, 3);
         let is_branch = self.rng.random_bool(0.6);
         chain.push(if is_branch { "branch" } else { "choose" }, [nested(f)]);
         for (at, branch) in branches.into_iter().enumerate() {
@@ -180,7 +180,7 @@ impl Generator {
         Self::merge(chain, &states, true);
     }
 
-    /// `branch(f).option(…)`, f giving one value for each traverser.
+    /// `branch(f).option(…)`, with an `f` that returns one value for each traverser.
     pub fn branch(&mut self, chain: &mut Chain) {
         if self.rng.random_bool(0.4) {
             return self.branch_on_first(chain);
@@ -189,17 +189,17 @@ impl Generator {
             return;
         }
         let outer = without_gathering(&chain.state);
-        let (branches, states) = self.children(&outer, Place::Global, 3);
+        let (branches, states) = self.children(&outer, ChainPosition::Global, 3);
         chain.push(
             "branch",
-            // The grammar of the reference has no token there.
+            // The grammar of the reference implementation takes no token here.
             [if self.rng.random_bool(0.05) { token(Token::Label) } else { nested([step("label", [])]) }],
         );
         let label = text(self.label(&chain.state.kind));
         let without_test = self.rng.random_bool(0.2);
         for (test, branch) in [label, Argument::Pick(Pick::Any), Argument::Pick(Pick::None)].into_iter().zip(branches) {
             match test {
-                // The same as `any`.
+                // Means the same as `any`.
                 Argument::Pick(Pick::Any) if without_test => chain.push("option", [branch]),
                 test => chain.push("option", [test, branch]),
             }

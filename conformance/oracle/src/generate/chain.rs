@@ -1,4 +1,4 @@
-//! The generator's book: a traversal under construction, and what is known of its stream.
+//! A traversal under construction, and the generator's record of its stream.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Instruction};
@@ -7,45 +7,47 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 
 use super::Options;
-use super::schema::{EDGE_LABELS, KEYS, Key, Kind, VERTEX_LABELS, value};
+use super::schema::{EDGE_LABELS, KEYS, Key, ObjectKind, VERTEX_LABELS, value};
 use crate::graph::Graph;
 use crate::script::{int, nested, text, token};
 
-/// Where a traversal stands.
+/// The position of a chain within the traversal.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
-    /// It is the whole traversal.
+pub(crate) enum ChainPosition {
+    /// The whole traversal.
     Top,
-    /// A child that runs for one traverser alone.
+    /// A child that runs once for each traverser.
     Local,
-    /// A child that runs for the whole stream.
+    /// A child that runs once for the whole stream.
     Global,
-    /// A global child inside the body of a `repeat`.
+    /// A global child in the body of a `repeat`.
     Body,
 }
 
-/// What is known of a stream. The words are explained at the module `generate`.
+/// The generator's facts about a stream. The header of `generate` defines *ordered*, *clustered* and *history*.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub place: Place,
-    pub kind: Kind,
+    pub position: ChainPosition,
+    pub kind: ObjectKind,
     pub ordered: bool,
     pub clustered: bool,
     pub history: bool,
-    pub labels: Vec<(&'static str, Kind)>,
-    pub side_effects: Vec<(&'static str, Kind)>,
-    /// What traversers carry, if that is known.
-    pub sack: Option<Kind>,
-    /// The names of the loops around.
+    pub labels: Vec<(&'static str, ObjectKind)>,
+    pub side_effects: Vec<(&'static str, ObjectKind)>,
+    /// The kind of values in the sack, if known.
+    pub sack: Option<ObjectKind>,
+    /// The names of the enclosing loops.
     pub loops: Vec<&'static str>,
-    /// Whether steps that look at the stream as a whole (reductions, cuts, `dedup`) may be made.
+    /// True if steps on the stream as a whole (reductions, cuts, `dedup`) may follow.
     pub may_gather: bool,
-    /// Edges just reached from a vertex: `otherV()` knows where they came from.
+    /// True if the edges were reached from a vertex by the last step, so that `otherV()` is defined.
     pub from_vertex: bool,
+    /// True if a list in the stream has members in no determined order.
     pub lists_unordered: bool,
     pub maps_ordered: bool,
+    /// True if only the number of results is determined.
     pub count_only: bool,
-    /// Nothing may follow.
+    /// True if no step may follow.
     pub ended: bool,
 }
 
@@ -61,28 +63,28 @@ impl Chain {
         self.steps.push(crate::script::step(name, arguments));
     }
 
-    /// A step that gives one object for one: a sequence stays one, the way goes on.
-    pub fn becomes(&mut self, kind: Kind) {
+    /// A step that returns one object for each: a sequence keeps its order, and the path goes on.
+    pub fn becomes(&mut self, kind: ObjectKind) {
         self.state.kind = kind;
         self.state.from_vertex = false;
         self.state.clustered = false;
     }
 
-    /// A step that gives any number of objects for one, in no order.
-    pub fn spreads(&mut self, kind: Kind) {
+    /// A step that returns any number of objects for each, in no order.
+    pub fn spreads(&mut self, kind: ObjectKind) {
         self.becomes(kind);
         self.state.ordered = false;
     }
 
-    /// A step that gives one object for all: its way begins anew.
-    pub fn reduces(&mut self, kind: Kind) {
+    /// A step that returns one object for the whole stream; its path begins anew.
+    pub fn reduces(&mut self, kind: ObjectKind) {
         self.becomes(kind);
         self.loses_history();
         self.state.ordered = true;
         self.state.clustered = true;
     }
 
-    /// A barrier: equal traversers go on as one from where the first of them stood.
+    /// A barrier: equal traversers are merged at the position of the first.
     pub fn merges<const N: usize>(&mut self, arguments: [Argument; N]) {
         self.push("barrier", arguments);
         self.state.ordered &= self.state.clustered;
@@ -95,7 +97,7 @@ impl Chain {
         self.state.labels.clear();
     }
 
-    /// What a child leaves behind in the stream it is part of.
+    /// Applies the facts about a child's stream that also hold for the stream around it.
     pub fn absorbs(&mut self, child: &State) {
         self.state.lists_unordered |= child.lists_unordered;
     }
@@ -105,18 +107,18 @@ impl Chain {
     }
 }
 
-/// Makes traversals. See the module `generate`.
+/// Generates traversals.
 pub(crate) struct Generator {
     pub rng: SmallRng,
     pub options: Options,
     pub vertex_ids: Vec<Value>,
     pub edge_ids: Vec<Value>,
     pub depth: usize,
-    /// What configures the traversal source.
+    /// The instructions that configure the traversal source.
     pub source: Vec<Instruction>,
 }
 
-/// Literals as one list.
+/// A list of literals.
 fn listed(literals: Vec<Argument>) -> Vec<Argument> {
     let values = literals.into_iter().filter_map(|literal| match literal {
         Argument::Value(value) => Some(value),
@@ -125,7 +127,7 @@ fn listed(literals: Vec<Argument>) -> Vec<Argument> {
     vec![Argument::Value(Value::list(values.collect()))]
 }
 
-/// A way to go on; it may find that it does not apply and do nothing.
+/// A function that adds steps to the chain, or does nothing where it does not apply.
 pub(crate) type Action = fn(&mut Generator, &mut Chain);
 
 impl Generator {
@@ -159,8 +161,8 @@ impl Generator {
 
     pub fn start(&mut self) -> Chain {
         let state = State {
-            place: Place::Top,
-            kind: Kind::Vertex,
+            position: ChainPosition::Top,
+            kind: ObjectKind::Vertex,
             ordered: false,
             clustered: false,
             history: true,
@@ -186,11 +188,11 @@ impl Generator {
             16 => {
                 let ids = (0..self.rng.random_range(1..4)).map(|_| self.edge_id()).collect();
                 chain.steps.push(Instruction::new("E", ids));
-                chain.becomes(Kind::Edge);
+                chain.becomes(ObjectKind::Edge);
             }
             17 | 18 => {
                 chain.push("E", []);
-                chain.becomes(Kind::Edge);
+                chain.becomes(ObjectKind::Edge);
             }
             _ => self.inject(&mut chain),
         }
@@ -201,12 +203,19 @@ impl Generator {
         if self.rng.random_bool(0.1) {
             return self.search(chain);
         }
-        let kinds = [Kind::Int(32), Kind::Float, Kind::Text, Kind::Mixed, Kind::Mixed, Kind::Date];
+        let kinds = [
+            ObjectKind::Int(32),
+            ObjectKind::Float,
+            ObjectKind::Text,
+            ObjectKind::Mixed,
+            ObjectKind::Mixed,
+            ObjectKind::Date,
+        ];
         let kind = kinds.choose(&mut self.rng).expect("not empty").clone();
         let count = self.rng.random_range(1..6);
         let mut values: Vec<Value> = (0..count).map(|_| self.injected(&kind)).collect();
         if self.rng.random_bool(0.3) {
-            // Equal traversers from the beginning.
+            // Merges equal traversers from the beginning.
             values.extend(values.clone());
         }
         let as_list = self.rng.random_bool(0.2);
@@ -214,7 +223,7 @@ impl Generator {
             values = vec![Value::list(values)];
         }
         chain.steps.push(Instruction::new("inject", values.into_iter().map(Argument::Value).collect()));
-        chain.becomes(if as_list { Kind::List(Box::new(kind)) } else { kind });
+        chain.becomes(if as_list { ObjectKind::List(Box::new(kind)) } else { kind });
     }
 
     /// Adds up to this many steps.
@@ -225,7 +234,7 @@ impl Generator {
             }
             let actions = self.actions(&chain.state);
             let before = chain.steps.len();
-            // An action that does not apply leaves the chain as it is; another is tried.
+            // If the action does not apply, the chain is unchanged and the loop tries another.
             for _ in 0..8 {
                 let action = actions.choose(&mut self.rng).expect("every kind has actions");
                 action(self, chain);
@@ -280,41 +289,46 @@ impl Generator {
                 Self::repeat,
             ]);
         }
-        if state.place == Place::Top {
+        if state.position == ChainPosition::Top {
             actions.push(Self::effect_in_scope);
         }
-        if state.kind == Kind::Vertex {
+        if state.kind == ObjectKind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
         }
-        // What needs something that is seldom there comes up often where it is.
-        if state.place == Place::Top && state.history {
+        // Actions that need a rare state come up often in that state.
+        if state.position == ChainPosition::Top && state.history {
             actions.extend([Self::label_with_as as Action; 2]);
         }
         if !state.labels.is_empty() && self.depth < self.options.depth_max {
             actions.extend([Self::select_label as Action, Self::where_label, Self::where_label, Self::path]);
-            if state.place == Place::Top && state.history {
+            if state.position == ChainPosition::Top && state.history {
                 actions.extend([Self::label_with_as as Action; 3]);
             }
         }
-        if state.kind == Kind::Vertex && self.depth < self.options.depth_max {
+        if state.kind == ObjectKind::Vertex && self.depth < self.options.depth_max {
             actions.extend([Self::repeat as Action; 3]);
         }
-        // What only this kind offers comes up as often as all the rest.
+        // Actions that only this kind of object has come up as often as all others together.
         let own: &[Action] = match &state.kind {
-            Kind::Vertex => {
+            ObjectKind::Vertex => {
                 &[Self::neighbors, Self::neighbors, Self::incident, Self::has, Self::element_value, Self::special]
             }
-            Kind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value, Self::special],
-            Kind::List(_) => &[Self::collection, Self::function],
-            Kind::Map(..) | Kind::Entry(..) | Kind::Record(_) | Kind::Path => &[Self::collection],
-            Kind::VertexProperty | Kind::EdgeProperty | Kind::MetaProperty => &[Self::property_parts],
-            Kind::Text | Kind::Int(_) | Kind::Float => &[Self::function, Self::convert],
-            Kind::Bool | Kind::Date => &[Self::convert],
+            ObjectKind::Edge => &[Self::edge_ends, Self::edge_ends, Self::has, Self::element_value, Self::special],
+            ObjectKind::List(_) => &[Self::collection, Self::function],
+            ObjectKind::Map(..) | ObjectKind::Entry(..) | ObjectKind::Record(_) | ObjectKind::Path => {
+                &[Self::collection]
+            }
+            ObjectKind::VertexProperty | ObjectKind::EdgeProperty | ObjectKind::MetaProperty => &[Self::property_parts],
+            ObjectKind::Text | ObjectKind::Int(_) | ObjectKind::Float => &[Self::function, Self::convert],
+            ObjectKind::Bool | ObjectKind::Date => &[Self::convert],
             _ => &[],
         };
         let common = actions.len();
-        // Functions of scalars are one way among the others.
-        let is_scalar = matches!(state.kind, Kind::Text | Kind::Int(_) | Kind::Float | Kind::Bool | Kind::Date);
+        // Functions of scalars together weigh as one action.
+        let is_scalar = matches!(
+            state.kind,
+            ObjectKind::Text | ObjectKind::Int(_) | ObjectKind::Float | ObjectKind::Bool | ObjectKind::Date
+        );
         let times = if is_scalar { 4 } else { common };
         for _ in 0..times.checked_div(own.len()).unwrap_or(0) {
             actions.extend_from_slice(own);
@@ -322,23 +336,27 @@ impl Generator {
         actions
     }
 
-    /// What only elements offer and is asked less often.
+    /// Actions that only elements have, at a lower rate.
     pub fn special(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..7) {
-            4 | 5 if chain.state.kind == Kind::Vertex => self.several_values(chain),
+            4 | 5 if chain.state.kind == ObjectKind::Vertex => self.several_values(chain),
             0 => self.match_patterns(chain),
-            1 if chain.state.kind == Kind::Vertex => self.call(chain),
+            1 if chain.state.kind == ObjectKind::Vertex => self.call(chain),
             2 => self.subgraph(chain),
             3 => self.format(chain),
             _ => {}
         }
     }
 
-    /// A child of a stream in this state.
-    pub fn child(&mut self, outer: &State, place: Place, step_count: usize) -> Chain {
-        let place = if place == Place::Global && outer.place == Place::Body { Place::Body } else { place };
-        let is_one = place == Place::Local;
-        let state = State { place, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
+    /// A child for a stream in this state.
+    pub fn child(&mut self, outer: &State, position: ChainPosition, step_count: usize) -> Chain {
+        let position = if position == ChainPosition::Global && outer.position == ChainPosition::Body {
+            ChainPosition::Body
+        } else {
+            position
+        };
+        let is_one = position == ChainPosition::Local;
+        let state = State { position, ordered: is_one, clustered: is_one, from_vertex: false, ..outer.clone() };
         let mut chain = Chain { steps: Vec::new(), state };
         self.depth += 1;
         self.grow(&mut chain, step_count);
@@ -349,16 +367,16 @@ impl Generator {
         chain
     }
 
-    /// A child with at most one result, of a kind that compares.
-    pub fn single(&mut self, kind: &Kind) -> (Vec<Instruction>, Kind) {
+    /// A child with at most one result, of a comparable kind.
+    pub fn single(&mut self, kind: &ObjectKind) -> (Vec<Instruction>, ObjectKind) {
         use crate::script::step;
         match kind {
-            Kind::Vertex | Kind::Edge => match self.rng.random_range(0..6) {
-                0 => (vec![step("label", [])], Kind::Text),
-                1 => (vec![step("id", [])], Kind::Int(32)),
-                2 if *kind == Kind::Vertex => {
+            ObjectKind::Vertex | ObjectKind::Edge => match self.rng.random_range(0..6) {
+                0 => (vec![step("label", [])], ObjectKind::Text),
+                1 => (vec![step("id", [])], ObjectKind::Int(32)),
+                2 if *kind == ObjectKind::Vertex => {
                     let name = *["out", "in", "both", "outE", "inE"].choose(&mut self.rng).expect("not empty");
-                    (vec![step(name, [text(self.edge_label())]), step("count", [])], Kind::Int(64))
+                    (vec![step(name, [text(self.edge_label())]), step("count", [])], ObjectKind::Int(64))
                 }
                 3 => {
                     let key = self.key(kind);
@@ -371,19 +389,19 @@ impl Generator {
                     (vec![step("values", [text(key.name)])], key.kind.clone())
                 }
             },
-            Kind::List(_) | Kind::Path => {
-                (vec![step("count", [Argument::Scope(mangrove_gremlin::Scope::Local)])], Kind::Int(64))
+            ObjectKind::List(_) | ObjectKind::Path => {
+                (vec![step("count", [Argument::Scope(mangrove_gremlin::Scope::Local)])], ObjectKind::Int(64))
             }
             _ if kind.is_plain() => (vec![step("identity", [])], kind.clone()),
-            _ => (vec![step("constant", [int(1)])], Kind::Int(32)),
+            _ => (vec![step("constant", [int(1)])], ObjectKind::Int(32)),
         }
     }
 
-    /// A random `by` that gives a value that compares, and its kind.
-    pub fn by(&mut self, kind: &Kind) -> (Vec<Argument>, Kind) {
+    /// A random `by` that returns a comparable value, and the kind of that value.
+    pub fn by(&mut self, kind: &ObjectKind) -> (Vec<Argument>, ObjectKind) {
         if kind.is_element() {
             match self.rng.random_range(0..4) {
-                0 => return (vec![token(Token::Label)], Kind::Text),
+                0 => return (vec![token(Token::Label)], ObjectKind::Text),
                 1 | 2 => {
                     let key = self.key(kind);
                     return (vec![text(key.name)], key.kind.clone());
@@ -398,10 +416,11 @@ impl Generator {
         (vec![nested(steps)], made)
     }
 
-    /// A key that elements of this kind bear.
-    pub fn key(&mut self, kind: &Kind) -> &'static Key {
+    /// A key of elements of this kind.
+    pub fn key(&mut self, kind: &ObjectKind) -> &'static Key {
         const ALL: &[Key] = &KEYS;
-        let fitting: Vec<&'static Key> = ALL.iter().filter(|k| k.on_vertices == (*kind == Kind::Vertex)).collect();
+        let fitting: Vec<&'static Key> =
+            ALL.iter().filter(|k| k.on_vertices == (*kind == ObjectKind::Vertex)).collect();
         fitting.choose(&mut self.rng).expect("both kinds have keys")
     }
 
@@ -409,11 +428,15 @@ impl Generator {
         EDGE_LABELS.choose(&mut self.rng).expect("not empty")
     }
 
-    pub fn label(&mut self, kind: &Kind) -> &'static str {
-        if *kind == Kind::Edge { self.edge_label() } else { VERTEX_LABELS.choose(&mut self.rng).expect("not empty") }
+    pub fn label(&mut self, kind: &ObjectKind) -> &'static str {
+        if *kind == ObjectKind::Edge {
+            self.edge_label()
+        } else {
+            VERTEX_LABELS.choose(&mut self.rng).expect("not empty")
+        }
     }
 
-    /// The id of a vertex; now and then of none.
+    /// The id of a vertex; sometimes an id that no vertex has.
     pub fn vertex_id(&mut self) -> Argument {
         match self.vertex_ids.choose(&mut self.rng) {
             Some(id) if self.rng.random_bool(0.95) => Argument::Value(id.clone()),
@@ -421,7 +444,7 @@ impl Generator {
         }
     }
 
-    /// The id of an edge; now and then of none.
+    /// The id of an edge; sometimes an id that no edge has.
     pub fn edge_id(&mut self) -> Argument {
         match self.edge_ids.choose(&mut self.rng) {
             Some(id) if self.rng.random_bool(0.95) => Argument::Value(id.clone()),

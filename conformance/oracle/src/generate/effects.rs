@@ -1,62 +1,63 @@
-//! Side effects that a nested traversal fills: any step that gathers, in any scope, also one scope in another.
+//! Generates side effects that a nested traversal fills, by any gathering step and in any scope, also in a scope within
+//! a scope. A *scope* is a step that runs a child.
 //!
-//! What a side effect holds in the end is fixed if every traverser comes to it, so nothing cuts the stream before `cap()`
-//! reads it. Two kinds of scope count otherwise:
+//! The final content of a side effect is determined only if every traverser reaches it, so no step cuts the stream
+//! before `cap()` reads it. There are two kinds of scope:
 //!
-//! - `union`, `local`, `optional`, `choose`, `branch`, `repeat` and the values of `group` pass traversers on. One that stands
-//!   for several counts as often as it does.
-//! - Every other scope tries its child once for a traverser, so a merged traverser counts once there. No
-//!   document says how often traversers merge. So in these scopes the objects of the stream are all different.
+//! - `union`, `local`, `optional`, `choose`, `branch`, `repeat` and the values of `group` pass traversers on. A merged
+//!   traverser counts as often as its bulk says.
+//! - Every other scope runs its child once for a traverser, so a merged traverser counts once. How often traversers are
+//!   merged is unspecified, so all objects in such a scope are different.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Comparison, Instruction};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
-use super::schema::Kind;
+use super::chain::{Chain, ChainPosition, Generator};
+use super::schema::ObjectKind;
 use crate::script::{compare, int, nested, step, text, token};
 
-/// The names that these side effects have.
+/// The names of these side effects.
 const NAMES: [&str; 2] = ["m", "n"];
 
-/// What a scope does with its child.
+/// The use that a scope makes of its child.
 #[derive(Clone, Copy, PartialEq)]
-enum Scope {
-    /// It passes traversers through.
+enum ScopeKind {
+    /// The scope passes traversers through.
     Passes,
-    /// It runs the child to its end for one object.
+    /// The scope runs the child to its end for one object.
     RunsOut,
-    /// It takes the child's first result.
+    /// The scope takes the child's first result.
     TakesFirst,
 }
 
 impl Generator {
-    /// A scope that fills side effects, perhaps something after it, and `cap()`.
+    /// A scope that fills side effects, sometimes a step after it, and `cap()`.
     pub fn effect_in_scope(&mut self, chain: &mut Chain) {
         let state = &chain.state;
         let is_used = |name: &str| state.side_effects.iter().any(|(used, _)| used == &name);
-        if state.place != Place::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
+        if state.position != ChainPosition::Top || !state.kind.is_plain() || NAMES.iter().any(|name| is_used(name)) {
             return;
         }
-        let scope = *[Scope::Passes, Scope::Passes, Scope::RunsOut, Scope::TakesFirst]
+        let scope = *[ScopeKind::Passes, ScopeKind::Passes, ScopeKind::RunsOut, ScopeKind::TakesFirst]
             .choose(&mut self.rng)
             .expect("not empty");
-        if scope == Scope::Passes {
+        if scope == ScopeKind::Passes {
             self.perhaps_merge(chain);
         } else {
             chain.push("dedup", []);
             chain.loses_history();
         }
         let mut names = vec![NAMES[0]];
-        if scope == Scope::Passes && self.rng.random_bool(0.2) {
+        if scope == ScopeKind::Passes && self.rng.random_bool(0.2) {
             self.loop_that_gathers(chain);
         } else {
             let child = self.effect_child(chain, scope, NAMES[0], true);
             match scope {
-                Scope::Passes => names.extend(self.passing_scope(chain, child)),
-                Scope::RunsOut => self.exhausting_scope(chain, child),
-                Scope::TakesFirst => self.testing_scope(chain, child),
+                ScopeKind::Passes => names.extend(self.passing_scope(chain, child)),
+                ScopeKind::RunsOut => self.exhausting_scope(chain, child),
+                ScopeKind::TakesFirst => self.testing_scope(chain, child),
             }
         }
         if self.rng.random_bool(0.2) {
@@ -67,22 +68,22 @@ impl Generator {
         }
         chain.steps.push(Instruction::new("cap", names.into_iter().map(text).collect()));
         chain.state.lists_unordered = true;
-        chain.reduces(Kind::Opaque);
+        chain.reduces(ObjectKind::Opaque);
         chain.end();
     }
 
-    /// Now and then, equal traversers become one here.
+    /// Sometimes equal traversers are merged here.
     fn perhaps_merge(&mut self, chain: &mut Chain) {
-        if chain.state.kind == Kind::Vertex && self.rng.random_bool(0.4) {
+        if chain.state.kind == ObjectKind::Vertex && self.rng.random_bool(0.4) {
             self.meet_again(chain);
         } else if self.rng.random_bool(0.3) {
             chain.merges([]);
         }
     }
 
-    /// Walks that bring many traversers to one vertex, each followed by a step that merges them into one.
+    /// Expansions that bring many traversers to one vertex, each followed by a step that merges them.
     pub fn meet_again(&mut self, chain: &mut Chain) {
-        if chain.state.kind != Kind::Vertex || chain.state.place == Place::Body {
+        if chain.state.kind != ObjectKind::Vertex || chain.state.position == ChainPosition::Body {
             return;
         }
         let walk = *["both", "both", "out", "in"].choose(&mut self.rng).expect("not empty");
@@ -96,14 +97,14 @@ impl Generator {
         if self.rng.random_bool(0.5) {
             chain.merges([]);
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
     }
 
-    /// A `repeat` that gathers in every iteration, also what comes round again.
+    /// A `repeat` that gathers in every iteration, also objects that come round again.
     fn loop_that_gathers(&mut self, chain: &mut Chain) {
         let mut body = Chain { steps: Vec::new(), state: chain.state.clone() };
-        body.state.place = Place::Body;
-        if chain.state.kind == Kind::Vertex {
+        body.state.position = ChainPosition::Body;
+        if chain.state.kind == ObjectKind::Vertex {
             self.neighbors(&mut body);
         }
         self.gatherer(&mut body, NAMES[0]);
@@ -119,36 +120,36 @@ impl Generator {
         }
     }
 
-    /// Steps of which one gathers, for a scope of this kind.
-    fn effect_child(&mut self, chain: &Chain, scope: Scope, name: &str, may_nest: bool) -> Vec<Instruction> {
+    /// A child for a scope of this kind: one of its steps gathers objects in the side effect `name`.
+    fn effect_child(&mut self, chain: &Chain, scope: ScopeKind, name: &str, may_nest: bool) -> Vec<Instruction> {
         let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
-        inner.state.place = Place::Local;
+        inner.state.position = ChainPosition::Local;
         inner.state.may_gather = false;
         match (inner.state.kind.clone(), self.rng.random_range(0..6)) {
             (kind, 0) if kind.is_element() => {
                 inner.push("values", [text(self.key(&kind).name)]);
-                inner.becomes(Kind::Mixed);
+                inner.becomes(ObjectKind::Mixed);
             }
             (kind, 1) if kind.is_element() => self.has(&mut inner),
-            (Kind::Vertex, 2) if scope != Scope::TakesFirst => self.neighbors(&mut inner),
-            (Kind::Vertex, 3) if scope != Scope::TakesFirst => self.incident(&mut inner),
+            (ObjectKind::Vertex, 2) if scope != ScopeKind::TakesFirst => self.neighbors(&mut inner),
+            (ObjectKind::Vertex, 3) if scope != ScopeKind::TakesFirst => self.incident(&mut inner),
             (_, 4) => inner.merges([]),
             _ => {}
         }
-        if may_nest && scope == Scope::Passes && self.rng.random_bool(0.3) {
+        if may_nest && scope == ScopeKind::Passes && self.rng.random_bool(0.3) {
             let within = self.effect_child(&inner, scope, name, false);
             let nesting = *["local", "union", "optional"].choose(&mut self.rng).expect("not empty");
             inner.push(nesting, [nested(within)]);
             return inner.steps;
         }
         self.gatherer(&mut inner, name);
-        if scope != Scope::TakesFirst && self.rng.random_bool(0.2) {
+        if scope != ScopeKind::TakesFirst && self.rng.random_bool(0.2) {
             inner.push("identity", []);
         }
         inner.steps
     }
 
-    /// A step that gathers what passes it.
+    /// A step that gathers the objects that pass it.
     fn gatherer(&mut self, inner: &mut Chain, name: &str) {
         let kind = inner.state.kind.clone();
         let is_element = kind.is_element();
@@ -176,7 +177,7 @@ impl Generator {
                 inner.push("by", [nested([step("count", [])])]);
             }
             3 if inner.state.history => inner.push("tree", [text(name)]),
-            4 if kind == Kind::Edge => inner.push("subgraph", [text(name)]),
+            4 if kind == ObjectKind::Edge => inner.push("subgraph", [text(name)]),
             5 if is_element => {
                 let (by, _) = self.by(&kind);
                 inner.push("aggregate", [text(name)]);
@@ -186,11 +187,11 @@ impl Generator {
         }
     }
 
-    /// A scope that passes traversers on; the names of what else it fills.
+    /// A scope that passes traversers on, and the names of further side effects that it fills.
     fn passing_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) -> Option<&'static str> {
         let has_other = self.rng.random_bool(0.4);
         let other = match has_other {
-            true => self.effect_child(chain, Scope::Passes, NAMES[1], false),
+            true => self.effect_child(chain, ScopeKind::Passes, NAMES[1], false),
             false => vec![step("identity", [])],
         };
         let other_name = has_other.then_some(NAMES[1]);
@@ -235,11 +236,11 @@ impl Generator {
         other_name
     }
 
-    /// Returns a filter that passes some of a kind.
-    fn plain_test(&mut self, kind: &Kind) -> Instruction {
+    /// Returns a filter that some objects of this kind pass.
+    fn plain_test(&mut self, kind: &ObjectKind) -> Instruction {
         match kind {
-            Kind::Vertex | Kind::Edge => step("hasLabel", [text(self.label(kind))]),
-            Kind::Mixed => step("is", [compare(Comparison::Neq, "ann")]),
+            ObjectKind::Vertex | ObjectKind::Edge => step("hasLabel", [text(self.label(kind))]),
+            ObjectKind::Mixed => step("is", [compare(Comparison::Neq, "ann")]),
             kind => {
                 let test = self.test(kind);
                 step("is", [test])
@@ -261,7 +262,7 @@ impl Generator {
         }
     }
 
-    /// A scope that asks its child for a first result.
+    /// A scope that takes its child's first result.
     fn testing_scope(&mut self, chain: &mut Chain, child: Vec<Instruction>) {
         let test = self.plain_test(&chain.state.kind.clone());
         let (child, test) = (nested(child), nested([test]));

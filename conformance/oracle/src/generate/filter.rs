@@ -5,34 +5,34 @@ use mangrove_gremlin::{Argument, Comparison, Instruction, Order, Predicate, Text
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
-use super::schema::{Kind, NAMES, value};
+use super::chain::{Chain, ChainPosition, Generator};
+use super::schema::{NAMES, ObjectKind, value};
 use crate::script::{int, nested, step, text, token};
 
 impl Generator {
     pub fn is_filter(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
-        if kind == Kind::Mixed && self.rng.random_bool(0.3) {
+        if kind == ObjectKind::Mixed && self.rng.random_bool(0.3) {
             let name = *["NUMBER", "STRING", "INT", "NULL", "BOOLEAN"].choose(&mut self.rng).expect("not empty");
             let of = Predicate::TypeOf(Box::new(Argument::Type(name.into())));
             return chain.push("is", [Argument::Predicate(of)]);
         }
-        if kind.is_homogeneous() || kind == Kind::Mixed {
+        if kind.is_homogeneous() || kind == ObjectKind::Mixed {
             let test = self.test(&kind);
             chain.push("is", [test]);
         }
     }
 
     /// A literal or a predicate for values of a scalar kind.
-    pub fn test(&mut self, kind: &Kind) -> Argument {
+    pub fn test(&mut self, kind: &ObjectKind) -> Argument {
         if self.rng.random_bool(0.2) {
             return Argument::Value(value(&mut self.rng, kind));
         }
         Argument::Predicate(self.predicate(kind, true))
     }
 
-    /// `P.not(P.not(p))` is never made: the parser reads it as `p`.
-    fn predicate(&mut self, kind: &Kind, may_negate: bool) -> Predicate {
+    /// `P.not(P.not(p))` is never generated: the parser reads it as `p`.
+    fn predicate(&mut self, kind: &ObjectKind, may_negate: bool) -> Predicate {
         use Comparison::{Eq, Gt, Gte, Lt, Lte, Neq};
         match self.rng.random_range(0..12) {
             0..=4 => {
@@ -51,12 +51,12 @@ impl Generator {
                 Predicate::Or(vec![Predicate::Compare(Lt, low), Predicate::Compare(Gt, high)])
             }
             9 if may_negate => Predicate::Not(Box::new(self.predicate(kind, false))),
-            _ if *kind == Kind::Text => self.text_predicate(),
+            _ if *kind == ObjectKind::Text => self.text_predicate(),
             _ => Predicate::Compare(Gte, Box::new(self.operand(kind))),
         }
     }
 
-    fn operand(&mut self, kind: &Kind) -> Argument {
+    fn operand(&mut self, kind: &ObjectKind) -> Argument {
         Argument::Value(value(&mut self.rng, kind))
     }
 
@@ -88,12 +88,12 @@ impl Generator {
             }
             4 => {
                 let ids = (0..self.rng.random_range(1..4))
-                    .map(|_| if kind == Kind::Vertex { self.vertex_id() } else { self.edge_id() })
+                    .map(|_| if kind == ObjectKind::Vertex { self.vertex_id() } else { self.edge_id() })
                     .collect();
                 chain.steps.push(Instruction::new("hasId", ids));
             }
             5 => {
-                let test = Argument::Predicate(self.predicate(&Kind::Int(32), true));
+                let test = Argument::Predicate(self.predicate(&ObjectKind::Int(32), true));
                 chain.push("has", [token(Token::Id), test]);
             }
             _ => {
@@ -106,7 +106,7 @@ impl Generator {
     /// `where`, `filter` and `not` with a child.
     pub fn where_child(&mut self, chain: &mut Chain) {
         let name = *["where", "filter", "not"].choose(&mut self.rng).expect("not empty");
-        let child = self.child(&chain.state, Place::Local, 2);
+        let child = self.child(&chain.state, ChainPosition::Local, 2);
         chain.push(name, [nested(child.steps)]);
     }
 
@@ -115,11 +115,11 @@ impl Generator {
             return self.infix(chain);
         }
         let name = if self.rng.random_bool(0.5) { "and" } else { "or" };
-        let children = (0..2).map(|_| nested(self.child(&chain.state, Place::Local, 1).steps)).collect();
+        let children = (0..2).map(|_| nested(self.child(&chain.state, ChainPosition::Local, 1).steps)).collect();
         chain.steps.push(Instruction::new(name, children));
     }
 
-    /// `and()` and `or()` between filters.
+    /// `and()` and `or()` between filters (infix form).
     fn infix(&mut self, chain: &mut Chain) {
         let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
         self.has(&mut inner);
@@ -130,7 +130,7 @@ impl Generator {
         chain.push("where", [nested(inner.steps)]);
     }
 
-    /// `where(P)` against a label or a side effect, and `where(as("a")…)`.
+    /// `where(P)` with a label or a side effect, and `where(as("a")…)`.
     pub fn where_label(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
         if !kind.is_plain() {
@@ -145,14 +145,14 @@ impl Generator {
             return chain.push("where", [Argument::Predicate(p)]);
         }
         let Some((name, _)) = chain.state.labels.iter().find(|(_, k)| *k == kind).cloned() else { return };
-        // A label is not a function of the value: what stays is fixed, but not in which sequence.
+        // A label is not a function of the value: which values remain is determined, but not their order.
         chain.state.ordered = false;
         match self.rng.random_range(0..3) {
-            0 if kind == Kind::Vertex => {
+            0 if kind == ObjectKind::Vertex => {
                 let label = text(self.edge_label());
                 chain.push("where", [nested([step("both", [label]), step("as", [text(name)])])]);
             }
-            1 if kind == Kind::Vertex => {
+            1 if kind == ObjectKind::Vertex => {
                 let (label, p) = (text(self.edge_label()), self.equality(name));
                 chain.push("where", [nested([step("as", [text(name)]), step("out", [label])])]);
                 chain.push("where", [p]);
@@ -175,10 +175,10 @@ impl Generator {
 
     pub fn dedup(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
-        if !kind.is_plain() || chain.state.place == Place::Body || !chain.state.may_gather {
+        if !kind.is_plain() || chain.state.position == ChainPosition::Body || !chain.state.may_gather {
             return;
         }
-        let may_choose = chain.state.ordered || chain.state.place == Place::Top;
+        let may_choose = chain.state.ordered || chain.state.position == ChainPosition::Top;
         if kind.is_element() && may_choose && self.rng.random_bool(0.3) {
             let (arguments, _) = self.by(&kind);
             chain.push("dedup", []);
@@ -193,11 +193,11 @@ impl Generator {
         chain.loses_history();
     }
 
-    /// Which objects are left is open: their number is not.
+    /// Which objects remain is not determined, but their number is.
     fn only_countable(&mut self, chain: &mut Chain) {
         if self.rng.random_bool(0.5) {
             chain.push("count", []);
-            chain.reduces(Kind::Int(64));
+            chain.reduces(ObjectKind::Int(64));
         } else {
             chain.state.count_only = true;
             chain.end();
@@ -225,7 +225,7 @@ impl Generator {
                 chain.state.ordered = is_total;
                 chain.state.clustered = is_total;
             }
-            Kind::Entry(key, _) if key.is_homogeneous() => {
+            ObjectKind::Entry(key, _) if key.is_homogeneous() => {
                 use mangrove_gremlin::Column;
                 chain.push("order", []);
                 chain.push("by", [Argument::Column(Column::Values), Argument::Order(direction)]);
@@ -233,7 +233,7 @@ impl Generator {
                 // Entries of several maps may tie.
                 chain.state.ordered = false;
             }
-            _ if kind.is_homogeneous() || kind == Kind::Mixed => {
+            _ if kind.is_homogeneous() || kind == ObjectKind::Mixed => {
                 chain.push("order", []);
                 if self.rng.random_bool(0.5) {
                     chain.push("by", [Argument::Order(direction)]);
@@ -245,12 +245,12 @@ impl Generator {
         }
     }
 
-    /// `limit`, `range`, `skip`, `tail`: of a sequence anywhere, of anything else only at the end.
+    /// `limit`, `range`, `skip`, `tail`: anywhere if the stream has an order, otherwise only at the end.
     pub fn cut(&mut self, chain: &mut Chain) {
         if !chain.state.may_gather {
             return;
         }
-        if !chain.state.ordered && (chain.state.place != Place::Top || self.rng.random_bool(0.7)) {
+        if !chain.state.ordered && (chain.state.position != ChainPosition::Top || self.rng.random_bool(0.7)) {
             return;
         }
         let (low, length) = (self.rng.random_range(0..4), self.rng.random_range(1..6));
@@ -275,10 +275,10 @@ impl Generator {
         }
     }
 
-    /// Steps that change nothing, or give nothing.
+    /// Steps that change nothing or return nothing.
     pub fn plain_step(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..30) {
-            0 if chain.state.place == Place::Top => {
+            0 if chain.state.position == ChainPosition::Top => {
                 chain.push("discard", []);
                 chain.end();
             }
@@ -286,8 +286,8 @@ impl Generator {
             n if n % 3 == 0 => chain.merges([]),
             n if n % 3 == 1 => chain.push("identity", []),
             _ => {
-                if let Kind::List(inner) = chain.state.kind.clone()
-                    && (inner.is_homogeneous() || *inner == Kind::Mixed)
+                if let ObjectKind::List(inner) = chain.state.kind.clone()
+                    && (inner.is_homogeneous() || *inner == ObjectKind::Mixed)
                 {
                     let p = Argument::Predicate(Predicate::Compare(Comparison::Gt, Box::new(self.operand(&inner))));
                     chain.push("none", [p]);
@@ -297,8 +297,9 @@ impl Generator {
     }
 
     /// A value for `constant`, and its kind.
-    pub fn literal(&mut self) -> (Value, Kind) {
-        let kind = [Kind::Int(32), Kind::Text, Kind::Bool].choose(&mut self.rng).expect("not empty").clone();
+    pub fn literal(&mut self) -> (Value, ObjectKind) {
+        let kind =
+            [ObjectKind::Int(32), ObjectKind::Text, ObjectKind::Bool].choose(&mut self.rng).expect("not empty").clone();
         (value(&mut self.rng, &kind), kind)
     }
 }

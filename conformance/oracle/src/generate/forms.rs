@@ -1,49 +1,49 @@
-//! The rarer forms of steps: predicates where others give literals, lists where others give one value, labels and side
-//! effects by several names, children where a literal would do.
+//! The rarer forms of steps: predicates in place of literals, lists in place of one value, several names of labels and
+//! side effects, children in place of literals.
 
 use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Argument, Comparison, Instruction, Predicate, Scope};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
-use super::schema::{EDGE_LABELS, KEYS, Kind, VERTEX_LABELS, value};
+use super::chain::{Chain, ChainPosition, Generator};
+use super::schema::{EDGE_LABELS, KEYS, ObjectKind, VERTEX_LABELS, value};
 use crate::script::{compare, int, nested, step, text, token};
 
 impl Generator {
-    /// One of the rarer forms, if what the stream holds has one.
+    /// One of the rarer forms, if there is one for the kind of object in the stream.
     pub fn rare_form(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
-            kind @ (Kind::Vertex | Kind::Edge) => self.rare_form_of_element(chain, &kind),
-            Kind::VertexProperty | Kind::EdgeProperty => {
+            kind @ (ObjectKind::Vertex | ObjectKind::Edge) => self.rare_form_of_element(chain, &kind),
+            ObjectKind::VertexProperty | ObjectKind::EdgeProperty => {
                 chain.push("hasKey", [Argument::Predicate(among(&KEYS.map(|key| key.name)[..3]))]);
             }
-            Kind::Text => self.rare_form_of_text(chain),
-            kind @ (Kind::Int(_) | Kind::Float) => self.rare_form_of_number(chain, &kind),
-            Kind::List(inner) if inner.is_homogeneous() => self.rare_form_of_list(chain, &inner),
-            Kind::Record(fields) => {
+            ObjectKind::Text => self.rare_form_of_text(chain),
+            kind @ (ObjectKind::Int(_) | ObjectKind::Float) => self.rare_form_of_number(chain, &kind),
+            ObjectKind::List(inner) if inner.is_homogeneous() => self.rare_form_of_list(chain, &inner),
+            ObjectKind::Record(fields) => {
                 let (name, kind) = fields.choose(&mut self.rng).expect("a record has fields").clone();
                 chain.push("select", [nested([step("constant", [text(name)])])]);
                 chain.becomes(kind);
             }
-            Kind::Mixed if self.rng.random_bool(0.1) => {
+            ObjectKind::Mixed if self.rng.random_bool(0.1) => {
                 chain.push("constant", [Argument::Value(Value::Null)]);
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             _ => {}
         }
     }
 
-    fn rare_form_of_element(&mut self, chain: &mut Chain, kind: &Kind) {
+    fn rare_form_of_element(&mut self, chain: &mut Chain, kind: &ObjectKind) {
         if !chain.state.labels.is_empty() && self.rng.random_bool(0.3) {
             return self.dedup_by_label(chain);
         }
         let key = self.key(kind);
-        let labels = if *kind == Kind::Vertex { VERTEX_LABELS } else { EDGE_LABELS };
+        let labels = if *kind == ObjectKind::Vertex { VERTEX_LABELS } else { EDGE_LABELS };
         match self.rng.random_range(0..8) {
             0 => chain.push("hasLabel", [Argument::Predicate(among(&labels[1..]))]),
             1 => {
-                let id = if *kind == Kind::Vertex { self.vertex_id() } else { self.edge_id() };
+                let id = if *kind == ObjectKind::Vertex { self.vertex_id() } else { self.edge_id() };
                 let below = Predicate::Compare(Comparison::Lte, Box::new(id));
                 chain.push("hasId", [Argument::Predicate(below)]);
             }
@@ -56,25 +56,25 @@ impl Generator {
                 } else {
                     chain.push("valueMap", [tokens, text(key.name), text(other.name)]);
                 }
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             5 => {
                 chain.push("valueMap", []);
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
-            6 if *kind == Kind::Vertex => {
+            6 if *kind == ObjectKind::Vertex => {
                 let direction = (Value::string("direction"), Value::Direction(Direction::Both));
                 chain.push("call", [text("tinker.degree.centrality"), Argument::Value(Value::map(vec![direction]))]);
-                chain.becomes(Kind::Int(64));
+                chain.becomes(ObjectKind::Int(64));
             }
             _ => chain.merges([int(self.rng.random_range(1..2_500))]),
         }
     }
 
-    /// `dedup(a)`, of which the label alone is read.
+    /// `dedup(a)`, after which only the label is read.
     fn dedup_by_label(&mut self, chain: &mut Chain) {
         let Some((name, kind)) = chain.state.labels.first().cloned() else { return };
-        if chain.state.place == Place::Top && chain.state.may_gather {
+        if chain.state.position == ChainPosition::Top && chain.state.may_gather {
             chain.push("dedup", [text(name)]);
             chain.push("select", [text(name)]);
             chain.spreads(kind);
@@ -86,30 +86,30 @@ impl Generator {
         match self.rng.random_range(0..5) {
             0 => {
                 chain.push("split", [Argument::Value(Value::Null)]);
-                return chain.becomes(Kind::List(Box::new(Kind::Text)));
+                return chain.becomes(ObjectKind::List(Box::new(ObjectKind::Text)));
             }
             1 => chain.push("concat", [text("-"), text("y")]),
             2 => chain.push("concat", [nested([step("constant", [text("z")])]), nested([step("identity", [])])]),
             3 => {
                 let first = compare(Comparison::Lt, "c");
                 chain.push("choose", [first, nested([step("toUpper", [])]), nested([step("identity", [])])]);
-                return chain.spreads(Kind::Text);
+                return chain.spreads(ObjectKind::Text);
             }
-            // As `until(P)`.
+            // A bare predicate, as in `until(P)`.
             _ if self.rng.random_bool(0.2) => return chain.push("filter", [compare(Comparison::Neq, "bob")]),
             _ => return chain.push("filter", [nested([step("is", [compare(Comparison::Neq, "bob")])])]),
         }
-        chain.becomes(Kind::Text);
+        chain.becomes(ObjectKind::Text);
     }
 
-    /// Numbers that grow until they are large enough.
-    fn rare_form_of_number(&mut self, chain: &mut Chain, kind: &Kind) {
-        if self.rng.random_bool(0.3) || chain.state.place == Place::Body {
+    /// Numbers that grow until they reach a bound.
+    fn rare_form_of_number(&mut self, chain: &mut Chain, kind: &ObjectKind) {
+        if self.rng.random_bool(0.3) || chain.state.position == ChainPosition::Body {
             let test = Argument::Predicate(Predicate::Compare(Comparison::Gte, Box::new(int(10))));
             chain.push("choose", [test, nested([step("constant", [Argument::Value(value(&mut self.rng, kind))])])]);
             return chain.spreads(kind.clone());
         }
-        // The reference holds a predicate against the traverser instead of its object, and does not end.
+        // The reference implementation compares the traverser instead of its object, and does not end.
         let is_bare = self.rng.random_bool(0.05);
         let test = |test: Argument| if is_bare { test } else { nested([step("is", [test])]) };
         let enough = compare(Comparison::Gte, self.rng.random_range(30..60));
@@ -118,10 +118,10 @@ impl Generator {
         if self.rng.random_bool(0.4) {
             chain.push("emit", [test(compare(Comparison::Gt, self.rng.random_range(0..30)))]);
         }
-        chain.spreads(Kind::Float);
+        chain.spreads(ObjectKind::Float);
     }
 
-    fn rare_form_of_list(&mut self, chain: &mut Chain, inner: &Kind) {
+    fn rare_form_of_list(&mut self, chain: &mut Chain, inner: &ObjectKind) {
         let local = Argument::Scope(Scope::Local);
         match self.rng.random_range(0..5) {
             0 => chain.push("sample", [local, int(100_000)]),
@@ -129,29 +129,29 @@ impl Generator {
                 let low = self.rng.random_range(0..2);
                 chain.push("range", [local, int(low), int(low + 2)]);
             }
-            2 if *inner != Kind::Date => {
+            2 if *inner != ObjectKind::Date => {
                 chain.push("asString", [local]);
-                chain.becomes(Kind::List(Box::new(Kind::Text)));
+                chain.becomes(ObjectKind::List(Box::new(ObjectKind::Text)));
             }
             _ => {
                 let other = Value::list((0..2).map(|_| value(&mut self.rng, inner)).collect());
                 let name = *["combine", "merge", "difference", "intersect"].choose(&mut self.rng).expect("not empty");
                 chain.push(name, [nested([step("constant", [Argument::Value(other)])])]);
                 chain.state.lists_unordered = true;
-                chain.becomes(Kind::List(Box::new(inner.clone())));
+                chain.becomes(ObjectKind::List(Box::new(inner.clone())));
             }
         }
     }
 
-    /// Several side effects as one map.
+    /// Several side effects in one map.
     pub fn cap_all(&mut self, chain: &mut Chain) {
-        if chain.state.place != Place::Top || chain.state.side_effects.len() < 2 {
+        if chain.state.position != ChainPosition::Top || chain.state.side_effects.len() < 2 {
             return;
         }
         let names = chain.state.side_effects.iter().map(|(name, _)| text(name)).collect();
         chain.steps.push(Instruction::new("cap", names));
         chain.state.lists_unordered = true;
-        chain.reduces(Kind::Opaque);
+        chain.reduces(ObjectKind::Opaque);
         chain.end();
     }
 }

@@ -1,4 +1,4 @@
-//! Functions of one object: texts, collections, `math()`, and tests of members.
+//! Generates functions of one object: of texts and collections, `math()`, and tests of members.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Comparison, Scope};
@@ -6,15 +6,15 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{compare, int, text};
 
 impl Generator {
-    /// A function of what the stream holds, if there is one.
+    /// A function for the kind of object in the stream, if there is one.
     pub fn function(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
-            Kind::Text => self.text_function(chain),
-            Kind::Int(_) | Kind::Float => {
+            ObjectKind::Text => self.text_function(chain),
+            ObjectKind::Int(_) | ObjectKind::Float => {
                 let (a, b) = (self.rng.random_range(1..4), self.rng.random_range(0..9));
                 let expression = match self.rng.random_range(0..5) {
                     0 => format!("({b} - _) / 4"),
@@ -23,13 +23,14 @@ impl Generator {
                     _ => format!("_ * {a} + {b}"),
                 };
                 chain.push("math", [text(&expression)]);
-                chain.becomes(Kind::Float);
+                chain.becomes(ObjectKind::Float);
             }
-            Kind::List(inner) if inner.is_homogeneous() => self.collection_function(chain, &inner),
+            ObjectKind::List(inner) if inner.is_homogeneous() => self.collection_function(chain, &inner),
             _ => {}
         }
     }
 
+    /// A function of a text. It returns a text, its length or a list of texts.
     fn text_function(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..8) {
             5 => {
@@ -39,12 +40,12 @@ impl Generator {
             }
             6 => {
                 chain.push("split", [text(if self.rng.random_bool(0.5) { "" } else { "n" })]);
-                return chain.becomes(Kind::List(Box::new(Kind::Text)));
+                return chain.becomes(ObjectKind::List(Box::new(ObjectKind::Text)));
             }
             7 => chain.push("substring", [int(self.rng.random_range(-3..2))]),
             0 => {
                 chain.push("length", []);
-                return chain.becomes(Kind::Int(32));
+                return chain.becomes(ObjectKind::Int(32));
             }
             1 => {
                 let from = self.rng.random_range(0..3);
@@ -57,10 +58,11 @@ impl Generator {
                 chain.push(name, []);
             }
         }
-        chain.becomes(Kind::Text);
+        chain.becomes(ObjectKind::Text);
     }
 
-    fn collection_function(&mut self, chain: &mut Chain, inner: &Kind) {
+    /// A function of a list: a test of its members, a combination with a literal list, or a function of each member.
+    fn collection_function(&mut self, chain: &mut Chain, inner: &ObjectKind) {
         let literals: Vec<Value> = (0..self.rng.random_range(0..4)).map(|_| value(&mut self.rng, inner)).collect();
         if self.rng.random_bool(0.4) {
             let name = *["all", "any", "none"].choose(&mut self.rng).expect("not empty");
@@ -72,19 +74,19 @@ impl Generator {
         }
         if self.rng.random_bool(0.15) {
             chain.push("product", [Argument::Value(Value::list(literals))]);
-            return chain.becomes(Kind::Opaque);
+            return chain.becomes(ObjectKind::Opaque);
         }
-        if *inner == Kind::Text && self.rng.random_bool(0.3) {
+        if *inner == ObjectKind::Text && self.rng.random_bool(0.3) {
             let name = *["toUpper", "length", "trim"].choose(&mut self.rng).expect("not empty");
             chain.push(name, [Argument::Scope(Scope::Local)]);
-            let inner = if name == "length" { Kind::Int(32) } else { Kind::Text };
-            return chain.becomes(Kind::List(Box::new(inner)));
+            let inner = if name == "length" { ObjectKind::Int(32) } else { ObjectKind::Text };
+            return chain.becomes(ObjectKind::List(Box::new(inner)));
         }
         let name =
             *["combine", "merge", "difference", "intersect", "disjunct"].choose(&mut self.rng).expect("not empty");
         chain.push(name, [Argument::Value(Value::list(literals))]);
-        // The members of a set have no order to rely on.
+        // The order of a set's members is unspecified.
         chain.state.lists_unordered |= name != "combine";
-        chain.becomes(Kind::List(Box::new(inner.clone())));
+        chain.becomes(ObjectKind::List(Box::new(inner.clone())));
     }
 }

@@ -1,5 +1,5 @@
-//! Random graphs: sparse or empty ones too, with self-loops, parallel edges, missing properties, several values under
-//! a key, and meta-properties.
+//! Random graphs, some of them sparse or empty, with self-loops, parallel edges, missing properties, keys with several
+//! values, and meta-properties.
 
 use mangrove_graph::{UserId, Value, VertexId};
 use mangrove_gremlin::Cardinality;
@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 use super::schema::{self, EDGE_LABELS, KEYS, META_KEYS, MULTI_KEYS, VERTEX_LABELS};
 use crate::graph::Graph;
 
-/// Ids of edges start here; those of vertices at 1.
+/// The first id of edges. Ids of vertices begin at 1.
 pub(crate) const EDGE_ID_MIN: i32 = 1_000;
 
 pub(crate) fn random(rng: &mut SmallRng, vertex_count_max: usize) -> Graph {
@@ -52,7 +52,7 @@ pub(crate) fn random(rng: &mut SmallRng, vertex_count_max: usize) -> Graph {
     graph
 }
 
-/// Mostly any two vertices; sometimes one vertex twice, sometimes the ends of an earlier edge.
+/// Mostly two random vertices; sometimes one vertex twice, sometimes the ends of an earlier edge.
 fn ends(rng: &mut SmallRng, graph: &Graph, vertices: &[VertexId]) -> (VertexId, VertexId) {
     let mut any = || vertices[rng.random_range(0..vertices.len())];
     let (source, target) = (any(), any());
@@ -63,7 +63,7 @@ fn ends(rng: &mut SmallRng, graph: &Graph, vertices: &[VertexId]) -> (VertexId, 
     }
 }
 
-/// Some meta-properties, often none.
+/// A few meta-properties, often none.
 fn metas(rng: &mut SmallRng) -> Vec<(SmolStr, Value)> {
     let mut chosen = Vec::new();
     for key in &META_KEYS {

@@ -5,22 +5,22 @@ use mangrove_gremlin::{Argument, Column, Instruction, Order, Pop, Scope};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
-use super::schema::Kind;
+use super::chain::{Chain, ChainPosition, Generator};
+use super::schema::ObjectKind;
 use crate::script::{int, nested, step, text, token};
 
 const LABELS: [&str; 3] = ["a", "b", "c"];
 
 impl Generator {
     fn some_edge_labels(&mut self) -> Vec<Argument> {
-        // No label twice: whether its edges are then met twice differs between stores.
+        // Each label once: with a label given twice, stores differ in whether its edges are met twice.
         let mut labels: Vec<&str> = (0..self.rng.random_range(0..3)).map(|_| self.edge_label()).collect();
         labels.sort_unstable();
         labels.dedup();
         labels.into_iter().map(text).collect()
     }
 
-    /// A step along edges; `to` and `toE` are told the direction.
+    /// A step along edges. `to` and `toE` take the direction as an argument.
     fn along(&mut self, name: &str, mut labels: Vec<Argument>) -> Instruction {
         if name.starts_with("to") {
             let all = [Direction::Out, Direction::In, Direction::Both];
@@ -34,14 +34,14 @@ impl Generator {
         let name = *["out", "in", "both", "to"].choose(&mut self.rng).expect("not empty");
         let labels = self.some_edge_labels();
         chain.steps.push(self.along(name, labels));
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
     }
 
     pub fn incident(&mut self, chain: &mut Chain) {
         let name = *["outE", "inE", "bothE", "toE"].choose(&mut self.rng).expect("not empty");
         let labels = self.some_edge_labels();
         chain.steps.push(self.along(name, labels));
-        chain.spreads(Kind::Edge);
+        chain.spreads(ObjectKind::Edge);
         chain.state.from_vertex = true;
     }
 
@@ -53,10 +53,14 @@ impl Generator {
         } else {
             chain.push(name, []);
         }
-        if matches!(name, "outV" | "inV") { chain.becomes(Kind::Vertex) } else { chain.spreads(Kind::Vertex) }
+        if matches!(name, "outV" | "inV") {
+            chain.becomes(ObjectKind::Vertex)
+        } else {
+            chain.spreads(ObjectKind::Vertex)
+        }
     }
 
-    /// What an element holds: `values`, `properties`, `id`, `label`, `valueMap`, `elementMap`.
+    /// The content of an element: `values`, `properties`, `id`, `label`, `valueMap`, `elementMap`.
     pub fn element_value(&mut self, chain: &mut Chain) {
         let kind = chain.state.kind.clone();
         let (key, other) = (self.key(&kind), self.key(&kind));
@@ -67,34 +71,38 @@ impl Generator {
             }
             5 => {
                 chain.push("values", [text(key.name), text(other.name)]);
-                chain.spreads(Kind::Mixed);
+                chain.spreads(ObjectKind::Mixed);
             }
             6 => {
                 chain.push("values", []);
-                chain.spreads(Kind::Mixed);
+                chain.spreads(ObjectKind::Mixed);
             }
             7 => {
                 chain.push("properties", [text(key.name)]);
-                chain.becomes(if kind == Kind::Vertex { Kind::VertexProperty } else { Kind::EdgeProperty });
+                chain.becomes(if kind == ObjectKind::Vertex {
+                    ObjectKind::VertexProperty
+                } else {
+                    ObjectKind::EdgeProperty
+                });
             }
             8 => {
                 chain.push("id", []);
-                chain.becomes(Kind::Int(32));
+                chain.becomes(ObjectKind::Int(32));
             }
             9 => {
                 chain.push("label", []);
-                chain.becomes(Kind::Text);
+                chain.becomes(ObjectKind::Text);
             }
             10 => {
                 chain.push("valueMap", [text(key.name), text(other.name)]);
                 if self.rng.random_bool(0.4) {
                     chain.push("by", [nested([step("unfold", [])])]);
                 }
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             11 => {
                 chain.push("valueMap", [Argument::Value(true.into())]);
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             12 if self.rng.random_bool(0.5) => {
                 chain.push("propertyMap", [text(key.name)]);
@@ -103,40 +111,40 @@ impl Generator {
                     "by",
                     [nested([if self.rng.random_bool(0.5) { step("count", [local]) } else { step("unfold", []) }])],
                 );
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             12 => {
                 chain.push("elementMap", []);
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             _ => {
                 chain.push("elementMap", [text(key.name)]);
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
         }
     }
 
-    /// Steps into and over collections.
+    /// Steps to and over collections.
     pub fn collection(&mut self, chain: &mut Chain) {
         match chain.state.kind.clone() {
-            Kind::List(inner) => self.list_step(chain, *inner),
-            Kind::Map(key, value) => self.map_step(chain, *key, *value),
-            Kind::Entry(key, value) => {
+            ObjectKind::List(inner) => self.list_step(chain, *inner),
+            ObjectKind::Map(key, value) => self.map_step(chain, *key, *value),
+            ObjectKind::Entry(key, value) => {
                 let keys = self.rng.random_bool(0.5);
                 chain.push("select", [Argument::Column(if keys { Column::Keys } else { Column::Values })]);
                 chain.becomes(if keys { *key } else { *value });
             }
-            Kind::Record(fields) => {
+            ObjectKind::Record(fields) => {
                 let Some((name, kind)) = fields.choose(&mut self.rng) else { return };
                 chain.push("select", [text(name)]);
                 chain.becomes(kind.clone());
             }
-            Kind::Path => {
+            ObjectKind::Path => {
                 if self.rng.random_bool(0.5) {
                     self.count_local(chain);
                 } else {
                     chain.push("unfold", []);
-                    chain.spreads(Kind::Opaque);
+                    chain.spreads(ObjectKind::Opaque);
                 }
             }
             _ => {}
@@ -145,26 +153,26 @@ impl Generator {
 
     fn count_local(&mut self, chain: &mut Chain) {
         chain.push("count", [Argument::Scope(Scope::Local)]);
-        chain.becomes(Kind::Int(64));
+        chain.becomes(ObjectKind::Int(64));
     }
 
-    fn list_step(&mut self, chain: &mut Chain, inner: Kind) {
+    fn list_step(&mut self, chain: &mut Chain, inner: ObjectKind) {
         let local = Argument::Scope(Scope::Local);
         match self.rng.random_range(0..8) {
             0 => self.count_local(chain),
             1 | 2 if inner.is_number() => {
                 let (name, kind) =
-                    [("sum", inner.clone()), ("min", inner.clone()), ("max", inner), ("mean", Kind::Float)]
+                    [("sum", inner.clone()), ("min", inner.clone()), ("max", inner), ("mean", ObjectKind::Float)]
                         .choose(&mut self.rng)
                         .expect("not empty")
                         .clone();
                 chain.push(name, [local]);
-                // A mean is no multiple of a quarter: what sums of it are is open to rounding.
-                chain.becomes(if name == "mean" { Kind::Opaque } else { kind });
+                // A mean need not be a multiple of a quarter, so sums of means would be rounded.
+                chain.becomes(if name == "mean" { ObjectKind::Opaque } else { kind });
             }
             3 if inner.is_plain() => {
                 chain.push("dedup", [local]);
-                // The members of a set have no order to rely on.
+                // The order of a set's members is unspecified.
                 chain.state.lists_unordered = true;
             }
             4 | 5 if inner.is_homogeneous() => {
@@ -172,15 +180,15 @@ impl Generator {
                 if self.rng.random_bool(0.5) {
                     chain.push("by", [Argument::Order(Order::Desc)]);
                 }
-                // The sequence of this list is fixed now, so it may be read and cut.
+                // The order of this list is determined now, so it may be read and cut.
                 match self.rng.random_range(0..5) {
                     0 => {
                         chain.push("conjoin", [text(";")]);
-                        return chain.becomes(Kind::Text);
+                        return chain.becomes(ObjectKind::Text);
                     }
                     1 => {
                         chain.push("index", []);
-                        return chain.becomes(Kind::Opaque);
+                        return chain.becomes(ObjectKind::Opaque);
                     }
                     2 => chain.push("reverse", []),
                     _ => {}
@@ -198,20 +206,20 @@ impl Generator {
         }
     }
 
-    fn map_step(&mut self, chain: &mut Chain, key: Kind, value: Kind) {
+    fn map_step(&mut self, chain: &mut Chain, key: ObjectKind, value: ObjectKind) {
         match self.rng.random_range(0..6) {
             0 => self.count_local(chain),
             1 => {
                 chain.push("select", [Argument::Column(Column::Keys)]);
-                chain.becomes(Kind::List(Box::new(key)));
+                chain.becomes(ObjectKind::List(Box::new(key)));
                 chain.state.lists_unordered = true;
             }
             2 => {
                 chain.push("select", [Argument::Column(Column::Values)]);
-                chain.becomes(Kind::List(Box::new(value)));
+                chain.becomes(ObjectKind::List(Box::new(value)));
                 chain.state.lists_unordered = true;
             }
-            3 if key.is_homogeneous() && chain.state.place == Place::Top => {
+            3 if key.is_homogeneous() && chain.state.position == ChainPosition::Top => {
                 chain.push("order", [Argument::Scope(Scope::Local)]);
                 chain.push("by", [Argument::Column(Column::Keys)]);
                 chain.state.maps_ordered = true;
@@ -219,7 +227,7 @@ impl Generator {
             }
             _ => {
                 chain.push("unfold", []);
-                chain.spreads(Kind::Entry(Box::new(key), Box::new(value)));
+                chain.spreads(ObjectKind::Entry(Box::new(key), Box::new(value)));
             }
         }
     }
@@ -242,22 +250,22 @@ impl Generator {
             let (arguments, _) = self.by(&kind);
             chain.steps.push(Instruction::new("by", arguments));
         }
-        // A missing property leaves its key out, so neither key is sure to be there.
-        chain.becomes(Kind::Opaque);
+        // A missing property leaves out its key, so neither key is certain to be present.
+        chain.becomes(ObjectKind::Opaque);
         if kind.is_element() && self.rng.random_bool(0.4) {
             chain.steps.truncate(chain.steps.len() - 2);
             chain.push("by", [token(Token::Label)]);
             chain.push("by", [token(Token::Id)]);
-            chain.becomes(Kind::Record(vec![("p", Kind::Text), ("q", Kind::Int(32))]));
+            chain.becomes(ObjectKind::Record(vec![("p", ObjectKind::Text), ("q", ObjectKind::Int(32))]));
         }
     }
 
-    /// A label may stand on several objects of a way only through `repeat`, where none are given.
+    /// Only in a `repeat` may one label stand on several objects of a path; no labels are generated there.
     pub fn label_with_as(&mut self, chain: &mut Chain) {
         let state = &mut chain.state;
         let free = LABELS.into_iter().find(|l| state.labels.iter().all(|(used, _)| used != l));
         let Some(label) = free else { return };
-        if !state.history || state.place != Place::Top || !state.kind.is_plain() {
+        if !state.history || state.position != ChainPosition::Top || !state.kind.is_plain() {
             return;
         }
         state.labels.push((label, state.kind.clone()));
@@ -266,7 +274,7 @@ impl Generator {
 
     pub fn select_label(&mut self, chain: &mut Chain) {
         let labels = chain.state.labels.clone();
-        // A map at hand would be asked for the name first.
+        // The step would look for the name in a map first.
         if labels.is_empty() || !chain.state.kind.is_plain() {
             return;
         }
@@ -276,20 +284,20 @@ impl Generator {
             if self.rng.random_bool(0.4) {
                 let pop = *[Pop::First, Pop::Last, Pop::All].choose(&mut self.rng).expect("not empty");
                 chain.push("select", [Argument::Pop(pop), one, other]);
-                return chain.becomes(Kind::Opaque);
+                return chain.becomes(ObjectKind::Opaque);
             }
             chain.push("select", [one, other]);
             if labels[0].1.is_element() && labels[0].1 == labels[1].1 && self.rng.random_bool(0.5) {
                 let (arguments, _) = self.by(&labels[0].1);
                 chain.steps.push(Instruction::new("by", arguments));
             }
-            return chain.becomes(Kind::Opaque);
+            return chain.becomes(ObjectKind::Opaque);
         }
         let (name, kind) = labels.choose(&mut self.rng).expect("not empty").clone();
         match self.rng.random_range(0..6) {
             0 => {
                 chain.push("select", [Argument::Pop(Pop::All), text(name)]);
-                chain.becomes(Kind::List(Box::new(kind)));
+                chain.becomes(ObjectKind::List(Box::new(kind)));
             }
             1 => {
                 let pop = *[Pop::First, Pop::Last, Pop::Mixed].choose(&mut self.rng).expect("not empty");
@@ -310,7 +318,7 @@ impl Generator {
     }
 
     pub fn path(&mut self, chain: &mut Chain) {
-        if !chain.state.history || chain.state.place != Place::Top || self.rng.random_bool(0.5) {
+        if !chain.state.history || chain.state.position != ChainPosition::Top || self.rng.random_bool(0.5) {
             return;
         }
         chain.push("path", []);
@@ -326,7 +334,7 @@ impl Generator {
             chain.push("by", []);
             chain.push("by", [by]);
         }
-        chain.becomes(Kind::Path);
+        chain.becomes(ObjectKind::Path);
         chain.state.ordered = false;
     }
 }

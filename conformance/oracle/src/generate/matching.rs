@@ -1,37 +1,37 @@
-//! `match()`: patterns that hang together, tests of what they bind, and in any order.
+//! `match()`: connected patterns, tests of their variables, in any order.
 
 use mangrove_gremlin::{Argument, Comparison, Instruction, Predicate};
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
 use super::chain::{Chain, Generator};
-use super::schema::Kind;
+use super::schema::ObjectKind;
 use crate::script::{compare, nested, step, text};
 
 impl Generator {
-    /// `match(…)` on vertices: a map of variables.
+    /// `match(…)` on vertices; the result is a map of variables.
     pub fn match_patterns(&mut self, chain: &mut Chain) {
-        if chain.state.kind != Kind::Vertex || !chain.state.history {
+        if chain.state.kind != ObjectKind::Vertex || !chain.state.history {
             return;
         }
-        let mut record = vec![("u", Kind::Vertex), ("v", Kind::Vertex)];
+        let mut record = vec![("u", ObjectKind::Vertex), ("v", ObjectKind::Vertex)];
         let mut patterns = vec![self.way("u", Some("v"))];
         match self.rng.random_range(0..6) {
             0 => patterns.push(self.way("u", Some("v"))),
             1 | 2 => {
                 patterns.push(self.way("v", Some("w")));
-                record.push(("w", Kind::Vertex));
+                record.push(("w", ObjectKind::Vertex));
             }
             3 => {
                 let steps = [step("as", [text("v")]), step("values", [text("age")]), step("as", [text("w")])];
                 patterns.push(nested(steps));
-                record.push(("w", Kind::Int(32)));
+                record.push(("w", ObjectKind::Int(32)));
             }
             4 => {
                 let count = [step("both", []), step("count", [])];
                 let steps = [vec![step("as", [text("v")])], count.to_vec(), vec![step("as", [text("w")])]].concat();
                 patterns.push(nested(steps));
-                record.push(("w", Kind::Int(64)));
+                record.push(("w", ObjectKind::Int(64)));
             }
             _ => {}
         }
@@ -41,7 +41,7 @@ impl Generator {
             patterns.push(either);
             binds_all = binds;
             if binds {
-                record.push(("x", Kind::Vertex));
+                record.push(("x", ObjectKind::Vertex));
             }
         }
         for _ in 0..self.rng.random_range(0..3) {
@@ -56,14 +56,14 @@ impl Generator {
             patterns.shuffle(&mut self.rng);
         }
         chain.steps.push(Instruction::new("match", patterns));
-        chain.spreads(if binds_all { Kind::Record(record) } else { Kind::Opaque });
+        chain.spreads(if binds_all { ObjectKind::Record(record) } else { ObjectKind::Opaque });
         chain.loses_history();
     }
 
-    /// `or()` of ways that bind, and whether every one of them binds `x`.
+    /// `or()` of patterns that bind variables, and true if each of them binds `x`.
     fn either(&mut self) -> (Argument, bool) {
         let (one, other) = (self.way("u", Some("x")), self.way("v", Some("x")));
-        let has = nested([step("as", [text("v")]), step("has", [text(self.key(&Kind::Vertex).name)])]);
+        let has = nested([step("as", [text("v")]), step("has", [text(self.key(&ObjectKind::Vertex).name)])]);
         match self.rng.random_range(0..6) {
             0 | 1 => (nested([step("or", [one, other])]), true),
             2 => (nested([step("or", [one, has])]), false),
@@ -80,7 +80,7 @@ impl Generator {
         let name = *["out", "in", "both"].choose(&mut self.rng).expect("not empty");
         let mut steps = vec![step("as", [text(start)])];
         if self.rng.random_bool(0.2) {
-            steps.push(step("hasLabel", [text(self.label(&Kind::Vertex))]));
+            steps.push(step("hasLabel", [text(self.label(&ObjectKind::Vertex))]));
         }
         steps.push(if self.rng.random_bool(0.6) { step(name, [text(self.edge_label())]) } else { step(name, []) });
         steps.extend(end.map(|end| step("as", [text(end)])));

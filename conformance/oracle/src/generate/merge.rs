@@ -1,6 +1,6 @@
-//! `mergeV()` and `mergeE()` with every option, their maps written out, from the stream, from side effects, or from a
-//! child. What is written where something is found is never what was looked for: the engine writes it when all traversers
-//! have looked.
+//! `mergeV()` and `mergeE()` with every option. Their maps are literals, objects of the stream, side effects, or
+//! results of a child. `onMatch` never writes a key that the step searches by: the engine writes matches only after all
+//! traversers have searched.
 
 use mangrove_graph::{Direction, Token, Value};
 use mangrove_gremlin::{Argument, Cardinality, Instruction, Merge};
@@ -8,24 +8,24 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{int, nested, step, text, token};
 
-/// A map of literals as an argument.
+/// A literal map as an argument.
 fn literal(entries: Vec<(Value, Value)>) -> Argument {
     Argument::Value(Value::map(entries))
 }
 
 impl Generator {
-    fn entry(&mut self, key: &'static str, kind: &Kind) -> (Value, Value) {
+    fn entry(&mut self, key: &'static str, kind: &ObjectKind) -> (Value, Value) {
         (Value::string(key), value(&mut self.rng, kind))
     }
 
-    /// What a merge writes to vertices: with cardinalities a key, or one for all.
+    /// Properties that a merge writes to vertices, with a cardinality for each key or one for all.
     fn vertex_option(&mut self, which: Merge) -> Instruction {
         const ALL: [Cardinality; 3] = [Cardinality::Single, Cardinality::List, Cardinality::Set];
         let cardinality = *ALL.choose(&mut self.rng).expect("not empty");
-        let (age, key) = (self.entry("age", &Kind::Int(32)), self.multi_key());
+        let (age, key) = (self.entry("age", &ObjectKind::Int(32)), self.multi_key());
         let several = value(&mut self.rng, &key.kind);
         let which = Argument::Merge(which);
         match self.rng.random_range(0..9) {
@@ -49,7 +49,7 @@ impl Generator {
         }
     }
 
-    /// A traversal that gives no map: nothing, or null, which asks for nothing.
+    /// A traversal that returns no map: no result, or null, which searches for no property.
     fn no_map(&mut self) -> Argument {
         nested([match self.rng.random_range(0..4) {
             0 => step("select", [text("nothing")]),
@@ -59,7 +59,7 @@ impl Generator {
         }])
     }
 
-    /// Merges that are told by traversals what to look for, to make, or to write, and are told nothing.
+    /// Merges whose search map, `onCreate` or `onMatch` is a traversal without a result.
     pub fn merge_without_map(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -68,10 +68,10 @@ impl Generator {
             chain.push("V", [id]);
         }
         let of_vertices = self.rng.random_bool(0.6);
-        let label = Value::string(if of_vertices { self.label(&Kind::Vertex) } else { self.edge_label() });
+        let label = Value::string(if of_vertices { self.label(&ObjectKind::Vertex) } else { self.edge_label() });
         let mut wanted = vec![(Value::Token(Token::Label), label)];
         if of_vertices {
-            wanted.push(self.entry("name", &Kind::Text));
+            wanted.push(self.entry("name", &ObjectKind::Text));
         } else {
             wanted.push((Value::Direction(Direction::Out), self.literal_id()));
             wanted.push((Value::Direction(Direction::In), self.literal_id()));
@@ -83,24 +83,24 @@ impl Generator {
         chain.push(if of_vertices { "mergeV" } else { "mergeE" }, [wanted]);
         chain.push("option", [Argument::Merge(Merge::OnCreate), made]);
         chain.push("option", [Argument::Merge(Merge::OnMatch), met]);
-        chain.spreads(if of_vertices { Kind::Vertex } else { Kind::Edge });
+        chain.spreads(if of_vertices { ObjectKind::Vertex } else { ObjectKind::Edge });
         chain
     }
 
-    /// `mergeV()`, once or for several traversers: each finds what the ones before it made.
+    /// `mergeV()`, for one or several traversers: each finds the vertices that earlier ones created.
     pub fn merge_vertices(&mut self) -> Chain {
-        let mut chain = if self.rng.random_bool(0.5) { self.some(&Kind::Vertex) } else { self.start() };
+        let mut chain = if self.rng.random_bool(0.5) { self.some(&ObjectKind::Vertex) } else { self.start() };
         if !chain.steps.iter().any(|step| step.name == "V") || self.rng.random_bool(0.3) {
             chain.steps.clear();
         }
         self.perhaps_partitioned();
-        let mut wanted = vec![self.entry("name", &Kind::Text)];
+        let mut wanted = vec![self.entry("name", &ObjectKind::Text)];
         if self.rng.random_bool(0.7) {
-            wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&Kind::Vertex))));
+            wanted.insert(0, (Value::Token(Token::Label), Value::string(self.label(&ObjectKind::Vertex))));
         }
         if self.rng.random_bool(0.2) {
-            // An index over several keys has this one too.
-            wanted.push(self.entry("flag", &Kind::Bool));
+            // With this key, an index over several keys applies.
+            wanted.push(self.entry("flag", &ObjectKind::Bool));
         }
         if let (true, Argument::Value(id)) = (self.rng.random_bool(0.15), self.new_id()) {
             wanted.push((Value::Token(Token::Id), id));
@@ -115,18 +115,18 @@ impl Generator {
                 chain.steps.push(option);
             }
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
-    /// `inject(map, …).mergeV()`: the maps come along the stream.
+    /// `inject(map, …).mergeV()`: the maps are objects of the stream.
     pub fn merge_from_stream(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
         let mut maps = Vec::new();
         for _ in 0..self.rng.random_range(1..4) {
-            let label = Value::string(self.label(&Kind::Vertex));
-            let name = value(&mut self.rng, &Kind::Text);
+            let label = Value::string(self.label(&ObjectKind::Vertex));
+            let name = value(&mut self.rng, &ObjectKind::Text);
             maps.push(literal(vec![(Value::Token(Token::Label), label), ("name".into(), name)]));
         }
         chain.steps.push(Instruction::new("inject", maps));
@@ -141,17 +141,17 @@ impl Generator {
                 chain.steps.push(option);
             }
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
-    /// Merges whose maps are side effects that the source was given.
+    /// Merges whose maps are side effects of the source.
     pub fn merge_by_given_maps(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let label = Value::string(self.label(&Kind::Vertex));
-        let wanted = vec![(Value::Token(Token::Label), label), self.entry("name", &Kind::Text)];
-        let (made, met) = (self.entry("age", &Kind::Int(32)), self.entry("score", &Kind::Int(64)));
+        let label = Value::string(self.label(&ObjectKind::Vertex));
+        let wanted = vec![(Value::Token(Token::Label), label), self.entry("name", &ObjectKind::Text)];
+        let (made, met) = (self.entry("age", &ObjectKind::Int(32)), self.entry("score", &ObjectKind::Int(64)));
         for (name, map) in [("w", wanted), ("c", vec![made]), ("m", vec![met])] {
             self.source.push(step("withSideEffect", [text(name), literal(map)]));
         }
@@ -166,7 +166,7 @@ impl Generator {
         if self.rng.random_bool(0.7) {
             chain.push("option", [Argument::Merge(Merge::OnMatch), given("m")]);
         }
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
@@ -177,7 +177,7 @@ impl Generator {
         }
     }
 
-    /// `mergeE()` between two vertices by id, or of any edge with a label and a property.
+    /// `mergeE()` between two vertices by id, or of any edge by a label and a property.
     pub fn merge_edges(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
@@ -194,7 +194,7 @@ impl Generator {
             wanted.push((Value::Direction(Direction::In), target.clone()));
         }
         if self.rng.random_bool(0.3) {
-            wanted.push(self.entry("since", &Kind::Int(32)));
+            wanted.push(self.entry("since", &ObjectKind::Int(32)));
         }
         if let (true, Argument::Value(id)) = (self.rng.random_bool(0.15), self.edge_id()) {
             wanted.push((Value::Token(Token::Id), id));
@@ -211,7 +211,7 @@ impl Generator {
             chain.push("mergeE", [literal(wanted)]);
         }
         if self.rng.random_bool(0.5) {
-            let mut made = vec![self.entry("weight", &Kind::Float)];
+            let mut made = vec![self.entry("weight", &ObjectKind::Float)];
             if self.rng.random_bool(0.5) {
                 made.push((Value::Direction(Direction::Out), source));
                 made.push((Value::Direction(Direction::In), target));
@@ -219,21 +219,21 @@ impl Generator {
             chain.push("option", [Argument::Merge(Merge::OnCreate), literal(made)]);
         }
         if self.rng.random_bool(0.5) {
-            let written = literal(vec![self.entry("weight", &Kind::Float)]);
+            let written = literal(vec![self.entry("weight", &ObjectKind::Float)]);
             let from_child = self.rng.random_bool(0.3);
             let written = if from_child { nested([step("constant", [written])]) } else { written };
             chain.push("option", [Argument::Merge(Merge::OnMatch), written]);
         }
-        chain.spreads(Kind::Edge);
+        chain.spreads(ObjectKind::Edge);
         chain
     }
 
-    /// `mergeE()` whose ends are described by options: by their ids, by a property of one vertex, or by a step label.
+    /// `mergeE()` whose ends are given by options: by id, by a property of one vertex, or by a step label.
     pub fn merge_edge_by_ends(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let labelled = self.rng.random_bool(0.4);
-        if labelled {
+        let labeled = self.rng.random_bool(0.4);
+        if labeled {
             let (from, to) = (self.vertex_id(), self.vertex_id());
             chain.push("V", [from]);
             chain.push("as", [text("a")]);
@@ -250,14 +250,14 @@ impl Generator {
         chain.push("mergeE", [Argument::Map(wanted)]);
         for (end, name) in [(Merge::OutV, "a"), (Merge::InV, "b")] {
             let by_id = literal(vec![(Value::Token(Token::Id), self.literal_id())]);
-            let description = if labelled { nested([step("select", [text(name)])]) } else { by_id };
+            let description = if labeled { nested([step("select", [text(name)])]) } else { by_id };
             chain.push("option", [Argument::Merge(end), description]);
         }
         if self.rng.random_bool(0.4) {
-            let made = literal(vec![self.entry("since", &Kind::Int(32))]);
+            let made = literal(vec![self.entry("since", &ObjectKind::Int(32))]);
             chain.push("option", [Argument::Merge(Merge::OnCreate), made]);
         }
-        chain.spreads(Kind::Edge);
+        chain.spreads(ObjectKind::Edge);
         chain
     }
 }

@@ -1,25 +1,26 @@
-//! Random cases: a graph, a traversal over it, and what may be expected of the answer.
+//! Random cases: a graph, a traversal over it, and how its answer may be compared.
 //!
-//! Everything follows from the seed. Traversals are built step by step by a [`chain::Generator`] that knows
-//! the kind of object the stream holds at each place, so that most of them succeed, and that keeps book of
-//! what the answer depends on:
+//! The seed determines everything. A [`chain::Generator`] builds traversals step by step. It knows the kind of object
+//! in the stream at each position, so most traversals succeed. It also records what the answer depends on:
 //!
-//! - *ordered*: the sequence of values is fixed (a total order was just made, and only steps that give one
-//!   object for one followed). Anything else is a multiset.
-//! - *clustered*: equal values stand next to each other, so that it makes no difference to the sequence where a barrier merges
-//!   their traversers.
-//! - *history*: which way a value came is fixed. Choosing among equal values (`dedup`, a cut after an order)
-//!   ends it; the path and labels are not read afterwards.
-//! - A cut of an unordered stream, or `dedup().by(…)` of one, is made only at the end of a top-level traversal,
-//!   and then only the number of results is compared. Nothing nested is ever cut without a total order.
-//! - Lists folded from an unordered stream are compared as multisets, and never compared, grouped or cut by
-//!   the traversal itself.
+//! - *ordered*: the order of values is determined: a step established a total order, and only steps that return one
+//!   object for one object followed. Any other stream is compared as a multiset.
+//! - *clustered*: equal values are adjacent, so merging their traversers at a barrier does not change the order.
+//! - *history*: the path of a value is determined. A choice among equal values (`dedup`, or a cut after an order) ends
+//!   this, and then no step reads paths or labels.
+//! - A cut of an unordered stream, or `dedup().by(…)` of one, occurs only at the end of a top-level traversal, and then
+//!   only the number of results is compared. No nested stream is cut without a total order.
+//! - Lists that were folded from an unordered stream are compared as multisets, and the traversal itself never
+//!   compares, groups or cuts them.
 //! - A child of which only the first result counts (`by`, `map`, `choose(f)`) has at most one result.
 //!
-//! Not generated, since no document fixes the answer or the values have no order of their own: ordering by
-//! elements, shuffling, `until` before together with `emit` after it, reading an element after dropping it, `dedup` in the
-//! body of a `repeat` other than one that looks for all that can be reached, and without bulk (`withBulk(false)`) anything
-//! but what stands behind a `barrier()`.
+//! Not generated, because no document determines the answer or the values have no order:
+//!
+//! - ordering by elements, and shuffling;
+//! - `until` before a `repeat` together with `emit` after it;
+//! - reading an element after it was dropped;
+//! - `dedup` in the body of a `repeat`, except to find all that is reachable;
+//! - without bulk (`withBulk(false)`), any step that does not follow a `barrier()`.
 
 mod anywhere;
 mod branch;
@@ -52,18 +53,18 @@ use crate::compare::{Determinism, Expectation, Form};
 use crate::graph::Graph;
 use chain::Generator;
 
-/// What cases look like.
+/// The shape of the cases.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The most vertices of a graph.
+    /// The largest number of vertices of a graph.
     pub vertex_count_max: usize,
-    /// The most steps of a traversal, nested ones not counted.
+    /// The largest number of steps of a traversal, without nested ones.
     pub step_count_max: usize,
-    /// How deep children nest.
+    /// The largest depth of nested children.
     pub depth_max: usize,
-    /// The share of cases that write.
+    /// The fraction of cases that write.
     pub write_share: f64,
-    /// What of the values comes through from the engine.
+    /// How much of a value survives the engine's encoding.
     pub form: Form,
 }
 
@@ -76,17 +77,17 @@ impl Default for Options {
 /// One case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The graph both sides begin with.
+    /// The graph with which both sides begin.
     pub graph: Graph,
-    /// What both sides run.
+    /// The traversal that both sides run.
     pub traversal: Bytecode,
-    /// How their answers compare.
+    /// The form of comparison that the two answers allow.
     pub expectation: Expectation,
-    /// Whether the graphs are compared afterwards too.
+    /// True if the graphs are compared afterwards, too.
     pub writes: bool,
 }
 
-/// The case of this seed.
+/// The case of a seed.
 pub fn case(seed: u64, options: &Options) -> Case {
     let mut rng = SmallRng::seed_from_u64(seed);
     let graph = graph::random(&mut rng, options.vertex_count_max);

@@ -5,17 +5,17 @@ use mangrove_gremlin::{Argument, Instruction, Operator};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use super::chain::{Chain, Generator, Place};
-use super::schema::Kind;
+use super::chain::{Chain, ChainPosition, Generator};
+use super::schema::ObjectKind;
 use crate::script::{nested, step, text, token};
 
 const SIDE_EFFECTS: [&str; 2] = ["x", "y"];
 
 impl Generator {
-    /// Reductions end the way of a traverser, so they have no place in the body of a `repeat`; nor in a branch that
-    /// may stay empty.
+    /// A reduction ends the path of a traverser, so the body of a `repeat` has none. Nor has a branch that may receive
+    /// no traverser.
     pub fn may_reduce(chain: &Chain) -> bool {
-        chain.state.place != Place::Body && chain.state.may_gather
+        chain.state.position != ChainPosition::Body && chain.state.may_gather
     }
 
     pub fn reduce(&mut self, chain: &mut Chain) {
@@ -23,20 +23,20 @@ impl Generator {
             return;
         }
         let kind = chain.state.kind.clone();
-        let mut choices = vec![("count", Kind::Int(64)); 2];
+        let mut choices = vec![("count", ObjectKind::Int(64)); 2];
         if kind.is_number() {
             choices.extend(["sum", "min", "max"].map(|name| (name, kind.clone())));
-            choices.push(("mean", Kind::Opaque));
-        } else if kind == Kind::Text {
+            choices.push(("mean", ObjectKind::Opaque));
+        } else if kind == ObjectKind::Text {
             choices.extend(["min", "max"].map(|name| (name, kind.clone())));
-        } else if kind == Kind::Mixed && self.rng.random_bool(0.1) {
-            // Words among the numbers are an error, on both sides.
-            choices.push(("sum", Kind::Opaque));
+        } else if kind == ObjectKind::Mixed && self.rng.random_bool(0.1) {
+            // A text among the numbers is an error on both sides.
+            choices.push(("sum", ObjectKind::Opaque));
         }
         if kind.is_number() && self.rng.random_bool(0.15) {
             let operator = *[Operator::Sum, Operator::Max].choose(&mut self.rng).expect("not empty");
             chain.push("fold", [Argument::Value(Value::F64(0.0)), Argument::Operator(operator)]);
-            return chain.reduces(Kind::Opaque);
+            return chain.reduces(ObjectKind::Opaque);
         }
         let (name, made) = choices.choose(&mut self.rng).expect("not empty").clone();
         chain.push(name, []);
@@ -48,11 +48,11 @@ impl Generator {
             return;
         }
         let kind = chain.state.kind.clone();
-        // In a list an entry is a map of one key to the oracle.
-        let kind = if matches!(kind, Kind::Entry(..)) { Kind::Opaque } else { kind };
+        // In a list, the oracle represents an entry as a map with one key.
+        let kind = if matches!(kind, ObjectKind::Entry(..)) { ObjectKind::Opaque } else { kind };
         chain.push("fold", []);
         chain.state.lists_unordered |= !chain.state.ordered;
-        chain.reduces(Kind::List(Box::new(kind)));
+        chain.reduces(ObjectKind::List(Box::new(kind)));
     }
 
     pub fn group(&mut self, chain: &mut Chain) {
@@ -62,14 +62,14 @@ impl Generator {
         }
         let (mut by_key, mut key) = self.by(&kind);
         let (name, value) =
-            if self.rng.random_bool(0.5) { ("groupCount", Kind::Int(64)) } else { ("group", Kind::Opaque) };
-        // As a side effect it passes its input on, and is read at the end.
+            if self.rng.random_bool(0.5) { ("groupCount", ObjectKind::Int(64)) } else { ("group", ObjectKind::Opaque) };
+        // As a side effect, the step passes its input on, and a later step reads the side effect.
         let is_free = chain.state.side_effects.iter().all(|(used, _)| *used != "g");
-        let as_side_effect = is_free && chain.state.place == Place::Top && self.rng.random_bool(0.15);
+        let as_side_effect = is_free && chain.state.position == ChainPosition::Top && self.rng.random_bool(0.15);
         if as_side_effect {
-            // The reference fails where a side effect's `by` gives nothing.
+            // The reference implementation fails if the `by` of a side effect has no result.
             by_key = vec![nested([step("constant", [text("k")])])];
-            key = Kind::Text;
+            key = ObjectKind::Text;
             if kind.is_element() {
                 by_key = vec![token(Token::Label)];
             }
@@ -80,26 +80,26 @@ impl Generator {
         let value = if name == "group" { self.group_value(chain, &kind) } else { value };
         if as_side_effect {
             chain.push("cap", [text("g")]);
-            chain.state.side_effects.push(("g", Kind::Opaque));
+            chain.state.side_effects.push(("g", ObjectKind::Opaque));
         }
-        chain.reduces(Kind::Map(Box::new(key), Box::new(value)));
+        chain.reduces(ObjectKind::Map(Box::new(key), Box::new(value)));
     }
 
-    fn group_value(&mut self, chain: &mut Chain, kind: &Kind) -> Kind {
+    fn group_value(&mut self, chain: &mut Chain, kind: &ObjectKind) -> ObjectKind {
         match self.rng.random_range(0..7) {
             0 => {
                 chain.push("by", [nested([step("count", [])])]);
-                Kind::Int(64)
+                ObjectKind::Int(64)
             }
             5 => {
                 let (by, _) = self.by(kind);
                 chain.push("by", [nested([step("groupCount", []), Instruction::new("by", by)])]);
-                Kind::Opaque
+                ObjectKind::Opaque
             }
-            6 if *kind == Kind::Vertex => {
+            6 if *kind == ObjectKind::Vertex => {
                 let inner = [step("out", []), step("dedup", []), step("count", [])];
                 chain.push("by", [nested(inner)]);
-                Kind::Int(64)
+                ObjectKind::Int(64)
             }
             1 | 2 if kind.is_element() => {
                 let key = self.key(kind);
@@ -111,31 +111,31 @@ impl Generator {
                 }
                 chain.push("by", [nested([values, step("fold", [])])]);
                 chain.state.lists_unordered = true;
-                Kind::List(Box::new(key.kind.clone()))
+                ObjectKind::List(Box::new(key.kind.clone()))
             }
             3 => {
                 let (by, made) = self.by(kind);
-                // A list of what a key or a token gives; another child would have to reduce.
+                // A list of the values of a key or a token; any other child would have to reduce.
                 chain.state.lists_unordered = true;
                 match by.first() {
-                    Some(Argument::Traversal(_)) => Kind::List(Box::new(kind.clone())),
+                    Some(Argument::Traversal(_)) => ObjectKind::List(Box::new(kind.clone())),
                     _ => {
                         chain.steps.push(Instruction::new("by", by));
-                        Kind::List(Box::new(made))
+                        ObjectKind::List(Box::new(made))
                     }
                 }
             }
             _ => {
                 chain.state.lists_unordered = true;
-                Kind::List(Box::new(kind.clone()))
+                ObjectKind::List(Box::new(kind.clone()))
             }
         }
     }
 
-    /// `aggregate`, at the top only: inside children how much it has gathered depends on who runs when.
+    /// `aggregate`, at the top level only: in a child, the content at a given moment depends on the order of execution.
     pub fn aggregate(&mut self, chain: &mut Chain) {
         let state = &chain.state;
-        if state.place != Place::Top || !state.kind.is_plain() || self.rng.random_bool(0.5) {
+        if state.position != ChainPosition::Top || !state.kind.is_plain() || self.rng.random_bool(0.5) {
             return;
         }
         let free = SIDE_EFFECTS.into_iter().find(|n| state.side_effects.iter().all(|(used, _)| used != n));
@@ -148,10 +148,10 @@ impl Generator {
         chain.state.side_effects.push((name, made.clone()));
         if self.rng.random_bool(0.3) {
             chain.push("cap", [text(name)]);
-            chain.reduces(Kind::List(Box::new(made)));
+            chain.reduces(ObjectKind::List(Box::new(made)));
             if self.rng.random_bool(0.5) {
                 chain.push("unfold", []);
-                let Kind::List(inner) = chain.state.kind.clone() else { return };
+                let ObjectKind::List(inner) = chain.state.kind.clone() else { return };
                 chain.spreads(*inner);
             } else {
                 chain.end();

@@ -1,4 +1,4 @@
-//! The names that graphs and traversals of a case share, and the kinds of object a stream holds.
+//! The names that graphs and traversals of a case share, and the kinds of object in a stream.
 
 use mangrove_graph::{DateTime, Value};
 use rand::Rng;
@@ -8,21 +8,21 @@ use rand::rngs::SmallRng;
 pub(crate) const VERTEX_LABELS: [&str; 3] = ["person", "software", "place"];
 /// Labels of edges.
 pub(crate) const EDGE_LABELS: [&str; 3] = ["knows", "created", "likes"];
-/// Values of `name`: few, so that they repeat.
+/// Values of `name`: few of them, so they repeat.
 pub(crate) const NAMES: [&str; 8] = ["ann", "bob", "cas", "dora", "eve", "anna", "bo", "casper"];
 
-/// What a stream holds.
+/// The kind of object in a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Vertex,
     Edge,
     VertexProperty,
     EdgeProperty,
-    /// Properties of vertex properties.
+    /// Meta-properties.
     MetaProperty,
     /// Integers of one width.
     Int(u8),
-    /// Doubles, multiples of a quarter: sums are exact in any order.
+    /// Doubles that are multiples of a quarter: their sums are exact in any order.
     Float,
     Text,
     Bool,
@@ -30,82 +30,82 @@ pub(crate) enum Kind {
     Date,
     /// Scalars of any type.
     Mixed,
-    List(Box<Kind>),
-    Map(Box<Kind>, Box<Kind>),
-    Entry(Box<Kind>, Box<Kind>),
-    /// A map with these keys, each there in every object.
-    Record(Vec<(&'static str, Kind)>),
+    List(Box<ObjectKind>),
+    Map(Box<ObjectKind>, Box<ObjectKind>),
+    Entry(Box<ObjectKind>, Box<ObjectKind>),
+    /// A map that has these keys in every object.
+    Record(Vec<(&'static str, ObjectKind)>),
     Path,
-    /// A map or anything else that nothing more is asked of.
+    /// A map, or any other object on which no further step is called.
     Opaque,
 }
 
-impl Kind {
-    /// Values of one type, of which equal ones are the same.
+impl ObjectKind {
+    /// Returns true for values of one type whose equal values are indistinguishable.
     pub fn is_homogeneous(&self) -> bool {
-        matches!(self, Kind::Int(_) | Kind::Float | Kind::Text | Kind::Bool | Kind::Date)
+        matches!(self, ObjectKind::Int(_) | ObjectKind::Float | ObjectKind::Text | ObjectKind::Bool | ObjectKind::Date)
     }
 
     pub fn is_number(&self) -> bool {
-        matches!(self, Kind::Int(_) | Kind::Float)
+        matches!(self, ObjectKind::Int(_) | ObjectKind::Float)
     }
 
     pub fn is_element(&self) -> bool {
-        matches!(self, Kind::Vertex | Kind::Edge)
+        matches!(self, ObjectKind::Vertex | ObjectKind::Edge)
     }
 
-    /// Safe to compare, deduplicate and group by: no list of unknown order inside.
+    /// Returns true if values can be compared, deduplicated and grouped: they contain no list of undetermined order.
     pub fn is_plain(&self) -> bool {
-        self.is_homogeneous() || self.is_element() || matches!(self, Kind::Mixed)
+        self.is_homogeneous() || self.is_element() || matches!(self, ObjectKind::Mixed)
     }
 }
 
-/// A property key: its name, what it holds, and whether vertices (or else edges) bear it.
+/// A property key: its name, the kind of its values, and true if vertices have it (else edges).
 pub(crate) struct Key {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ObjectKind,
     pub on_vertices: bool,
 }
 
 pub(crate) const KEYS: [Key; 11] = [
-    Key { name: "name", kind: Kind::Text, on_vertices: true },
-    Key { name: "age", kind: Kind::Int(32), on_vertices: true },
-    Key { name: "score", kind: Kind::Int(64), on_vertices: true },
-    Key { name: "flag", kind: Kind::Bool, on_vertices: true },
-    Key { name: "mix", kind: Kind::Mixed, on_vertices: true },
-    Key { name: "born", kind: Kind::Date, on_vertices: true },
-    Key { name: "part", kind: Kind::Text, on_vertices: true },
-    Key { name: "weight", kind: Kind::Float, on_vertices: false },
-    Key { name: "since", kind: Kind::Int(32), on_vertices: false },
-    Key { name: "mix", kind: Kind::Mixed, on_vertices: false },
-    Key { name: "part", kind: Kind::Text, on_vertices: false },
+    Key { name: "name", kind: ObjectKind::Text, on_vertices: true },
+    Key { name: "age", kind: ObjectKind::Int(32), on_vertices: true },
+    Key { name: "score", kind: ObjectKind::Int(64), on_vertices: true },
+    Key { name: "flag", kind: ObjectKind::Bool, on_vertices: true },
+    Key { name: "mix", kind: ObjectKind::Mixed, on_vertices: true },
+    Key { name: "born", kind: ObjectKind::Date, on_vertices: true },
+    Key { name: "part", kind: ObjectKind::Text, on_vertices: true },
+    Key { name: "weight", kind: ObjectKind::Float, on_vertices: false },
+    Key { name: "since", kind: ObjectKind::Int(32), on_vertices: false },
+    Key { name: "mix", kind: ObjectKind::Mixed, on_vertices: false },
+    Key { name: "part", kind: ObjectKind::Text, on_vertices: false },
 ];
 
-/// Keys under which a vertex may have several values, with meta-properties. What needs one value a key does not ask for
+/// Keys under which a vertex may have several values, with meta-properties. Steps that need one value a key do not read
 /// them.
 pub(crate) const MULTI_KEYS: [Key; 2] = [
-    Key { name: "nick", kind: Kind::Text, on_vertices: true },
-    Key { name: "rank", kind: Kind::Int(32), on_vertices: true },
+    Key { name: "nick", kind: ObjectKind::Text, on_vertices: true },
+    Key { name: "rank", kind: ObjectKind::Int(32), on_vertices: true },
 ];
 
 /// Keys of meta-properties.
 pub(crate) const META_KEYS: [Key; 3] = [
-    Key { name: "year", kind: Kind::Int(32), on_vertices: false },
-    Key { name: "by", kind: Kind::Text, on_vertices: false },
-    Key { name: "part", kind: Kind::Text, on_vertices: false },
+    Key { name: "year", kind: ObjectKind::Int(32), on_vertices: false },
+    Key { name: "by", kind: ObjectKind::Text, on_vertices: false },
+    Key { name: "part", kind: ObjectKind::Text, on_vertices: false },
 ];
 
 /// A random value of a scalar kind.
-pub(crate) fn value(rng: &mut SmallRng, kind: &Kind) -> Value {
+pub(crate) fn value(rng: &mut SmallRng, kind: &ObjectKind) -> Value {
     let small = rng.random_range(-3_i32..40);
     let quarter = f64::from(rng.random_range(-8_i32..40)) / 4.0;
     match kind {
-        Kind::Int(32) => Value::I32(small),
-        Kind::Int(_) => Value::I64(i64::from(small)),
-        Kind::Float => Value::F64(quarter),
-        Kind::Text => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
-        Kind::Bool => Value::Bool(rng.random_bool(0.5)),
-        Kind::Date => Value::DateTime(DateTime::from_epoch_millis(i64::from(small) * 43_200_000)),
+        ObjectKind::Int(32) => Value::I32(small),
+        ObjectKind::Int(_) => Value::I64(i64::from(small)),
+        ObjectKind::Float => Value::F64(quarter),
+        ObjectKind::Text => Value::string(NAMES[rng.random_range(0..NAMES.len())]),
+        ObjectKind::Bool => Value::Bool(rng.random_bool(0.5)),
+        ObjectKind::Date => Value::DateTime(DateTime::from_epoch_millis(i64::from(small) * 43_200_000)),
         _ => match rng.random_range(0..17) {
             0 => Value::I8(small as i8),
             1 => Value::I16(small as i16),

@@ -1,4 +1,4 @@
-//! Traversals that write several values under a key, and properties of properties.
+//! Traversals that write several values under a key, and meta-properties.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Cardinality, Instruction};
@@ -6,7 +6,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{nested, step, text};
 
 impl Generator {
@@ -14,18 +14,19 @@ impl Generator {
         *[Cardinality::List, Cardinality::Set, Cardinality::Single].choose(&mut self.rng).expect("not empty")
     }
 
-    /// A `property()` with a cardinality, often with meta-properties, or with a map that says a cardinality a key.
+    /// A `property()` with a cardinality, often with meta-properties, or with a map that has a cardinality for each
+    /// key.
     pub fn several_instruction(&mut self) -> Instruction {
         let (cardinality, key) = (self.cardinality(), self.multi_key());
         let written = Argument::Value(value(&mut self.rng, &key.kind));
         if self.rng.random_bool(0.2) {
             let other = self.cardinality();
-            let plain = Argument::Value(value(&mut self.rng, &Kind::Int(32)));
+            let plain = Argument::Value(value(&mut self.rng, &ObjectKind::Int(32)));
             let entries =
                 vec![(text(key.name), Argument::CardinalityValue(other, Box::new(written))), (text("age"), plain)];
             let map = Argument::Map(entries);
             return match self.rng.random_bool(0.3) {
-                // For those that say nothing themselves.
+                // The default for entries without a cardinality.
                 true => step("property", [Argument::Cardinality(cardinality), map]),
                 false => step("property", [map]),
             };
@@ -40,7 +41,7 @@ impl Generator {
         Instruction::new("property", arguments)
     }
 
-    /// Two `property()`s of one key, of which one or both say a cardinality; one may read what the other wrote.
+    /// Two `property()`s of one key; one or both have a cardinality, and the second may read what the first wrote.
     pub fn again_with_cardinality(&mut self) -> Vec<Instruction> {
         let key = self.multi_key();
         let cardinality = Argument::Cardinality(self.cardinality());
@@ -59,7 +60,7 @@ impl Generator {
         }
     }
 
-    /// Properties that are held, by a label, a list or a side effect, while they get properties of their own.
+    /// Properties that a label, a list or a side effect holds while they get meta-properties.
     pub fn held_properties(&mut self) -> Chain {
         let mut chain = self.some_properties();
         let key = self.meta_key();
@@ -82,17 +83,17 @@ impl Generator {
             _ => {
                 chain.push("properties", [text(key.name)]);
                 chain.push("count", []);
-                chain.reduces(Kind::Int(64));
+                chain.reduces(ObjectKind::Int(64));
                 return chain;
             }
         }
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain
     }
 
-    /// Values beside those that are there, which are often read afterwards.
+    /// Values in addition to existing ones; often a later step reads them.
     pub fn set_several(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         for _ in 0..self.rng.random_range(1..3) {
             let property = self.several_instruction();
             chain.steps.push(property);
@@ -104,13 +105,13 @@ impl Generator {
             2 => chain.push("valueMap", [text(key)]),
             _ => return chain,
         }
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain
     }
 
     /// Some properties of some vertices.
     fn some_properties(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let keys = if self.rng.random_bool(0.3) { Vec::new() } else { vec![text(self.multi_key().name)] };
         chain.steps.push(Instruction::new("properties", keys));
         if self.rng.random_bool(0.3) {
@@ -118,11 +119,11 @@ impl Generator {
             let test = self.test(&key.kind);
             chain.push("has", [text(key.name), test]);
         }
-        chain.spreads(Kind::VertexProperty);
+        chain.spreads(ObjectKind::VertexProperty);
         chain
     }
 
-    /// Sets meta-properties of properties that are there.
+    /// Sets meta-properties of existing properties.
     pub fn set_meta(&mut self) -> Chain {
         let mut chain = self.some_properties();
         let key = self.meta_key();
@@ -142,22 +143,22 @@ impl Generator {
             2 => chain.push("valueMap", []),
             _ => {
                 chain.push("count", []);
-                chain.reduces(Kind::Int(64));
+                chain.reduces(ObjectKind::Int(64));
                 return chain;
             }
         }
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
         chain
     }
 
-    /// Drops values, or properties of them.
+    /// Drops values, or their meta-properties.
     pub fn drop_parts(&mut self) -> Chain {
         let mut chain = self.some_properties();
         if self.rng.random_bool(0.5) {
             let keys = if self.rng.random_bool(0.4) { Vec::new() } else { vec![text(self.meta_key().name)] };
             chain.steps.push(Instruction::new("properties", keys));
         } else if self.rng.random_bool(0.4) {
-            let dropped = value(&mut self.rng, &Kind::Text);
+            let dropped = value(&mut self.rng, &ObjectKind::Text);
             chain.push("hasValue", [Argument::Value(dropped)]);
         }
         chain.push("drop", []);

@@ -6,11 +6,11 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, NAMES};
+use super::schema::{NAMES, ObjectKind};
 use crate::script::{int, nested, step, text};
 
 impl Generator {
-    /// Configures the source of a traversal that is about to begin.
+    /// Configures the source of a traversal before its first step.
     pub fn configure(&mut self, chain: &mut Chain) {
         match self.rng.random_range(0..19) {
             16 => self.source.push(step("withBulk", [Argument::Value(Value::Bool(true))])),
@@ -34,9 +34,9 @@ impl Generator {
 
     fn with_sack(&mut self, chain: &mut Chain) {
         let (initial, kind) = match self.rng.random_range(0..3) {
-            0 => (Value::F64(0.5), Kind::Float),
-            1 => (Value::I64(1), Kind::Int(64)),
-            _ => (Value::I32(1), Kind::Int(32)),
+            0 => (Value::F64(0.5), ObjectKind::Float),
+            1 => (Value::I64(1), ObjectKind::Int(64)),
+            _ => (Value::I32(1), ObjectKind::Int(32)),
         };
         self.source.push(step("withSack", [Argument::Value(initial)]));
         chain.state.sack = Some(kind);
@@ -45,10 +45,10 @@ impl Generator {
     fn with_side_effect(&mut self, chain: &mut Chain) {
         let names = NAMES.choose_multiple(&mut self.rng, 3).map(|name| Value::from(*name)).collect();
         self.source.push(step("withSideEffect", [text("s"), Argument::Value(Value::list(names))]));
-        chain.state.side_effects.push(("s", Kind::Text));
+        chain.state.side_effects.push(("s", ObjectKind::Text));
     }
 
-    /// Reads the sack or folds something into it.
+    /// Reads the sack or folds a value into it.
     pub fn sack(&mut self, chain: &mut Chain) {
         let Some(sack) = chain.state.sack.clone() else { return };
         if self.rng.random_bool(0.3) {
@@ -57,17 +57,17 @@ impl Generator {
         }
         let constant = |n: Value| vec![nested([step("constant", [Argument::Value(n)])])];
         let by = match (&chain.state.kind, self.rng.random_range(0..3)) {
-            (Kind::Vertex, 0) => vec![text(if sack == Kind::Int(64) { "score" } else { "age" })],
-            (Kind::Edge, 0) if sack == Kind::Float => vec![text("weight")],
-            (Kind::Vertex, 1) => vec![nested([step("both", []), step("count", [])])],
+            (ObjectKind::Vertex, 0) => vec![text(if sack == ObjectKind::Int(64) { "score" } else { "age" })],
+            (ObjectKind::Edge, 0) if sack == ObjectKind::Float => vec![text("weight")],
+            (ObjectKind::Vertex, 1) => vec![nested([step("both", []), step("count", [])])],
             _ => constant(Value::I32(self.rng.random_range(1..4))),
         };
         let operators = [Operator::Sum, Operator::Sum, Operator::Minus, Operator::Min, Operator::Max, Operator::Assign];
         let operator = *operators.choose(&mut self.rng).expect("not empty");
         chain.push("sack", [Argument::Operator(operator)]);
         chain.steps.push(Instruction::new("by", by));
-        // Which width comes of two does not matter to what follows: a mixed stream is asked less.
-        chain.state.sack = Some(Kind::Mixed);
+        // The width of a mixed result is not determined, so a mixed stream gets fewer follow-up steps.
+        chain.state.sack = Some(ObjectKind::Mixed);
         chain.state.ordered &= chain.state.kind.is_homogeneous();
     }
 }

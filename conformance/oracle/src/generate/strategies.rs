@@ -1,4 +1,4 @@
-//! The strategies that change what a traversal sees, may do, or takes for an answer, with all their options.
+//! The strategies that restrict what a traversal sees, writes or returns, with all their options.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Comparison, Instruction};
@@ -6,7 +6,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, NAMES};
+use super::schema::{NAMES, ObjectKind};
 use crate::script::{compare, nested, step, text};
 
 impl Generator {
@@ -14,7 +14,8 @@ impl Generator {
         self.source.push(step("withStrategies", [Argument::Strategy(name.into(), Vec::new())]));
     }
 
-    /// One that restricts what is seen, or two of one class: of two in one call the first holds, of two calls the later.
+    /// A strategy that restricts what the traversal sees, or two of one class. Within one call the first takes effect;
+    /// of two calls the later one.
     pub fn with_subgraph(&mut self) {
         let one = self.subgraph_strategy();
         match self.rng.random_range(0..8) {
@@ -31,7 +32,7 @@ impl Generator {
         }
     }
 
-    /// As [`Self::with_subgraph`], of partitions.
+    /// Like [`Self::with_subgraph`], for partitions.
     pub fn with_partition(&mut self) {
         let times = if self.rng.random_bool(0.2) { 2 } else { 1 };
         for _ in 0..times {
@@ -41,12 +42,12 @@ impl Generator {
         }
     }
 
-    /// `ProductiveByStrategy`, perhaps with keys that it leaves alone.
+    /// `ProductiveByStrategy`, sometimes with keys that it excludes.
     pub fn with_productive_by(&mut self) {
         let mut settings = Vec::new();
         if self.rng.random_bool(0.5) {
             let count = self.rng.random_range(1..3);
-            let mut keys: Vec<&str> = (0..count).map(|_| self.key(&Kind::Vertex).name).collect();
+            let mut keys: Vec<&str> = (0..count).map(|_| self.key(&ObjectKind::Vertex).name).collect();
             keys.dedup();
             let keys = keys.into_iter().map(Value::from).collect::<Vec<_>>();
             let keys = if self.rng.random_bool(0.5) { Value::list(keys) } else { Value::Set(keys.into()) };
@@ -55,13 +56,13 @@ impl Generator {
         self.source.push(step("withStrategies", [Argument::Strategy("ProductiveByStrategy".into(), settings)]));
     }
 
-    /// A strategy that refuses a traversal: for a key that a new element gets, or an edge without a label.
+    /// A strategy that refuses a traversal: for the key of a new element, or for edges without a label.
     pub fn with_verification(&mut self) {
         let throws = (self.rng.random_bool(0.7)).then(|| ("throwException".into(), Argument::Value(true.into())));
         let (name, setting) = match self.rng.random_range(0..3) {
             0 => ("EdgeLabelVerificationStrategy", None),
             _ => {
-                // No key twice: a set of them is printed once.
+                // No key occurs twice, because a set is printed without duplicates.
                 let other = if self.rng.random_bool(0.5) { "name" } else { "score" };
                 let keys = ["age", other, "year"].map(Value::from);
                 let keys = Argument::Value(Value::Set(keys[self.rng.random_range(0..2)..].to_vec().into()));
@@ -72,7 +73,7 @@ impl Generator {
         self.source.push(step("withStrategies", [Argument::Strategy(name.into(), settings)]));
     }
 
-    /// A strategy that is taken back, beside one that stays.
+    /// A strategy that `withoutStrategies` removes, beside one that stays.
     pub fn without_strategies(&mut self) {
         let taken_back = match self.rng.random_range(0..4) {
             0 => self.subgraph_strategy(),
@@ -94,7 +95,7 @@ impl Generator {
         let mut settings = Vec::new();
         if self.rng.random_bool(0.7) {
             let criterion = match self.rng.random_range(0..3) {
-                0 => step("hasLabel", [text(self.label(&Kind::Vertex)), text(self.label(&Kind::Vertex))]),
+                0 => step("hasLabel", [text(self.label(&ObjectKind::Vertex)), text(self.label(&ObjectKind::Vertex))]),
                 1 => step("has", [text("age"), compare(Comparison::Gte, self.rng.random_range(0..20))]),
                 _ => step("not", [nested([step("out", [text(self.edge_label())])])]),
             };
@@ -114,7 +115,7 @@ impl Generator {
         Argument::Strategy("SubgraphStrategy".into(), settings)
     }
 
-    /// A strategy over the key that vertices and edges share; perhaps one that writes, or is about properties, too.
+    /// A strategy over the key that vertices and edges share; sometimes one that also writes, or restricts properties.
     pub fn partition_strategy(&mut self, writes: bool, of_properties: bool) -> Argument {
         let read = NAMES.choose_multiple(&mut self.rng, 6).map(|name| Value::from(*name)).collect::<Vec<_>>();
         let read = if self.rng.random_bool(0.3) { Value::list(read) } else { Value::Set(read.into()) };
@@ -130,10 +131,10 @@ impl Generator {
         Argument::Strategy("PartitionStrategy".into(), settings)
     }
 
-    /// A strategy that shows some properties of vertices only, and the steps that read properties.
+    /// A strategy that shows only some properties of vertices, and steps that read properties.
     pub fn seen_properties(&mut self) -> Chain {
         let mut chain = self.plain_start();
-        // A filter of a key and a value asks no strategy in the reference.
+        // In the reference implementation, a filter by key and value does not consult the strategy.
         chain.steps.truncate(1);
         let of_parts = self.rng.random_bool(0.3);
         let strategy = if of_parts { self.partition_strategy(false, true) } else { self.property_strategy() };
@@ -141,8 +142,8 @@ impl Generator {
         if self.rng.random_bool(0.4) {
             self.neighbors(&mut chain);
         }
-        let (single, multi) = (self.key(&Kind::Vertex), self.multi_key().name);
-        // The key of a partition is not asked for: the reference refuses it.
+        let (single, multi) = (self.key(&ObjectKind::Vertex), self.multi_key().name);
+        // No step reads the key of a partition: the reference implementation refuses it.
         let single = if single.name == "part" { "name" } else { single.name };
         if self.rng.random_bool(0.4) {
             let name = if self.rng.random_bool(0.5) { "has" } else { "hasNot" };
@@ -162,19 +163,19 @@ impl Generator {
         match self.rng.random_range(0..8) {
             0..=2 => {
                 chain.steps.push(Instruction::new("values", keys));
-                chain.spreads(Kind::Opaque);
+                chain.spreads(ObjectKind::Opaque);
             }
             3 => {
                 chain.steps.push(Instruction::new("valueMap", keys));
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             4 => {
                 chain.steps.push(Instruction::new("propertyMap", keys));
-                chain.becomes(Kind::Opaque);
+                chain.becomes(ObjectKind::Opaque);
             }
             _ => {
                 chain.steps.push(Instruction::new("properties", keys));
-                chain.spreads(Kind::VertexProperty);
+                chain.spreads(ObjectKind::VertexProperty);
                 if self.rng.random_bool(0.7) {
                     self.property_parts(&mut chain);
                 }
@@ -184,7 +185,7 @@ impl Generator {
         chain
     }
 
-    /// A step that asks for a property by a modulator.
+    /// A step whose modulator reads a property.
     fn seen_by_modulator(&mut self, chain: &mut Chain, key: &str) {
         let by_key = || step("by", [text(key)]);
         let by_values = || step("by", [nested([step("values", [text(key)])])]);
@@ -203,7 +204,7 @@ impl Generator {
         };
         chain.steps.extend(steps);
         chain.state.lists_unordered = true;
-        chain.spreads(Kind::Opaque);
+        chain.spreads(ObjectKind::Opaque);
     }
 
     fn property_strategy(&mut self) -> Argument {
@@ -212,7 +213,7 @@ impl Generator {
             0 => step("hasNot", [text(key.name)]),
             1 => step("has", [text(key.name)]),
             2 => {
-                let keys = [self.multi_key().name, self.key(&Kind::Vertex).name];
+                let keys = [self.multi_key().name, self.key(&ObjectKind::Vertex).name];
                 Instruction::new("hasKey", keys.map(text).into())
             }
             _ => {

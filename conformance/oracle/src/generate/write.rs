@@ -1,5 +1,5 @@
-//! Traversals that write. Ids of new elements are chosen where exactly one is made; where several may be, they
-//! are automatic, and the comparison takes them all as one.
+//! Traversals that write. If a step creates exactly one element, the case chooses its id. Otherwise ids are automatic,
+//! and the comparison treats all automatic ids as equal.
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Cardinality, Instruction};
@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use super::chain::{Chain, Generator};
-use super::schema::{Kind, value};
+use super::schema::{ObjectKind, value};
 use crate::script::{int, nested, step, text, token};
 
 impl Generator {
@@ -46,50 +46,50 @@ impl Generator {
         chain
     }
 
-    /// An id that is free, or now and then taken.
+    /// An id that is free, or sometimes taken.
     pub fn new_id(&mut self) -> Argument {
         if self.rng.random_bool(0.1) { self.vertex_id() } else { int(self.rng.random_range(5_000..6_000)) }
     }
 
-    /// Some elements, by few filters.
-    pub fn some(&mut self, kind: &Kind) -> Chain {
+    /// A few elements, selected by a few filters.
+    pub fn some(&mut self, kind: &ObjectKind) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        chain.push(if *kind == Kind::Vertex { "V" } else { "E" }, []);
+        chain.push(if *kind == ObjectKind::Vertex { "V" } else { "E" }, []);
         chain.becomes(kind.clone());
         for _ in 0..self.rng.random_range(0..3) {
             self.has(&mut chain);
         }
-        if *kind == Kind::Vertex && self.rng.random_bool(0.3) {
+        if *kind == ObjectKind::Vertex && self.rng.random_bool(0.3) {
             self.neighbors(&mut chain);
         }
         chain
     }
 
-    /// A property for an element just made: a literal, since a child there reads what the step was given.
-    fn literal_property(&mut self, kind: &Kind) -> Instruction {
+    /// A property for a new element. Its value is a literal, because a child would read the input of the step.
+    fn literal_property(&mut self, kind: &ObjectKind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
         step("property", [text(key.name), Argument::Value(value)])
     }
 
-    fn property_instruction(&mut self, kind: &Kind) -> Instruction {
+    fn property_instruction(&mut self, kind: &ObjectKind) -> Instruction {
         let key = self.key(kind);
         let value = value(&mut self.rng, &key.kind);
         match self.rng.random_range(0..9) {
-            5 if *kind == Kind::Vertex => self.several_instruction(),
+            5 if *kind == ObjectKind::Vertex => self.several_instruction(),
             7 => step("property", [text(key.name), Argument::Value(Value::Null)]),
             8 => step("property", [nested([step("constant", [text(key.name)])]), Argument::Value(value)]),
             6 => {
                 let entries = vec![(Value::string(key.name), value), (Value::string("note"), Value::I32(1))];
                 step("property", [Argument::Value(Value::map(entries))])
             }
-            0 if *kind == Kind::Vertex => {
+            0 if *kind == ObjectKind::Vertex => {
                 let single = Argument::Cardinality(Cardinality::Single);
                 step("property", [single, text(key.name), Argument::Value(value)])
             }
             1 => {
-                // What the child reads is the element's own: no order of writes is visible in it.
+                // The child reads only the element itself, so the order of writes is not visible in it.
                 let other = self.key(kind);
                 let read = nested([step("values", [text(other.name)])]);
                 let child = nested([step("coalesce", [read, nested([step("constant", [Argument::Value(value)])])])]);
@@ -102,7 +102,7 @@ impl Generator {
     fn add_one_vertex(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let (label, id) = (text(self.label(&Kind::Vertex)), self.new_id());
+        let (label, id) = (text(self.label(&ObjectKind::Vertex)), self.new_id());
         match self.rng.random_range(0..8) {
             0 => {
                 chain.push("addV", []);
@@ -112,13 +112,14 @@ impl Generator {
             _ => chain.push("addV", [label]),
         }
         chain.push("property", [token(Token::Id), id]);
-        chain.becomes(Kind::Vertex);
+        chain.becomes(ObjectKind::Vertex);
         for _ in 0..self.rng.random_range(0..4) {
             let several = self.rng.random_bool(0.4);
-            let property = if several { self.several_instruction() } else { self.literal_property(&Kind::Vertex) };
+            let property =
+                if several { self.several_instruction() } else { self.literal_property(&ObjectKind::Vertex) };
             chain.steps.push(property);
             if self.rng.random_bool(0.2) {
-                // The same key again, one of the two with a cardinality: what says none comes first.
+                // The same key again, once with a cardinality: the one without a cardinality is written first.
                 let property = self.again_with_cardinality();
                 chain.steps.extend(property);
             }
@@ -136,15 +137,15 @@ impl Generator {
         chain.push("to", [nested([step("V", [to])])]);
         let id = if self.rng.random_bool(0.1) { self.edge_id() } else { int(self.rng.random_range(5_000..6_000)) };
         chain.push("property", [token(Token::Id), id]);
-        chain.becomes(Kind::Edge);
-        let property = self.literal_property(&Kind::Edge);
+        chain.becomes(ObjectKind::Edge);
+        let property = self.literal_property(&ObjectKind::Edge);
         chain.steps.push(property);
         chain
     }
 
-    /// Sets properties, and often reads them afterwards.
+    /// Sets properties; often a later step reads them.
     fn set_properties(&mut self) -> Chain {
-        let kind = if self.rng.random_bool(0.6) { Kind::Vertex } else { Kind::Edge };
+        let kind = if self.rng.random_bool(0.6) { ObjectKind::Vertex } else { ObjectKind::Edge };
         let mut chain = self.some(&kind);
         for _ in 0..self.rng.random_range(1..3) {
             let property = self.property_instruction(&kind);
@@ -152,30 +153,30 @@ impl Generator {
             chain.steps.push(if wraps { step("sideEffect", [nested([property])]) } else { property });
         }
         if self.rng.random_bool(0.6) {
-            // A key may now hold what its kind does not say, so nothing is asked of the value.
+            // The key may now hold a value of another kind, so no step depends on the kind.
             let key = self.key(&kind);
-            if kind == Kind::Vertex && self.rng.random_bool(0.5) {
+            if kind == ObjectKind::Vertex && self.rng.random_bool(0.5) {
                 self.neighbors(&mut chain);
             }
             let key = if chain.state.kind == kind { key.name } else { "name" };
             chain.push("values", [text(key)]);
-            chain.spreads(Kind::Opaque);
+            chain.spreads(ObjectKind::Opaque);
         }
         chain
     }
 
     fn add_vertices(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let partitioned = self.perhaps_partitioned();
-        let label = text(self.label(&Kind::Vertex));
+        let label = text(self.label(&ObjectKind::Vertex));
         chain.push("addV", [label]);
         match self.rng.random_range(0..4) {
             0 | 1 if !partitioned => {
-                let property = self.literal_property(&Kind::Vertex);
+                let property = self.literal_property(&ObjectKind::Vertex);
                 chain.steps.push(property);
             }
-            // What is read there is what the step was given.
-            2 if chain.state.kind == Kind::Vertex => {
+            // A child reads the input of the step here.
+            2 if chain.state.kind == ObjectKind::Vertex => {
                 let name =
                     nested([step("coalesce", [nested([step("values", [text("name")])]), nested([step("label", [])])])]);
                 chain.push("property", [text("name"), name]);
@@ -186,55 +187,55 @@ impl Generator {
             }
         }
         chain.push("count", []);
-        chain.reduces(Kind::Int(64));
+        chain.reduces(ObjectKind::Int(64));
         chain
     }
 
     fn add_edges(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let partitioned = self.perhaps_partitioned();
         let (label, end) = (text(self.edge_label()), self.vertex_id());
         chain.push("addE", [label]);
         let side = if self.rng.random_bool(0.5) { "from" } else { "to" };
         chain.push(side, [nested([step("V", [end])])]);
         if !partitioned {
-            let property = self.literal_property(&Kind::Edge);
+            let property = self.literal_property(&ObjectKind::Edge);
             chain.steps.push(property);
         }
-        chain.becomes(Kind::Edge);
+        chain.becomes(ObjectKind::Edge);
         chain
     }
 
-    /// An edge beside every edge of a kind: the new ones must not be met by the step that looks for the old.
+    /// An edge beside every edge of a label; the step that looks for existing edges must not meet the new ones.
     fn add_edges_along(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
+        let mut chain = self.some(&ObjectKind::Vertex);
         let (old, new) = (text(self.edge_label()), text(self.edge_label()));
         chain.push("as", [text("a")]);
         chain.push("out", [old]);
         chain.push("addE", [new]);
         chain.push("from", [text("a")]);
-        chain.spreads(Kind::Edge);
+        chain.spreads(ObjectKind::Edge);
         chain
     }
 
-    /// Get or create.
+    /// Finds or creates an element.
     fn upsert(&mut self) -> Chain {
         let mut chain = self.start();
         chain.steps.clear();
-        let name = Argument::Value(value(&mut self.rng, &Kind::Text));
-        let (label, id) = (text(self.label(&Kind::Vertex)), self.new_id());
+        let name = Argument::Value(value(&mut self.rng, &ObjectKind::Text));
+        let (label, id) = (text(self.label(&ObjectKind::Vertex)), self.new_id());
         chain.push("V", []);
         chain.push("has", [text("name"), name.clone()]);
         chain.push("fold", []);
         let create =
             [step("addV", [label]), step("property", [token(Token::Id), id]), step("property", [text("name"), name])];
         chain.push("coalesce", [nested([step("unfold", [])]), nested(create)]);
-        chain.spreads(Kind::Vertex);
+        chain.spreads(ObjectKind::Vertex);
         chain
     }
 
-    /// What is made belongs to a part of the graph. Whether a property that names another part holds instead is not
-    /// said anywhere: there must be none.
+    /// New elements belong to a partition. No document says which value holds if a property names another partition, so
+    /// no property does.
     pub fn perhaps_partitioned(&mut self) -> bool {
         let partitioned = self.rng.random_bool(0.2);
         if partitioned {
@@ -245,12 +246,12 @@ impl Generator {
         partitioned
     }
 
-    /// Writes that only some traversers come by.
+    /// Writes that only some traversers reach.
     fn write_in_branches(&mut self) -> Chain {
-        let mut chain = self.some(&Kind::Vertex);
-        let test = nested([step("hasLabel", [text(self.label(&Kind::Vertex))])]);
+        let mut chain = self.some(&ObjectKind::Vertex);
+        let test = nested([step("hasLabel", [text(self.label(&ObjectKind::Vertex))])]);
         let written = step("property", [text("note"), int(self.rng.random_range(0..9))]);
-        let label = text(self.label(&Kind::Vertex));
+        let label = text(self.label(&ObjectKind::Vertex));
         match self.rng.random_range(0..5) {
             0 => chain.push("choose", [test, nested([written]), nested([step("identity", [])])]),
             1 => {
@@ -265,12 +266,12 @@ impl Generator {
             _ => chain.push("optional", [nested([step("out", [text(self.edge_label())]), written])]),
         }
         chain.push("count", []);
-        chain.reduces(Kind::Int(64));
+        chain.reduces(ObjectKind::Int(64));
         chain
     }
 
     fn drop_some(&mut self) -> Chain {
-        let kind = if self.rng.random_bool(0.6) { Kind::Vertex } else { Kind::Edge };
+        let kind = if self.rng.random_bool(0.6) { ObjectKind::Vertex } else { ObjectKind::Edge };
         let mut chain = self.some(&kind);
         match self.rng.random_range(0..3) {
             0 => {
@@ -279,7 +280,7 @@ impl Generator {
                     chain.push("properties", [text(key.name)]);
                 }
             }
-            1 if kind == Kind::Vertex => {
+            1 if kind == ObjectKind::Vertex => {
                 let label = text(self.edge_label());
                 chain.push("bothE", [label]);
             }

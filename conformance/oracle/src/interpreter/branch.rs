@@ -8,7 +8,7 @@ use super::traverser::Loop;
 use super::{Failure, Interpreter, LOOP_COUNT_MAX, Outcome, Stream, Traverser, first, unsupported, wrong};
 
 impl Interpreter<'_> {
-    /// Every branch sees the whole stream. Without a stream nothing begins, not even a `count()` inside.
+    /// Every branch receives the whole stream. If the stream is empty, no branch begins, not even a `count()` in it.
     pub(crate) fn union(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut out = Vec::new();
         if input.is_empty() {
@@ -45,12 +45,13 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
-    /// An option with the traversers that took it. One that none took has not begun, not even a `count()` inside.
+    /// An option, and the traversers that took it. If no traverser took it, it does not begin, not even a `count()` in
+    /// it.
     fn taken(&mut self, option: &Bytecode, stream: Stream) -> Outcome<Stream> {
         if stream.is_empty() { Ok(stream) } else { self.child(option, stream) }
     }
 
-    /// `choose(f).option(…)`: the first option that matches, else `Pick.none`, else passing through.
+    /// `choose(f).option(…)`: the first option that matches, else `Pick.none`, else the traverser passes through.
     fn choose_option(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut chosen: Vec<Stream> = step.options.iter().map(|_| Vec::new()).collect();
         let mut out = Vec::new();
@@ -66,8 +67,8 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
-    /// `branch(f).option(…)`: every option that matches the first result, `Pick.any` always, `Pick.none` where no other
-    /// does, `Pick.unproductive` instead of `Pick.none` where there is no result.
+    /// `branch(f).option(…)`: every option that matches the first result of `f`, and always `Pick.any`. If no option
+    /// matches, `Pick.none`; if `f` has no result, `Pick.unproductive` in place of `Pick.none`.
     pub(crate) fn branch(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut chosen: Vec<Stream> = step.options.iter().map(|_| Vec::new()).collect();
         for t in input {
@@ -153,8 +154,8 @@ impl Interpreter<'_> {
         }
         let mut out = Vec::new();
         while !frontier.is_empty() {
-            // Tests written before the body are made on entering it, the others on leaving it. A traverser that
-            // went round comes by both places.
+            // Tests that are written before the body run when a traverser enters it, the others when it leaves. A
+            // traverser that goes round meets both.
             let (left, inside) = self.leave_and_emit(step, frontier, true, &mut out)?;
             out.extend(left.into_iter().map(leaving));
             if inside.first().is_some_and(|t: &Traverser| innermost(t) >= LOOP_COUNT_MAX) {
@@ -174,7 +175,8 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
-    /// Splits off those for whom `until` holds at this side of the body, and emits of the others.
+    /// Splits off the traversers for which `until` holds before (or after) the body, and emits those for which `emit`
+    /// holds.
     fn leave_and_emit(
         &mut self,
         step: &Step<'_>,
@@ -198,7 +200,7 @@ impl Interpreter<'_> {
 
     fn loop_test(&mut self, test: Option<LoopTest<'_>>, before: bool, t: &Traverser) -> Outcome<bool> {
         match test {
-            Some(test) if test.before == before => match test.until {
+            Some(test) if test.before == before => match test.condition {
                 LoopCondition::Always => Ok(true),
                 LoopCondition::Times(n) => Ok(innermost(t) >= n),
                 LoopCondition::Traversal(child) => self.test(child, t),

@@ -1,4 +1,4 @@
-//! `by()`: what a modulator makes of an object. `None` is Gremlin's "unproductive".
+//! `by()`: the value that a modulator computes for an object. `None` is Gremlin's "unproductive".
 
 use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Column, Order};
@@ -6,13 +6,13 @@ use smol_str::SmolStr;
 
 use super::{Interpreter, Outcome, Traverser, first, unsupported, wrong};
 
-/// The modulator for the n-th use: they go round.
+/// The modulator for the n-th use: modulators are used in rotation.
 pub(crate) fn round_robin<'a>(by: &[&'a [Argument]], n: usize) -> &'a [Argument] {
     if by.is_empty() { &[] } else { by[n % by.len()] }
 }
 
 impl Interpreter<'_> {
-    /// What `by(arguments)` makes of what the traverser stands on.
+    /// The value of `by(arguments)` for the traverser's object.
     pub(crate) fn by(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
         let made = self.productive_or_not(arguments, t)?;
         let gives_null = match &self.source.productive_by {
@@ -22,7 +22,7 @@ impl Interpreter<'_> {
         Ok(if gives_null { made.or(Some(Value::Null)) } else { made })
     }
 
-    /// As [`Interpreter::by`], whatever `ProductiveByStrategy` says.
+    /// Like [`Interpreter::by`], without regard to `ProductiveByStrategy`.
     pub(crate) fn productive_or_not(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Option<Value>> {
         match arguments.first() {
             None | Some(Argument::Order(Order::Asc | Order::Desc)) => Ok(Some(t.value.clone())),
@@ -38,7 +38,7 @@ impl Interpreter<'_> {
     pub(crate) fn value_of_key(&mut self, key: &str, value: &Value) -> Outcome<Option<Value>> {
         let mut found = self.values_of_key(key, value)?;
         match found.len() {
-            // As a map of Java, it gives null for a key that it lacks.
+            // Like a Java map, it gives null for a key that it lacks.
             0 if matches!(value, Value::Map(_)) => Ok(Some(Value::Null)),
             0 => Ok(None),
             1 => Ok(found.pop()),
@@ -46,7 +46,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// All values under a key of an element; what a map has under it.
+    /// All values of an element under a key; for a map, its value under the key.
     pub(crate) fn values_of_key(&mut self, key: &str, value: &Value) -> Outcome<Vec<Value>> {
         if let Value::Map(entries) = value {
             let found = entries.iter().filter(|(k, _)| matches!(k, Value::String(k) if k == key));
@@ -59,7 +59,7 @@ impl Interpreter<'_> {
         Ok(found)
     }
 
-    /// What a token names of an element or property.
+    /// The part of an element or property that a token names.
     pub(crate) fn token(&self, token: Token, value: &Value) -> Outcome<Value> {
         match (token, value) {
             (Token::Id, Value::Vertex(v)) => Ok(self.graph.vertex(*v)?.id.to_value()),
@@ -76,7 +76,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// The one key whose values a modulator asks for.
+/// The one key whose values a modulator reads, if it reads only that.
 fn key_of(arguments: &[Argument]) -> Option<&SmolStr> {
     match arguments.first()? {
         Argument::Value(Value::String(key)) => Some(key),

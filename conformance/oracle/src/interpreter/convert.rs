@@ -7,7 +7,7 @@ use mangrove_gremlin::Argument;
 use super::step::{Step, number};
 use super::{Outcome, unsupported, wrong};
 
-/// A value as text: numbers as Java writes them, with an exponent below a thousandth and from ten million on.
+/// A value as text: numbers as Java writes them, with an exponent below 0.001 and from 10,000,000 on.
 pub(crate) fn text_of(value: &Value) -> Outcome<String> {
     Ok(match value {
         Value::String(text) => text.to_string(),
@@ -15,7 +15,7 @@ pub(crate) fn text_of(value: &Value) -> Outcome<String> {
         Value::F32(number) => with_exponent(f64::from(*number), format!("{number:?}"), format!("{number:E}")),
         Value::F64(number) => with_exponent(*number, format!("{number:?}"), format!("{number:E}")),
         Value::Null => return wrong("null has no text"),
-        // As Java writes it: without seconds that are zero.
+        // As Java writes it: seconds are left out if they are zero.
         Value::DateTime(moment) => moment.to_string().replacen(":00Z", "Z", 1),
         other => match integer(other) {
             Some(number) => number.to_string(),
@@ -34,7 +34,7 @@ fn with_exponent(number: f64, plain: String, scientific: String) -> String {
     if scientific.contains('.') { scientific } else { scientific.replacen('E', ".0E", 1) }
 }
 
-/// `asNumber()` and `asNumber(type)`: fractions are cut off, what does not fit is an error.
+/// `asNumber()` and `asNumber(type)`: fractions are truncated; a number out of range is an error.
 pub(crate) fn as_number(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> {
     let parsed = match value {
         Value::Null => return Ok(Some(Value::Null)),
@@ -42,7 +42,7 @@ pub(crate) fn as_number(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>
             (Ok(number), _, _) => Value::I32(number),
             (_, Ok(number), _) => Value::I64(number),
             (_, _, Ok(number)) if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-                // The narrowest type that writes it alike.
+                // The narrowest type in which the number is written the same way.
                 let single = number as f32;
                 if format!("{single:e}") == format!("{number:e}") { Value::F32(single) } else { Value::F64(number) }
             }

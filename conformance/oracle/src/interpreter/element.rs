@@ -12,7 +12,7 @@ use super::{Interpreter, Outcome, Traverser, wrong};
 pub(crate) const TOKENS: &str = "~tinkerpop.valueMap.tokens";
 
 impl Interpreter<'_> {
-    /// `element()`: what a property belongs to.
+    /// `element()`: the element or property to which a property belongs.
     pub(crate) fn owner(&self, property: &Value) -> Outcome<Option<Value>> {
         match property {
             Value::VertexProperty(property) => Ok(Some(Value::Vertex(property.vertex))),
@@ -37,8 +37,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// The properties of an element under these keys (all where there are none): key by key as they were asked for.
-    /// Those that the traversal does not see are left out.
+    /// The properties of an element under these keys (all, if no key is given), in the order of the keys. Properties
+    /// that the traversal does not see are left out.
     pub(crate) fn properties_of(&mut self, element: &Value, keys: &[SmolStr]) -> Outcome<Vec<Value>> {
         let all = self.graph.properties(element)?;
         let mut found = Vec::new();
@@ -99,7 +99,7 @@ impl Interpreter<'_> {
         Ok(Some(Value::map(entries)))
     }
 
-    /// The entries of a map, their values as a `by()` makes them; those of which it makes nothing are left out.
+    /// The entries of a map, with values computed by `by()`. An entry whose `by()` is unproductive is left out.
     fn modulated(
         &mut self,
         step: &Step<'_>,
@@ -117,7 +117,7 @@ impl Interpreter<'_> {
         Ok(kept)
     }
 
-    /// `propertyMap()`: property objects by key, several of a vertex's in a list.
+    /// `propertyMap()`: property objects by key; those of vertices in lists.
     pub(crate) fn property_map(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
         let mut entries: Vec<(Value, Value)> = Vec::new();
         for property in self.properties_of(&t.value, &step.names()?)? {
@@ -147,7 +147,7 @@ impl Interpreter<'_> {
         for property in self.properties_of(&t.value, &step.names()?)? {
             let (key, value) = self.key_and_value(&property)?;
             let key = Value::String(key);
-            // Of several values under a key the last one stays.
+            // Of several values under a key, the last one stays.
             match entries.iter_mut().find(|(k, _)| *k == key) {
                 Some((_, old)) => *old = value,
                 None => entries.push((key, value)),

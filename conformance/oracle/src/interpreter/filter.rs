@@ -1,4 +1,4 @@
-//! Filters, and the steps that need the whole stream to choose from it: `dedup`, `limit`, `order`.
+//! Filters, and the steps that choose from the whole stream: `dedup`, `limit`, `order`.
 
 use std::cmp::Ordering;
 
@@ -37,7 +37,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Whether the token's value matches one of the arguments.
+    /// Returns true if the token's value matches one of the arguments.
     fn token_among(&mut self, token: Token, step: &Step<'_>, t: &Traverser) -> Outcome<bool> {
         let value = self.token(token, &t.value)?;
         for argument in step.arguments {
@@ -88,7 +88,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `where(P)` compares with what labels and side effects hold, both sides through `by`.
+    /// `where(P)` compares the values of labels and side effects, both after their `by`.
     fn where_predicate(
         &mut self,
         step: &Step<'_>,
@@ -103,7 +103,8 @@ impl Interpreter<'_> {
         })
     }
 
-    /// A child of `where` or `match`: `as("a")` at its beginning is where it starts, at its end what it must come to.
+    /// A child of `where` or `match`: `as("a")` at its beginning is its start; `as("b")` at its end is the value it
+    /// must reach.
     pub(crate) fn where_child(&mut self, child: &Bytecode, t: &Traverser) -> Outcome<bool> {
         if let [only] = child.steps.as_slice()
             && matches!(only.name.as_str(), "and" | "or" | "not")
@@ -137,7 +138,7 @@ impl Interpreter<'_> {
     }
 
     fn where_connective(&mut self, instruction: &Instruction, t: &Traverser) -> Outcome<bool> {
-        // The first that decides is the last that runs.
+        // The first operand that decides the result ends the test.
         let stop_at = instruction.name != "and";
         for argument in &instruction.arguments {
             if self.where_child(super::step::traversal(argument)?, t)? == stop_at {
@@ -147,7 +148,7 @@ impl Interpreter<'_> {
         Ok(instruction.name != "or")
     }
 
-    /// `none(P)`: collections without a member that passes; other objects do not get through.
+    /// `none(P)` passes collections without a member that passes, and drops all other objects.
     pub(crate) fn none_of(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<bool> {
         let (Argument::Predicate(p), Some(members)) = (step.argument(0)?, super::local::members(&t.value)) else {
             return Ok(false);
@@ -160,7 +161,7 @@ impl Interpreter<'_> {
         Ok(true)
     }
 
-    /// `dedup()`: the first of equivalent objects; labels compare what they hold, `by` what it makes.
+    /// `dedup()` keeps the first of equivalent objects. With labels it compares their objects, with `by` its values.
     pub(crate) fn dedup(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let labels = step.names()?;
         let mut seen = self.met.remove(&step.at).unwrap_or_default();
@@ -188,12 +189,12 @@ impl Interpreter<'_> {
             }
             Ok(is_new)
         });
-        // In a loop it is met again.
+        // In a loop, the object is met again.
         self.met.insert(step.at, seen);
         kept
     }
 
-    /// `order()`: stable; a traverser without an answer for a `by` is dropped.
+    /// `order()` is stable. It drops a traverser if a `by` is unproductive for it.
     pub(crate) fn order(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut keyed = Vec::new();
         for t in input {
@@ -205,7 +206,7 @@ impl Interpreter<'_> {
         Ok(keyed.into_iter().map(|(_, t)| t).collect())
     }
 
-    /// `order(local)`: a list of the members, or a map with its entries in order.
+    /// `order(local)`: a list of the members, or a map with sorted entries.
     pub(crate) fn order_local(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
         let parts: Vec<Traverser> = match &t.value {
             Value::Map(entries) => {
@@ -262,7 +263,7 @@ pub(crate) fn range(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
     Ok(input.into_iter().skip(kept.start).take(kept.len()).collect())
 }
 
-/// Which of so many items the step keeps.
+/// The range of items, out of this many, that the step keeps.
 pub(crate) fn bounds(step: &Step<'_>, length: usize) -> Outcome<std::ops::Range<usize>> {
     let numbers = step.numbers()?;
     let at = |n: i64| if n < 0 { length } else { usize::try_from(n).unwrap_or(length).min(length) };
@@ -277,13 +278,13 @@ pub(crate) fn bounds(step: &Step<'_>, length: usize) -> Outcome<std::ops::Range<
     Ok(low..high.max(low))
 }
 
-/// `sample(n)`: the first are as good as any.
+/// `sample(n)`: any n are right, so it keeps the first.
 pub(crate) fn sample(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
     let count = usize::try_from(super::step::number(step.argument(0)?)?).unwrap_or(0);
     Ok(input.into_iter().take(count).collect())
 }
 
-/// `coin(1.0)` and `coin(0.0)`: anything else is chance.
+/// `coin(1.0)` and `coin(0.0)`; any other probability makes the answer random.
 pub(crate) fn coin(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
     match step.value(0)? {
         Value::F64(1.0) => Ok(input),

@@ -10,7 +10,7 @@ use super::step::Step;
 use super::{Interpreter, Outcome, Traverser, unsupported, wrong};
 
 impl Interpreter<'_> {
-    /// `math("…")`: each variable goes through the next `by`, in the order in which they first come.
+    /// `math("…")`: each variable takes the next `by`, in the order of their first occurrences.
     pub(crate) fn math(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
         let Value::String(text) = step.value(0)? else { return unsupported("math() without a text") };
         let tokens = tokens(text)?;
@@ -39,7 +39,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `format("… %{name} … %{_} …")`: a property of the element, else what the name stands for; `_` goes through `by`.
+    /// `format("… %{name} … %{_} …")`: a property of the element, else the value that the name refers to; `_` takes the
+    /// next `by`.
     pub(crate) fn format(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
         let Value::String(template) = step.value(0)? else { return unsupported("format() without a text") };
         let (mut made, mut rest, mut by_count) = (String::new(), template.as_str(), 0);
@@ -100,7 +101,7 @@ fn tokens(text: &str) -> Outcome<Vec<Token>> {
     Ok(tokens)
 }
 
-/// Reads tokens by recursive descent and computes on the way.
+/// Parses by recursive descent, and evaluates at the same time.
 struct Formula<'a> {
     tokens: &'a [Token],
     at: usize,

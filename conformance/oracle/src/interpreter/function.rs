@@ -13,7 +13,7 @@ use super::predicate::passes;
 use super::step::Step;
 use super::{Interpreter, Outcome, Traverser, first, unsupported, wrong};
 
-/// A function of a text, or with `Scope.local` of every text in a list; null stays null.
+/// A function of a text, or with `Scope.local` of every text in a list. Null stays null.
 pub(crate) fn of_text(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> {
     if !step.is_local() {
         return Ok(Some(of_one_text(step, step.arguments, value)?));
@@ -61,7 +61,7 @@ fn of_one_text(step: &Step<'_>, arguments: &[Argument], value: &Value) -> Outcom
     })
 }
 
-/// Places below zero count from the end.
+/// Negative positions count from the end.
 fn substring(text: &str, arguments: &[Argument]) -> Outcome<Value> {
     let length = text.chars().count();
     let place = |at: usize| match arguments.get(at) {
@@ -87,7 +87,7 @@ pub(crate) fn reverse(value: &Value) -> Outcome<Option<Value>> {
     }))
 }
 
-/// `index()`: every member with its place.
+/// `index()`: every member with its position.
 pub(crate) fn index(value: &Value) -> Outcome<Option<Value>> {
     let all = members(value).unwrap_or_else(|| vec![value.clone()]);
     let place = |at: usize| Value::I32(i32::try_from(at).unwrap_or(i32::MAX));
@@ -95,7 +95,7 @@ pub(crate) fn index(value: &Value) -> Outcome<Option<Value>> {
 }
 
 impl Interpreter<'_> {
-    /// What a function is given: a literal, or the first result of a child.
+    /// An argument of a function: a literal, or the first result of a child.
     pub(crate) fn given(&mut self, argument: &Argument, t: &Traverser) -> Outcome<Option<Value>> {
         match argument {
             Argument::Traversal(child) => Ok(first(self.local_child(child, t)?)),
@@ -123,7 +123,7 @@ impl Interpreter<'_> {
         Ok(Some(made.map_or(Value::Null, Value::from)))
     }
 
-    /// A function of a collection and another one.
+    /// A function of two collections.
     pub(crate) fn of_collection(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
         let given = self.given(step.argument(0)?, t)?;
         let Some(here) = members(&t.value) else {
@@ -172,7 +172,7 @@ fn distinct(values: Vec<Value>) -> Value {
     Value::Set(Arc::new(kept))
 }
 
-/// `all(P)` and `any(P)`: what is no collection does not pass.
+/// `all(P)` and `any(P)`: an object that is no collection does not pass.
 pub(crate) fn of_members(step: &Step<'_>, value: &Value) -> Outcome<bool> {
     let (Argument::Predicate(predicate), Some(members)) = (step.argument(0)?, members(value)) else { return Ok(false) };
     let all = step.name == "all";

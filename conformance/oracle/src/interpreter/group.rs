@@ -20,7 +20,7 @@ impl Interpreter<'_> {
             let entries = self.reduce_groups(step, groups)?;
             return Ok(vec![Traverser::new(Value::map(entries), Vec::new())]);
         };
-        // A step that runs again goes on with the groups it has.
+        // A step that runs again adds to its groups.
         let known = self.groups.get(&name).cloned().unwrap_or_default();
         let groups = self.members_by_key(step, known, &input)?;
         self.groups.insert(name.clone(), groups.clone());
@@ -29,7 +29,7 @@ impl Interpreter<'_> {
         Ok(input)
     }
 
-    /// The traversers of each key, together with those known before; one without a key is left out.
+    /// Adds the traversers to the known groups by key. A traverser without a key is left out.
     fn members_by_key(&mut self, step: &Step<'_>, mut groups: Groups, input: &Stream) -> Outcome<Groups> {
         for t in input {
             let Some(key) = self.by(step.by.first().copied().unwrap_or(&[]), t)? else { continue };
@@ -56,7 +56,8 @@ impl Interpreter<'_> {
                     self.met = outer;
                     first(made?)
                 }
-                // Here a key stands for all its values, and `ProductiveByStrategy` makes none of nothing.
+                // Here a key stands for all its values, and `ProductiveByStrategy` does not replace a missing value by
+                // null.
                 (_, Some([Argument::Value(Value::String(key))])) => {
                     let mut made = Vec::new();
                     for t in &members {
@@ -117,14 +118,15 @@ impl Interpreter<'_> {
         Ok(vec![Traverser::new(value, Vec::new())])
     }
 
-    /// What a name stands for: a key of the map at hand, a side effect, a label of the path (the last so named).
+    /// The value of a name: a key of the current map, else a side effect, else the last object with that label on the
+    /// path.
     pub(crate) fn scope(&self, name: &str, t: &Traverser) -> Option<Value> {
         if let Value::Map(entries) = &t.value
             && let Some((_, value)) = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if k == name))
         {
             return Some(value.clone());
         }
-        self.side_effects.get(name).cloned().or_else(|| t.labelled(name).last().map(|v| (*v).clone()))
+        self.side_effects.get(name).cloned().or_else(|| t.labeled(name).last().map(|v| (*v).clone()))
     }
 
     pub(crate) fn coalesce(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {
@@ -138,7 +140,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Without one, which of the values a group keeps is nobody's promise.
+/// Without a reduction, it is unspecified which value a group keeps.
 fn ends_in_a_reduction(child: &Bytecode) -> bool {
     let reduces =
         |name: &str| matches!(name, "count" | "sum" | "min" | "max" | "mean" | "fold" | "group" | "groupCount");

@@ -1,4 +1,4 @@
-//! Steps that look back: `path`, `simplePath`, `cyclicPath`, `select`, and `project` beside them.
+//! Steps that read the path: `path`, `simplePath`, `cyclicPath`, `select`; and `project`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Interpreter<'_> {
         Ok(Some(Value::Path(Arc::new(path))))
     }
 
-    /// `simplePath` keeps ways without, `cyclicPath` ways with a repeated object.
+    /// `simplePath` keeps paths without a repeated object, `cyclicPath` paths with one.
     pub(crate) fn path_repeats(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<bool> {
         let Some(Value::Path(path)) = self.path(step, t)? else { return Ok(false) };
         let objects = &path.objects;
@@ -56,7 +56,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `select(traversal)`: the entry of the map under a key that a child gives.
+    /// `select(traversal)`: the entry of a map under the key that a child returns.
     fn select_key(
         &mut self,
         pop: Option<Pop>,
@@ -81,24 +81,24 @@ impl Interpreter<'_> {
     }
 
     fn selected(&self, pop: Option<Pop>, name: &str, t: &Traverser) -> Outcome<Option<Value>> {
-        let labelled: Vec<Value> = t.labelled(name).into_iter().cloned().collect();
+        let labeled: Vec<Value> = t.labeled(name).into_iter().cloned().collect();
         let is_map_key = matches!(&t.value, Value::Map(m) if m.iter().any(|(k, _)| *k == Value::string(name)));
-        if is_map_key || self.side_effects.contains_key(name) || labelled.is_empty() {
+        if is_map_key || self.side_effects.contains_key(name) || labeled.is_empty() {
             return Ok(self.scope(name, t));
         }
         Ok(match pop {
-            None | Some(Pop::Last) => labelled.last().cloned(),
-            Some(Pop::First) => labelled.first().cloned(),
-            Some(Pop::All) => Some(Value::list(labelled)),
-            Some(Pop::Mixed) if labelled.len() == 1 => labelled.first().cloned(),
-            Some(Pop::Mixed) => Some(Value::list(labelled)),
+            None | Some(Pop::Last) => labeled.last().cloned(),
+            Some(Pop::First) => labeled.first().cloned(),
+            Some(Pop::All) => Some(Value::list(labeled)),
+            Some(Pop::Mixed) if labeled.len() == 1 => labeled.first().cloned(),
+            Some(Pop::Mixed) => Some(Value::list(labeled)),
         })
     }
 
     pub(crate) fn project(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<Value>> {
         let mut entries = Vec::new();
         for (n, name) in step.names()?.into_iter().enumerate() {
-            // A key whose modulator gives nothing is left out.
+            // A key whose modulator is unproductive is left out.
             let made = self.by(round_robin(&step.by, n), t)?;
             entries.extend(made.map(|value| (Value::String(name), value)));
         }
@@ -106,7 +106,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// The part of a way from one label to another.
+/// The part of a path from one label to another.
 fn segment(step: &Step<'_>, path: &PathValue) -> Outcome<PathValue> {
     let place = |label: Option<&Argument>, last: bool| {
         let Some(label) = label.map(string).transpose()? else { return Ok(None) };

@@ -8,7 +8,7 @@ use super::reduce::reduce_values;
 use super::step::Step;
 use super::{Outcome, unsupported};
 
-/// The members of a collection or a path; `None` for anything else (maps too: their members are entries).
+/// The members of a collection or a path; `None` for any other object. Maps have no members, but entries.
 pub(crate) fn members(value: &Value) -> Option<Vec<Value>> {
     Some(match value {
         Value::List(v) | Value::Set(v) => v.to_vec(),
@@ -21,7 +21,7 @@ pub(crate) fn members(value: &Value) -> Option<Vec<Value>> {
     })
 }
 
-/// `count(local)` and its kin.
+/// `count(local)` and the other local reductions.
 pub(crate) fn reduce(name: &str, value: &Value) -> Outcome<Option<Value>> {
     match (members(value), value, name) {
         (Some(members), _, _) => reduce_values(name, &members),
@@ -46,7 +46,7 @@ pub(crate) fn dedup(value: &Value) -> Outcome<Option<Value>> {
     Ok(Some(Value::Set(kept.into())))
 }
 
-/// `limit(local, n)` and its kin: a collection of the same kind.
+/// `limit(local, n)`, `range`, `skip` and `tail` likewise: a collection of the same type.
 pub(crate) fn range(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> {
     let cut = |v: &[Value]| Ok::<_, super::Failure>(v[bounds(step, v.len())?].to_vec());
     Ok(Some(match value {
@@ -57,7 +57,7 @@ pub(crate) fn range(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> {
     }))
 }
 
-/// `sample(local, n)` of no more than there are.
+/// `sample(local, n)`, if the collection has at most n members.
 pub(crate) fn sample(step: &Step<'_>, value: &Value) -> Outcome<Option<Value>> {
     match (value, step.numbers()?.first()) {
         (Value::List(v), Some(n)) if usize::try_from(*n).is_ok_and(|n| n >= v.len()) => Ok(Some(value.clone())),

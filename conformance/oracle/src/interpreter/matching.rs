@@ -1,4 +1,4 @@
-//! `match()`: every way to give its variables values, found by trying one pattern after the other.
+//! `match()`: finds all values of its variables by backtracking over the patterns.
 
 use mangrove_graph::Value;
 use mangrove_graph::compare::equal;
@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 use super::step::{Step, string, traversal};
 use super::{Interpreter, Outcome, Stream, Traverser, unsupported, values};
 
-/// A pattern: from a bound variable by steps to another variable, or a test of bound ones.
+/// A pattern: a path from a bound variable to another variable, or a test of bound variables.
 enum Pattern {
     Way {
         start: SmolStr,
@@ -16,12 +16,12 @@ enum Pattern {
         end: Option<SmolStr>,
     },
     Test(Bytecode),
-    /// The patterns of each operand of an `or()`: a solution for each way in which one of them holds.
+    /// The patterns of each operand of an `or()`: one solution for each way in which an operand holds.
     Any(Vec<Vec<Pattern>>),
 }
 
 impl Pattern {
-    /// The ends of its ways, in order.
+    /// The starts and ends of its paths, in order.
     fn ends<'a>(&'a self, found: &mut Vec<(&'a SmolStr, Option<&'a SmolStr>)>) {
         match self {
             Pattern::Way { start, end, .. } => found.push((start, end.as_ref())),
@@ -34,7 +34,7 @@ impl Pattern {
 type Bindings = Vec<(SmolStr, Value)>;
 
 impl Interpreter<'_> {
-    /// `match(…)` for one traverser: a map for each solution.
+    /// `match(…)` for one traverser: one map for each solution.
     pub(crate) fn match_step(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Stream> {
         let mut patterns = Vec::new();
         for argument in step.arguments {
@@ -51,7 +51,7 @@ impl Interpreter<'_> {
         };
         let mut bindings: Bindings = Vec::new();
         for name in &variables {
-            if let Some(value) = t.labelled(name).last() {
+            if let Some(value) = t.labeled(name).last() {
                 bindings.push((name.clone(), (*value).clone()));
             }
         }
@@ -76,7 +76,7 @@ impl Interpreter<'_> {
             return Ok(());
         }
         let is_bound = |name: &SmolStr| bindings.iter().any(|(known, _)| known == name);
-        // A test waits until no pattern is left that could bind what it speaks of.
+        // A test waits until no remaining pattern can bind its variables.
         let way = open.iter().position(|p| matches!(p, Pattern::Way { start, .. } if is_bound(start)));
         let any = open.iter().position(|p| matches!(p, Pattern::Any(_)));
         let next = match way.or(any) {
@@ -117,7 +117,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// The traverser with its way continued over what the variables stand for, each under its name.
+/// The traverser, its path extended by the variables' values, each under the name of its variable.
 fn bound(t: &Traverser, bindings: &Bindings) -> Traverser {
     let mut t = t.clone();
     for (name, value) in bindings {
@@ -140,7 +140,7 @@ fn map_of(variables: &[SmolStr], solution: &Bindings) -> Value {
     Value::map(entries)
 }
 
-/// The patterns of one argument: those in an `and()` are patterns themselves.
+/// The patterns of one argument; the operands of an `and()` are patterns themselves.
 fn gather(pattern: &Bytecode, patterns: &mut Vec<Pattern>) -> Outcome<()> {
     let (Some(first), Some(last)) = (pattern.steps.first(), pattern.steps.last()) else {
         return unsupported("an empty pattern");

@@ -1,17 +1,17 @@
-//! The plain interpreter: every step takes a list of traversers and gives a list of traversers.
+//! The plain interpreter: every step takes a list of traversers and returns a list of traversers.
 //!
-//! A traverser is an object, the path it came, and its loop counters and its sack; its bulk is always 1. Steps run one
-//! after the other over the whole stream, so every step is a barrier, and a step that writes has written
-//! everything before the next one reads. What is nested runs in one of two ways (TinkerPop's words):
+//! A traverser is an object with its path, its loop counters and its sack; its bulk is always 1. Each step runs over
+//! the whole stream before the next one begins. So every step is a barrier, and a step that writes has written
+//! everything before the next one reads. Nested traversals run in one of two ways (TinkerPop's words):
 //!
 //! - a *local* child (`by`, `where`, `not`, `and`, `or`, `map`, `flatMap`, `local`, `coalesce`, `optional`,
-//!   `sideEffect`, the tests of `choose`, `until`, `emit`) runs once for each traverser alone;
-//! - a *global* child (`union`, the branches of `choose`, the body of `repeat`) runs once for the whole stream,
-//!   so that a barrier inside sees all of it (in `repeat`: all of one iteration).
+//!   `sideEffect`, the tests of `choose`, `until`, `emit`) runs once for each traverser;
+//! - a *global* child (`union`, the branches of `choose`, the body of `repeat`) runs once for the whole stream. A
+//!   barrier in it receives the whole stream, or in `repeat` the whole iteration.
 //!
-//! Comparison and arithmetic are the shared ones of `mangrove_graph`; all else is written here from the
-//! documentation of TinkerPop 3.8 and nowhere optimized. A budget of traversers and loops makes every run
-//! end: a run that spends it is [`Failure::TooBig`], not an answer.
+//! Comparison and arithmetic come from `mangrove_graph`. Everything else is written from the documentation of TinkerPop
+//! 3.8, without optimization. A budget of traversers and iterations bounds every run; a run that exceeds it ends with
+//! [`Failure::TooBig`] and has no answer.
 
 mod branch;
 mod by;
@@ -49,21 +49,21 @@ use source::Source;
 use step::Step;
 pub(crate) use traverser::Traverser;
 
-/// Traversers a run may make, all steps together.
+/// The number of traversers that a run may make, all steps together.
 const TRAVERSER_COUNT_MAX: usize = 150_000;
-/// Iterations of one `repeat`.
+/// The number of iterations of one `repeat`.
 const LOOP_COUNT_MAX: u32 = 40;
-/// Nested children.
+/// The nesting depth of children.
 const DEPTH_MAX: usize = 50;
 
-/// Why there is no answer.
+/// The cause for which a run has no answer.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// The traversal fails: the engine must fail too.
+    /// The traversal fails, so the engine must fail, too.
     Error(Error),
-    /// The budget is spent: nothing can be said.
+    /// The run exceeded the budget, so the case says nothing about the engine.
     TooBig,
-    /// Something this interpreter does not know: nothing can be said.
+    /// This interpreter does not support the traversal, so the case says nothing about the engine.
     Unsupported(String),
 }
 
@@ -79,7 +79,7 @@ impl From<Error> for Failure {
 
 pub(crate) type Outcome<T> = std::result::Result<T, Failure>;
 
-/// Traversers on their way from one step to the next.
+/// The traversers between two steps.
 pub(crate) type Stream = Vec<Traverser>;
 
 /// Traversers by key, keys in order of appearance.
@@ -100,19 +100,19 @@ pub struct Interpreter<'g> {
     side_effects: BTreeMap<SmolStr, Value>,
     /// The traversers of each key that a `group` into a side effect has met so far.
     groups: BTreeMap<SmolStr, Groups>,
-    /// What the `dedup()`s of the innermost loop have met, by step.
+    /// Objects that the `dedup()`s of the innermost loop have met, by step.
     met: BTreeMap<usize, Vec<Vec<Value>>>,
     traversers_left: usize,
     depth: usize,
     merging: Merging,
 }
 
-/// Where equal traversers go on from a `barrier()`. The language fixes neither.
+/// The position at which equal traversers continue after a `barrier()`. The language specifies neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merging {
-    /// Each where it stood.
+    /// Each traverser keeps its position.
     Apart,
-    /// All where the first of them stood, as where they are merged.
+    /// All continue at the position of the first, as if the barrier merged them.
     Clustered,
 }
 
@@ -122,7 +122,7 @@ impl<'g> Interpreter<'g> {
         Self::run_with(graph, traversal, Merging::Apart)
     }
 
-    /// [`run`](Self::run), with barriers of one kind or the other.
+    /// Like [`run`](Self::run), with this behavior of barriers.
     pub fn run_with(graph: &'g mut Graph, traversal: &Bytecode, merging: Merging) -> Result<Vec<Value>, Failure> {
         let source = Source::of(&traversal.source)?;
         if source.read_only && writes(traversal) {
@@ -149,7 +149,7 @@ impl<'g> Interpreter<'g> {
         out.into_iter().map(|t| this.detach(&t.value)).collect()
     }
 
-    /// A side effect exists, empty, from the moment its step does.
+    /// A side effect exists, empty, as soon as the traversal has the step that fills it.
     fn declare_side_effects(&mut self, traversal: &Bytecode) {
         for instruction in &traversal.steps {
             if let Some(Argument::Value(Value::String(key))) = instruction.arguments.first() {
@@ -193,7 +193,7 @@ impl<'g> Interpreter<'g> {
         out
     }
 
-    /// Whether a local child gives anything.
+    /// Returns true if a local child has a result.
     fn test(&mut self, traversal: &Bytecode, traverser: &Traverser) -> Outcome<bool> {
         Ok(!self.local_child(traversal, traverser)?.is_empty())
     }
@@ -201,7 +201,7 @@ impl<'g> Interpreter<'g> {
     fn step(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut out = self.dispatch(step, input)?;
         self.traversers_left = self.traversers_left.checked_sub(out.len()).ok_or(Failure::TooBig)?;
-        // The labels of a step go to the object each traverser now stands on.
+        // The labels of a step go to the current object of each traverser.
         for traverser in &mut out {
             traverser.label(&step.labels);
             if traverser.sack.is_none() {
@@ -218,7 +218,7 @@ impl<'g> Interpreter<'g> {
             "out" | "in" | "both" | "outE" | "inE" | "bothE" => self.flat_map(input, |this, t| this.expand(step, t)),
             "outV" | "inV" | "bothV" | "otherV" => self.flat_map(input, |this, t| this.edge_ends(step, t)),
 
-            // The name of 3.7.
+            // The name in TinkerPop 3.7.
             "store" => self.each(input, |this, t| this.aggregate(step, vec![t])),
             "sack" => self.each(input, |this, t| this.sack(step, t)),
 
@@ -251,7 +251,7 @@ impl<'g> Interpreter<'g> {
             "limit" | "range" | "skip" | "tail" => filter::range(step, input),
             "order" if step.is_local() => self.map(input, |this, t| this.order_local(step, t)),
             "order" => self.order(step, input),
-            // A limit of time is one that no run of a test comes to.
+            // No test runs long enough to reach a time limit.
             "identity" | "start" | "timeLimit" => Ok(input),
             "barrier" => self.barrier(step, input),
             "sample" => filter::sample(step, input),
@@ -323,7 +323,7 @@ impl<'g> Interpreter<'g> {
         }
     }
 
-    /// A step that gives a list of traversers for each, their paths its own business.
+    /// A step that returns any number of traversers for each, and sets their paths itself.
     fn each(&mut self, input: Stream, mut f: impl FnMut(&mut Self, Traverser) -> Outcome<Stream>) -> Outcome<Stream> {
         let mut out = Vec::new();
         for traverser in input {
@@ -332,7 +332,7 @@ impl<'g> Interpreter<'g> {
         Ok(out)
     }
 
-    /// A step that gives any number of objects for each traverser; each extends the path.
+    /// A step that returns any number of objects for each traverser; each object extends the path.
     fn flat_map(
         &mut self,
         input: Stream,
@@ -341,7 +341,7 @@ impl<'g> Interpreter<'g> {
         self.each(input, |this, t| Ok(f(this, &t)?.into_iter().map(|value| t.moved_to(value)).collect()))
     }
 
-    /// A step that gives one object for each traverser, or none.
+    /// A step that returns at most one object for each traverser.
     fn map(
         &mut self,
         input: Stream,
@@ -356,7 +356,7 @@ impl<'g> Interpreter<'g> {
     }
 }
 
-/// Whether a step at any depth writes.
+/// Returns true if a step at any depth writes.
 fn writes(traversal: &Bytecode) -> bool {
     traversal.steps.iter().any(|instruction| {
         matches!(instruction.name.as_str(), "addV" | "addE" | "property" | "drop" | "mergeV" | "mergeE")

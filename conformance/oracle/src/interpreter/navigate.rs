@@ -1,4 +1,6 @@
-//! Steps that go somewhere: `V`, `E`, `inject`, neighbors, incident edges, ends of edges, `unfold`.
+//! Steps that reach elements or objects: `V`, `E`, `inject`, neighbors, incident edges, ends of edges, `unfold`.
+//!
+//! Every element that a step reaches in the graph is tested, as strategies of the source may hide it (`source`).
 
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Direction, Value};
@@ -8,7 +10,7 @@ use super::step::Step;
 use super::{Interpreter, Outcome, Stream, Traverser, unsupported, wrong};
 
 impl Interpreter<'_> {
-    /// `V(ids…)` and `E(ids…)`: an id given twice is met twice, one that names nothing is skipped.
+    /// `V(ids…)` and `E(ids…)`: an id that is given twice returns its element twice; an unknown id is skipped.
     pub(crate) fn start_elements(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let elements = self.elements_by_id(step)?;
         let elements = self.seen(elements)?;
@@ -44,7 +46,7 @@ impl Interpreter<'_> {
         Ok(found)
     }
 
-    /// `inject(values…)`: the values, with ways of their own, and then what comes in.
+    /// `inject(values…)`: the values, with paths of their own, and then the incoming traversers.
     pub(crate) fn inject(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut out = Vec::new();
         for at in 0..step.arguments.len() {
@@ -54,6 +56,7 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
+    /// `out`, `in`, `both` and their forms with `E`: the neighbors or the incident edges of a vertex.
     pub(crate) fn expand(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {
         let Value::Vertex(vertex) = t.value else {
             return wrong(format!("{}() needs a vertex, not a {}", step.name, t.value.type_name()));
@@ -82,6 +85,7 @@ impl Interpreter<'_> {
         Ok(found)
     }
 
+    /// `outV`, `inV`, `bothV` and `otherV`. The last one is the end from which the path did not reach the edge.
     pub(crate) fn edge_ends(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {
         let Value::Edge(edge) = t.value else {
             return wrong(format!("{}() needs an edge, not a {}", step.name, t.value.type_name()));
@@ -100,6 +104,7 @@ impl Interpreter<'_> {
         self.seen(ends)
     }
 
+    /// `unfold()`: the entries of a map or the members of a collection; any other object is passed on.
     pub(crate) fn unfold(&mut self, input: Stream) -> Outcome<Stream> {
         self.each(input, |_, t| {
             Ok(match &t.value {

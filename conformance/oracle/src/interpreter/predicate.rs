@@ -1,4 +1,4 @@
-//! Predicates: two-valued; a comparison that makes no sense is false.
+//! Predicates in two-valued logic: a comparison of incomparable values is false.
 
 use std::cmp::Ordering;
 
@@ -9,12 +9,12 @@ use mangrove_gremlin::{Argument, Comparison, Predicate, TextOperation};
 use super::step::value;
 use super::{Interpreter, Outcome, unsupported, wrong};
 
-/// Whether the value passes; operands are literals.
+/// Returns true if the value passes; operands are literals.
 pub(crate) fn passes(predicate: &Predicate, subject: &Value) -> Outcome<bool> {
     passes_with(predicate, subject, &mut |argument| Ok(Some(value(argument)?.clone())))
 }
 
-/// Whether the value passes, `resolve` giving the operands; an operand that resolves to nothing fails the test.
+/// Returns true if the value passes. `resolve` computes the operands; without a value for an operand, the test fails.
 pub(crate) fn passes_with(
     predicate: &Predicate,
     subject: &Value,
@@ -66,7 +66,7 @@ fn compare(comparison: Comparison, a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A side effect among the operands of `within` stands for what is in it.
+/// A side effect among the operands of `within` stands for its members.
 fn among(
     operands: &[Argument],
     subject: &Value,
@@ -114,7 +114,7 @@ fn text(operation: TextOperation, subject: &Value, operand: &Value) -> Outcome<b
 }
 
 impl Interpreter<'_> {
-    /// Whether a value passes an argument: a predicate, or a literal to equal.
+    /// Returns true if a value passes an argument: a predicate, or a literal that it must equal.
     pub(crate) fn argument_matches(&self, argument: &Argument, subject: &Value) -> Outcome<bool> {
         match argument {
             Argument::Predicate(p) => passes(p, subject),

@@ -1,6 +1,6 @@
-//! `property()`: on elements, on those that are just made, and on properties of vertices.
+//! `property()`: on existing elements, on new elements, and on vertex properties.
 //!
-//! Null is no value to store: on a new element it is passed over; on an existing one it removes what is under the key,
+//! Null is not stored. On a new element, a null is skipped. On an existing element it removes the values under the key,
 //! unless the cardinality only adds.
 
 use mangrove_graph::{Error, ErrorKind, Token, Value};
@@ -12,11 +12,11 @@ use super::{Interpreter, Outcome, Stream, Traverser, unsupported, wrong};
 
 /// One value to write.
 pub(crate) struct Written {
-    /// How it joins what is under the key; single where nothing is said.
+    /// How the value joins the values under the key; single by default.
     pub cardinality: Option<Cardinality>,
     pub key: SmolStr,
     pub value: Value,
-    /// Its meta-properties.
+    /// The meta-properties.
     pub meta: Vec<(SmolStr, Value)>,
 }
 
@@ -29,9 +29,9 @@ impl Interpreter<'_> {
         Ok(vec![t])
     }
 
-    /// The `property()`s right after `addV()` or `addE()`. Those with a key and a value make the element: their children
-    /// read what the step was given. The others, with a cardinality or meta-properties, come after it: theirs read the
-    /// new element.
+    /// The `property()`s right after `addV()` or `addE()`. Those with a plain key and value belong to the creation:
+    /// their children read the input of the step. Those with a cardinality or meta-properties follow it: their children
+    /// read the new element.
     pub(crate) fn write_new(&mut self, given: &[&[Argument]], t: &Traverser, made: &Traverser) -> Outcome<()> {
         let is_token =
             |arguments: &[Argument]| matches!(arguments, [Argument::Value(Value::Token(Token::Id | Token::Label)), ..]);
@@ -41,7 +41,7 @@ impl Interpreter<'_> {
         for arguments in &making {
             all.extend(self.written(arguments, t)?);
         }
-        // A new vertex keeps every value that is given for one key, and null takes away those before it.
+        // A new vertex keeps every value for one key; a null removes the values before it.
         let keys: Vec<SmolStr> = all.iter().map(|written| written.key.clone()).collect();
         for mut written in all {
             let is_repeated = keys.iter().filter(|key| **key == written.key).count() > 1;
@@ -66,14 +66,14 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// What goes to a part of the graph whose properties are marked too.
+    /// Adds the property of a partition to a vertex property, if the partition has `includeMetaProperties`.
     fn mark_meta(&self, written: &mut Written) {
         for mark in self.source.parts.iter().filter_map(|part| part.mark.as_ref()).filter(|mark| mark.with_meta) {
             written.meta.push((mark.key.clone(), mark.value.clone()));
         }
     }
 
-    /// `(key, value, meta…)` or `(map)`, either with a cardinality in front.
+    /// `(key, value, meta…)` or `(map)`, each with an optional cardinality before it.
     fn written(&mut self, arguments: &[Argument], t: &Traverser) -> Outcome<Vec<Written>> {
         let (cardinality, rest) = match arguments {
             [Argument::Cardinality(cardinality), rest @ ..] => (Some(*cardinality), rest),
@@ -160,7 +160,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// A map of properties, whose entries may say how they are written, as one `property()` an entry.
+/// A map of properties, one `property()` for each entry. An entry may have a cardinality.
 fn one_by_one(arguments: &[Argument]) -> Vec<Vec<Argument>> {
     match arguments {
         [Argument::Map(entries)] => entries.iter().map(|(key, value)| vec![key.clone(), value.clone()]).collect(),

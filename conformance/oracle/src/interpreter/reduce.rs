@@ -1,4 +1,4 @@
-//! Steps that make one object of many: `count`, `sum`, `min`, `max`, `mean`, `fold`.
+//! Steps that reduce many objects to one: `count`, `sum`, `min`, `max`, `mean`, `fold`.
 
 use std::cmp::Ordering;
 
@@ -23,12 +23,12 @@ pub(crate) fn fold_from(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
     Ok(vec![Traverser::new(folded, loops)])
 }
 
-/// A reducing step over the stream; the way of its result begins with it.
+/// A reducing step over the stream; its result begins a new path.
 pub(crate) fn reduce(step: &Step<'_>, input: Stream) -> Outcome<Stream> {
     if !step.arguments.is_empty() && !is_global(step) {
         return unsupported(format!("{}() with arguments", step.name));
     }
-    // The counters of a repeat around it are those of the stream: all in one iteration.
+    // The result keeps the loop counters of the stream: all its traversers are in one iteration.
     let loops = input.first().map(|t| t.loops.clone()).unwrap_or_default();
     let born = input.into_iter().filter(|t| !t.is_unborn).collect();
     let reduced = reduce_values(step.name, &values(born))?;
@@ -39,7 +39,7 @@ fn is_global(step: &Step<'_>) -> bool {
     matches!(step.arguments, [Argument::Scope(Scope::Global)])
 }
 
-/// The reduction; `None` where there is nothing to sum or compare.
+/// The reduction; `None` if there is no value to sum or compare.
 pub(crate) fn reduce_values(name: &str, all: &[Value]) -> Outcome<Option<Value>> {
     match name {
         "count" => return Ok(Some(Value::I64(all.len() as i64))),
@@ -49,7 +49,7 @@ pub(crate) fn reduce_values(name: &str, all: &[Value]) -> Outcome<Option<Value>>
     if all.is_empty() {
         return Ok(None);
     }
-    // Nulls take no part; nulls alone give null.
+    // Nulls are ignored; the reduction of nulls alone is null.
     let present: Vec<&Value> = all.iter().filter(|v| !matches!(v, Value::Null)).collect();
     let Some((first, rest)) = present.split_first() else { return Ok(Some(Value::Null)) };
     if matches!(name, "sum" | "mean") && !is_number(first) {
@@ -66,7 +66,7 @@ pub(crate) fn reduce_values(name: &str, all: &[Value]) -> Outcome<Option<Value>>
     Ok(Some(if name == "mean" { mean(&result, present.len() as u64)? } else { result }))
 }
 
-/// The lesser or greater of two; numbers come out in the wider of their types.
+/// The lesser or greater of two values; numbers get the wider of their types.
 fn extreme(a: &Value, b: &Value, wanted: Ordering) -> Outcome<Value> {
     let Some(found) = comparable(b, a) else {
         return wrong(format!("a {} and a {} do not compare", a.type_name(), b.type_name()));

@@ -1,4 +1,4 @@
-//! The form in which results leave: elements detached, with ids and names a user knows.
+//! The form of results: detached elements, with user ids and names.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Ids of vertex properties are no part of a comparison: null stands for them.
+    /// A comparison ignores the ids of vertex properties, so they become null.
     fn detached_property(&self, property: &Value) -> Outcome<DetachedVertexProperty> {
         let (key, value) = self.key_and_value(property)?;
         let meta = self.graph.properties(property)?;

@@ -1,4 +1,4 @@
-//! Sacks: folded into, read, and made one at a barrier; and the operators that fold.
+//! Sacks: folded, read, and merged at a barrier; and the operators that fold.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use super::step::Step;
 use super::{Interpreter, Merging, Outcome, Stream, Traverser, unsupported, wrong};
 
 impl Interpreter<'_> {
-    /// `sack()` reads; `sack(operator).by(…)` folds, and drops who has nothing to fold.
+    /// `sack()` reads. `sack(operator).by(…)` folds, and drops a traverser whose `by` is unproductive.
     pub(crate) fn sack(&mut self, step: &Step<'_>, t: Traverser) -> Outcome<Stream> {
         let sack = t.sack.clone().unwrap_or(Value::Null);
         match step.arguments {
@@ -27,15 +27,15 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `barrier()`: traversers on the same object become one where the source says how their sacks do;
-    /// `barrier(normSack)`: sacks become shares of their sum.
+    /// `barrier()` merges traversers on the same object, and their sacks by the source's merge operator.
+    /// `barrier(normSack)` makes sacks fractions of their sum.
     pub(crate) fn barrier(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut out = match self.source.merge_sacks {
             Some(operator) => merged(operator, input)?,
             None => input,
         };
         if self.source.one_bulk {
-            // Who meets an equal one here goes on with it as one.
+            // A traverser that meets an equal one here is merged with it.
             let mut seen: Stream = Vec::new();
             for t in out {
                 if !seen.iter().any(|known| equivalent(&known.value, &t.value)) {
@@ -58,7 +58,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Equal ones next to each other, where the first of them stood.
+/// Equal traversers become adjacent, at the position of the first.
 fn clustered(input: Stream) -> Stream {
     let mut clusters: Vec<Stream> = Vec::new();
     for t in input {
@@ -70,7 +70,7 @@ fn clustered(input: Stream) -> Stream {
     clusters.into_iter().flatten().collect()
 }
 
-/// Every traverser stands for as many as it did: they share one sack from here on.
+/// Every traverser keeps its bulk, and all share one sack from here on.
 fn merged(operator: Operator, input: Stream) -> Outcome<Stream> {
     let mut out: Stream = Vec::new();
     for t in &input {
@@ -87,7 +87,7 @@ fn merged(operator: Operator, input: Stream) -> Outcome<Stream> {
     Ok(out)
 }
 
-/// `b` folded into `a`. Null is nothing, except that arithmetic begins at no null.
+/// Folds `b` into `a`. Null counts as absent, but arithmetic does not begin with a null.
 pub(crate) fn fold(operator: Operator, a: &Value, b: &Value) -> Outcome<Value> {
     if operator == Operator::Assign {
         return Ok(b.clone());
@@ -123,7 +123,7 @@ pub(crate) fn fold(operator: Operator, a: &Value, b: &Value) -> Outcome<Value> {
     })
 }
 
-/// Values folded one after the other; what takes collections is given all of them in one.
+/// Folds values one after the other; an operator that takes collections receives all values in one.
 pub(crate) fn fold_all(operator: Operator, mut folded: Value, values: Vec<Value>) -> Outcome<Value> {
     if matches!(operator, Operator::AddAll | Operator::Assign) {
         return fold(operator, &folded, &Value::list(values));
@@ -134,7 +134,7 @@ pub(crate) fn fold_all(operator: Operator, mut folded: Value, values: Vec<Value>
     Ok(folded)
 }
 
-/// A collection with the members of another one, or with one more; a map with the entries of another one.
+/// A collection with the members of another one, or with one more member; a map with the entries of another one.
 fn add_all(a: &Value, b: &Value) -> Outcome<Value> {
     if let (Value::Map(entries), Value::Map(more)) = (a, b) {
         let mut all: Vec<(Value, Value)> = entries.to_vec();

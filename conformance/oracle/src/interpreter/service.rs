@@ -1,4 +1,6 @@
-//! `call()` of the graph's own services.
+//! `call()` of the services that read the graph: degrees and the search for a text.
+//!
+//! A setting is taken from `with()`, the last one first, and then from the map of the arguments.
 
 use mangrove_graph::{Direction, Value};
 use mangrove_gremlin::Argument;
@@ -7,7 +9,7 @@ use super::step::{Step, string};
 use super::{Interpreter, Outcome, Traverser, unsupported, wrong};
 
 impl Interpreter<'_> {
-    /// A service for one traverser.
+    /// Calls a service for one traverser.
     pub(crate) fn call(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Vec<Value>> {
         let name = string(step.argument(0)?)?;
         let in_map = |wanted: &str| match step.arguments.get(1) {
@@ -43,7 +45,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// All properties whose text contains a text, those of vertex properties among them.
+    /// All properties with this text in their value, meta-properties among them.
     fn search(&mut self, text: &str) -> Outcome<Vec<Value>> {
         let vertices = self.graph.vertices().map(|(v, _)| Value::Vertex(v));
         let owners: Vec<Value> = vertices.chain(self.graph.edges().map(|(e, _)| Value::Edge(e))).collect();

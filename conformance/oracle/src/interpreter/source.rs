@@ -1,7 +1,7 @@
-//! What configures a traversal source, and the part of the graph that a strategy lets a traversal see.
+//! The configuration of a traversal source, and the part of the graph that its strategies let the traversal see.
 //!
-//! A part is asked about element by element, wherever a step comes to one: there is no rewriting. What a criterion
-//! itself comes to is not asked about.
+//! The interpreter tests each element when a step reaches it; it rewrites nothing. While it evaluates the criterion of
+//! a strategy, the strategy itself does not apply.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Bytecode, Instruction, Operator, Predicate};
@@ -14,55 +14,55 @@ use crate::script::bytecode;
 /// The configuration of a traversal.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
-    /// What every new traverser carries.
+    /// The initial sack of a new traverser.
     pub sack: Option<Value>,
-    /// How the sacks of traversers that meet at a barrier become one.
+    /// How a barrier merges the sacks of equal traversers.
     pub merge_sacks: Option<Operator>,
-    /// Whether a `by()` without a result gives null, and of which keys it does not.
+    /// If set, a `by()` without a result gives null, except for these keys.
     pub productive_by: Option<Vec<SmolStr>>,
-    /// Keys that no new element may get.
+    /// Keys that a new element must not have.
     pub reserved_keys: Vec<SmolStr>,
-    /// Whether a step along edges must name their labels.
+    /// True if a step along edges must name their labels.
     pub needs_edge_labels: bool,
-    /// Whether no step may write.
+    /// True if no step may write.
     pub read_only: bool,
-    /// Side effects that are there before the traversal begins.
+    /// Side effects that exist before the traversal begins.
     pub side_effects: Vec<(SmolStr, Value)>,
-    /// How `aggregate()` folds values into some of them.
+    /// Side effects into which `aggregate()` folds with an operator.
     pub reducers: Vec<(SmolStr, Operator)>,
-    /// Whether traversers that become one at a barrier count once.
+    /// True if traversers that a barrier merges count once.
     pub one_bulk: bool,
-    /// What the traversal sees: what belongs to all of them.
-    pub parts: Vec<Part>,
+    /// The visible parts of the graph; an element must belong to all of them.
+    pub parts: Vec<VisiblePart>,
 }
 
 /// A part of a graph.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Part {
-    /// The strategy that asks for it.
+pub(crate) struct VisiblePart {
+    /// The strategy that defines the part.
     strategy: SmolStr,
     vertices: Option<Bytecode>,
     edges: Option<Bytecode>,
-    /// Whether an edge belongs to the part only with both its ends.
+    /// True if an edge belongs to the part only if both ends do.
     checks_ends: bool,
-    /// Whether a hop from vertex to vertex leads only along edges that belong to it.
+    /// True if a hop from vertex to vertex uses only edges that belong to the part.
     tests_hops: bool,
-    /// What a property of a vertex must have results for.
+    /// A criterion for vertex properties: those with a result belong to the part.
     properties: Option<Bytecode>,
-    /// What new elements get.
-    pub mark: Option<Mark>,
+    /// The property of new elements.
+    pub mark: Option<PartitionMark>,
 }
 
-/// The property that new elements get.
+/// The property that new elements get: key and value of their partition.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct PartitionMark {
     pub key: SmolStr,
     pub value: Value,
-    /// Whether new properties of vertices get it, too.
+    /// True if new vertex properties get it, too.
     pub with_meta: bool,
 }
 
-/// Strategies that change how a traversal is run, not what it means.
+/// Strategies that change how a traversal runs, but not its answer.
 const NEUTRAL: [&str; 6] = [
     "CountStrategy",
     "EarlyLimitStrategy",
@@ -79,7 +79,7 @@ impl Source {
         for instruction in instructions {
             match (instruction.name.as_str(), &instruction.arguments[..]) {
                 ("withSack", [initial]) => source.sack = Some(value(initial)?.clone()),
-                // Values are never shared between traversers: there is nothing to split.
+                // Traversers never share values, so a split operator has no effect.
                 (
                     "withSack",
                     [initial, Argument::Operator(merge)] | [initial, Argument::Operator(_), Argument::Operator(merge)],
@@ -96,7 +96,7 @@ impl Source {
                     }
                 }
                 ("withBulk", [bulk]) => source.one_bulk = matches!(bulk, Argument::Value(Value::Bool(false))),
-                // What changes how a traversal runs only.
+                // Options that change only how a traversal runs.
                 ("withPath", []) | ("with", _) => {}
                 ("withStrategies", strategies) => source.add_strategies(strategies)?,
                 ("withoutStrategies", names) => {
@@ -126,7 +126,8 @@ impl Source {
         Ok(())
     }
 
-    /// Of two strategies of one name in one call the first holds; all of them replace those of earlier calls.
+    /// Of two strategies of one name in one call, the first takes effect. A call replaces all strategies of earlier
+    /// calls.
     fn add_strategies(&mut self, strategies: &[Argument]) -> Outcome<()> {
         let mut names: Vec<&SmolStr> = Vec::new();
         for strategy in strategies {
@@ -163,7 +164,7 @@ impl Source {
                 let properties = criterion("vertexProperties")?;
                 let strategy = name.clone();
                 self.parts.retain(|part| part.strategy != strategy);
-                self.parts.push(Part {
+                self.parts.push(VisiblePart {
                     strategy,
                     vertices,
                     edges,
@@ -184,13 +185,13 @@ impl Source {
                 let criterion = Some(bytecode([has]));
                 let with_meta = matches!(setting("includeMetaProperties"), Some(Argument::Value(Value::Bool(true))));
                 let mark = match setting("writePartition") {
-                    Some(write) => Some(Mark { key: string(key)?, value: value(write)?.clone(), with_meta }),
+                    Some(write) => Some(PartitionMark { key: string(key)?, value: value(write)?.clone(), with_meta }),
                     None => None,
                 };
                 let properties = criterion.clone().filter(|_| with_meta);
                 let (strategy, vertices, edges) = (name.clone(), criterion.clone(), criterion);
                 self.parts.retain(|part| part.strategy != strategy);
-                self.parts.push(Part {
+                self.parts.push(VisiblePart {
                     strategy,
                     vertices,
                     edges,
@@ -207,7 +208,7 @@ impl Source {
     }
 }
 
-/// The texts of a collection.
+/// The texts in a collection.
 fn strings(given: &Argument) -> Outcome<Vec<SmolStr>> {
     let Argument::Value(Value::List(keys) | Value::Set(keys)) = given else {
         return unsupported(format!("{given} in place of names"));
@@ -216,7 +217,7 @@ fn strings(given: &Argument) -> Outcome<Vec<SmolStr>> {
 }
 
 impl Source {
-    /// Fails if a strategy refuses the traversal, whatever is in the graph.
+    /// Fails if a strategy refuses the traversal, whatever the graph holds.
     pub fn verify(&self, traversal: &Bytecode) -> Outcome<()> {
         for instruction in &traversal.steps {
             let (name, arguments) = (instruction.name.as_str(), instruction.arguments.as_slice());
@@ -235,7 +236,7 @@ impl Source {
         Ok(())
     }
 
-    /// Returns true if a step writes a reserved key, or may write one because a traversal gives the key.
+    /// Returns true if a step writes a reserved key, or takes a key from a traversal and so may write one.
     fn reserves(&self, name: &str, arguments: &[Argument]) -> bool {
         if self.reserved_keys.is_empty() || !matches!(name, "property" | "mergeV" | "mergeE" | "option") {
             return false;
@@ -259,7 +260,7 @@ impl Source {
     }
 }
 
-/// Returns true for `out()`, `bothE()`, `to(OUT)` and their like without a label.
+/// Returns true for `out()`, `bothE()`, `to(OUT)` and the like without a label.
 fn goes_along_any_edge(name: &str, arguments: &[Argument]) -> bool {
     match name {
         "out" | "in" | "both" | "outE" | "inE" | "bothE" => arguments.is_empty(),
@@ -269,22 +270,23 @@ fn goes_along_any_edge(name: &str, arguments: &[Argument]) -> bool {
 }
 
 impl Interpreter<'_> {
-    /// Whether the traversal sees the element.
+    /// Returns true if the traversal sees the element.
     pub(crate) fn sees(&mut self, element: &Value) -> Outcome<bool> {
         self.sees_by(element, |_| true)
     }
 
-    /// Whether the traversal comes to the edge, or else passes along it.
+    /// Returns true if the traversal may reach the edge or, if `comes_to` is false, pass along it.
     pub(crate) fn sees_edge(&mut self, edge: &Value, comes_to: bool) -> Outcome<bool> {
         self.sees_by(edge, |part| comes_to || part.tests_hops)
     }
 
-    fn sees_by(&mut self, element: &Value, counts: impl Fn(&Part) -> bool) -> Outcome<bool> {
+    /// Returns true if the element belongs to all parts that `counts` selects.
+    fn sees_by(&mut self, element: &Value, counts: impl Fn(&VisiblePart) -> bool) -> Outcome<bool> {
         let parts = std::mem::take(&mut self.source.parts);
         let mut all = Ok(true);
         for part in parts.iter().filter(|part| counts(part)) {
             if matches!(all, Ok(true)) {
-                // A partition restricts what the criterion of a subgraph comes to, too.
+                // A partition also restricts the elements that the criterion of a subgraph reaches.
                 let around = parts.iter().filter(|around| part.tests_hops && !around.tests_hops);
                 self.source.parts = around.cloned().collect();
                 all = self.belongs(part, element);
@@ -294,7 +296,8 @@ impl Interpreter<'_> {
         all
     }
 
-    fn belongs(&mut self, part: &Part, element: &Value) -> Outcome<bool> {
+    /// Returns true if the element fits the criteria of a part.
+    fn belongs(&mut self, part: &VisiblePart, element: &Value) -> Outcome<bool> {
         let passes = |this: &mut Self, criterion: &Option<Bytecode>, element: &Value| match criterion {
             Some(criterion) => this.test(criterion, &Traverser::new(element.clone(), Vec::new())),
             None => Ok(true),
@@ -317,7 +320,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Whether the traversal goes on with an element that it made: only a `SubgraphStrategy` tests it.
+    /// Returns true if the traversal continues with an element that it created: only a `SubgraphStrategy` tests it.
     pub(crate) fn sees_new(&mut self, element: &Value) -> Outcome<bool> {
         let parts = std::mem::take(&mut self.source.parts);
         let mut all = Ok(true);
@@ -331,7 +334,7 @@ impl Interpreter<'_> {
         all
     }
 
-    /// Those that the traversal sees.
+    /// The elements that the traversal sees.
     pub(crate) fn seen(&mut self, elements: Vec<Value>) -> Outcome<Vec<Value>> {
         let mut seen = Vec::new();
         for element in elements {

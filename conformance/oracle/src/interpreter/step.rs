@@ -1,4 +1,8 @@
-//! Steps with their modulators: bytecode is flat, and `by`, `as`, `from`, `times` … belong to a neighbor.
+//! Assembles steps with their modulators from bytecode.
+//!
+//! Bytecode is flat: the instructions `by`, `as`, `from`, `times` … modulate a step before or after them. A case that
+//! Gremlin refuses is *wrong*; a form that the interpreter does not know is *unsupported*, and says nothing about the
+//! database.
 
 use mangrove_graph::{Direction, Value};
 use mangrove_gremlin::{Argument, Bytecode, Instruction, Predicate, Scope};
@@ -6,11 +10,12 @@ use smol_str::SmolStr;
 
 use super::{Outcome, unsupported, wrong};
 
-/// A modulator of `repeat` and the side of it that it was written on.
+/// The condition of an `until`, `emit` or `times`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoopTest<'a> {
+    /// True if the modulator was written before its `repeat`.
     pub before: bool,
-    pub until: LoopCondition<'a>,
+    pub condition: LoopCondition<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +26,10 @@ pub(crate) enum LoopCondition<'a> {
     Predicate(&'a Predicate),
 }
 
-/// A step and what modulates it.
+/// A step and its modulators.
 #[derive(Debug, Default)]
 pub(crate) struct Step<'a> {
-    /// Tells this step from every other of the traversal: where its instruction stands in memory.
+    /// Identifies the step within the traversal: the address of its instruction. 0 for a step that needs no identity.
     pub at: usize,
     pub name: &'a str,
     pub arguments: &'a [Argument],
@@ -41,6 +46,7 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
+    /// The argument at this position. Wrong if there is none.
     pub fn argument(&self, at: usize) -> Outcome<&'a Argument> {
         match self.arguments.get(at) {
             Some(argument) => Ok(argument),
@@ -56,7 +62,7 @@ impl<'a> Step<'a> {
         traversal(self.argument(at)?)
     }
 
-    /// An optional name in this place.
+    /// An optional name at this position.
     pub fn name_argument(&self, at: usize) -> Outcome<Option<SmolStr>> {
         self.arguments.get(at).map(string).transpose()
     }
@@ -130,10 +136,10 @@ const TAKES_BY: [&str; 20] = [
     "where",
 ];
 
-/// Gives every modulator to its step.
+/// Attaches every modulator to its step.
 pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
-    // `until`, `emit` and `times` written before their `repeat`.
+    // `until`, `emit` and `times` that were written before their `repeat`.
     let mut pending = Step::default();
     for instruction in &bytecode.steps {
         let (name, arguments) = (instruction.name.as_str(), instruction.arguments.as_slice());
@@ -148,7 +154,7 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                 }
             }
             "until" | "emit" | "times" => {
-                // One that the repeat has already is for the next, and so is what follows that one.
+                // A modulator that the `repeat` has already belongs to the next one, and so do those that follow it.
                 let next_has_begun = pending.until.is_some() || pending.emit.is_some();
                 let is_open = |s: &&mut Step<'_>| {
                     let has = if name == "emit" { s.emit.is_some() } else { s.until.is_some() };
@@ -163,7 +169,7 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
                     (_, Some(argument)) => LoopCondition::Traversal(traversal(argument)?),
                     (_, None) => LoopCondition::Always,
                 };
-                let test = Some(LoopTest { before, until: condition });
+                let test = Some(LoopTest { before, condition });
                 if name == "emit" { target.emit = test } else { target.until = test }
             }
             "to" | "toE" | "toV" if leads_somewhere(arguments) => steps.push(directed(name, arguments)),
@@ -203,7 +209,7 @@ pub(crate) fn assemble(bytecode: &Bytecode) -> Outcome<Vec<Step<'_>>> {
     Ok(steps)
 }
 
-/// Whether a `to…` says a direction: then it is a step and no modulator.
+/// Returns true if a `to…` names a direction, so that it is a step and no modulator.
 fn leads_somewhere(arguments: &[Argument]) -> bool {
     matches!(arguments.first(), Some(Argument::Value(Value::Direction(_))))
 }
@@ -223,7 +229,7 @@ fn directed<'a>(name: &str, arguments: &'a [Argument]) -> Step<'a> {
     Step { name, arguments: &arguments[1..], ..Step::default() }
 }
 
-/// The traversal with `and()` and `or()` that stand between steps of a child in their prefix form.
+/// The traversal with infix `and()` and `or()` of its children in prefix form.
 pub(crate) fn prefixed(traversal: &Bytecode) -> Bytecode {
     let child = |argument: &Argument| match argument {
         Argument::Traversal(child) => Argument::Traversal(prefixed(&joined(child))),

@@ -1,4 +1,4 @@
-//! `tree` and `subgraph`: results that are structures of their own.
+//! `tree` and `subgraph`: results with a structure.
 
 use mangrove_graph::compare::equivalent;
 use mangrove_graph::{GraphValue, Tree, Value};
@@ -8,7 +8,7 @@ use super::step::{Step, string};
 use super::{Interpreter, Outcome, Stream, Traverser, wrong};
 
 impl Interpreter<'_> {
-    /// `tree()` of all ways, or `tree("x")` into a side effect.
+    /// `tree()` of all paths, or `tree("x")` into a side effect.
     pub(crate) fn tree(&mut self, step: &Step<'_>, input: Stream) -> Outcome<Stream> {
         let mut tree = match step.name_argument(0)?.and_then(|name| self.side_effects.get(&name)) {
             Some(Value::Tree(old)) => Tree::clone(old),
@@ -52,7 +52,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// What follows on the key, made where it is new.
+/// The subtree under the key, created if it is new.
 fn below(tree: &mut Tree, key: Value) -> &mut Tree {
     let at = tree.branches.iter().position(|(known, _)| equivalent(known, &key)).unwrap_or_else(|| {
         tree.branches.push((key, Tree::default()));

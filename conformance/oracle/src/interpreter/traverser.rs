@@ -1,47 +1,48 @@
-//! The traverser: an object, the way it came, and its loop counters.
+//! The traverser: an object, its path, its loop counters and its sack.
 
 use mangrove_graph::{PathValue, Value};
 use smol_str::SmolStr;
 
 use super::{Outcome, wrong};
 
-/// One `repeat` a traverser is inside of.
+/// One `repeat` around a traverser.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
     pub name: Option<SmolStr>,
     pub count: u32,
 }
 
-/// A traverser. See the module `interpreter`.
+/// A traverser: an object on its way through the steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Traverser {
-    /// The object it stands on.
+    /// The current object.
     pub value: Value,
-    /// The objects it stood on, this one last, with the labels of their steps.
+    /// The objects of the path, the current one last, with the labels of their steps.
     pub path: PathValue,
-    /// The repeats it is inside of, outermost first.
+    /// The enclosing repeats, outermost first.
     pub loops: Vec<Loop>,
-    /// What `sack()` reads; `None` until the step that made the traverser has given it the source's.
+    /// The sack; `None` until the step that makes the traverser has set the source's initial value.
     pub sack: Option<Value>,
-    /// Whether `value` is an entry of a map (a map of one key) rather than a map: `keys` and `values` then give
-    /// the key and the value, not lists of them.
+    /// True if `value` is an entry of a map, represented as a map of one key. `keys` and `values` of an entry are its
+    /// key and its value, not lists.
     pub is_entry: bool,
-    /// Whether this only gives a start step something to start from: it stands on nothing.
+    /// True for the traverser from which a start step begins; it has no object.
     pub is_unborn: bool,
 }
 
 impl Traverser {
+    /// The traverser from which a start step begins.
     pub fn unborn() -> Self {
         Traverser { is_unborn: true, ..Self::new(Value::Null, Vec::new()) }
     }
 
-    /// A traverser whose way begins here.
+    /// A traverser whose path begins here.
     pub fn new(value: Value, loops: Vec<Loop>) -> Self {
         let path = PathValue { objects: vec![value.clone()], labels: vec![Vec::new()] };
         Traverser { value, path, loops, sack: None, is_entry: false, is_unborn: false }
     }
 
-    /// The traverser one object further on its way.
+    /// The traverser with one more object on its path. An unborn one begins its path there.
     pub fn moved_to(&self, value: Value) -> Self {
         if self.is_unborn {
             return Traverser { sack: self.sack.clone(), ..Self::new(value, self.loops.clone()) };
@@ -54,11 +55,12 @@ impl Traverser {
         next
     }
 
-    /// The same way and loops, another object in hand; for evaluating a child on something.
+    /// The same path and loops with another object, to evaluate a child on that object.
     pub fn holding(&self, value: Value) -> Self {
         Traverser { value, is_entry: false, ..self.clone() }
     }
 
+    /// Adds labels to the last object of the path, each once.
     pub fn label(&mut self, labels: &[SmolStr]) {
         let Some(here) = self.path.labels.last_mut() else { return };
         for label in labels {
@@ -68,10 +70,16 @@ impl Traverser {
         }
     }
 
-    /// The objects that bear the label, oldest first.
-    pub fn labelled(&self, label: &str) -> Vec<&Value> {
-        let bears = |labels: &Vec<SmolStr>| labels.iter().any(|l| l == label);
-        self.path.objects.iter().zip(&self.path.labels).filter(|(_, labels)| bears(labels)).map(|(v, _)| v).collect()
+    /// The objects with this label, oldest first.
+    pub fn labeled(&self, label: &str) -> Vec<&Value> {
+        let has_label = |labels: &Vec<SmolStr>| labels.iter().any(|l| l == label);
+        self.path
+            .objects
+            .iter()
+            .zip(&self.path.labels)
+            .filter(|(_, labels)| has_label(labels))
+            .map(|(v, _)| v)
+            .collect()
     }
 
     /// Completed iterations of the innermost repeat, or of the named one.

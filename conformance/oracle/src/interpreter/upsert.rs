@@ -1,4 +1,7 @@
-//! `mergeV()` and `mergeE()`: find, or make what is not there.
+//! `mergeV()` and `mergeE()`: find elements, or create one if there is none.
+//!
+//! A map describes the search, further ones what to set on a match and on a creation. Every element of the graph is
+//! compared with the search; no index is used.
 
 use mangrove_graph::compare::equal;
 use mangrove_graph::{Direction, EdgeId, Token, UserId, Value, VertexId};
@@ -9,7 +12,7 @@ use super::property::Written;
 use super::step::Step;
 use super::{Interpreter, Outcome, Stream, Traverser, first, unsupported, wrong};
 
-/// An entry of a map, and how it is written where it is a property.
+/// An entry of a map that describes an element; for a property, also its cardinality.
 #[derive(Clone)]
 struct Entry {
     key: Value,
@@ -23,7 +26,7 @@ fn plain((key, value): &(Value, Value)) -> Entry {
     Entry { key: key.clone(), value: value.clone(), cardinality: None }
 }
 
-/// The maps of a merge, as they are for one traverser.
+/// The maps of a merge, evaluated for one traverser.
 struct Maps {
     search: Entries,
     on_create: Entries,
@@ -31,6 +34,7 @@ struct Maps {
 }
 
 impl Interpreter<'_> {
+    /// Evaluates the search, and the map of `onCreate` unless a child returns it.
     fn maps(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Maps> {
         let mut search = match step.arguments.first() {
             Some(given) => self.entries(given, t)?,
@@ -39,12 +43,12 @@ impl Interpreter<'_> {
                 other => return wrong(format!("a merge is described by a map, not a {}", other.type_name())),
             },
         };
-        // The mark of a part of the graph is looked for, and made, whatever the map says.
+        // The search and the creation always include the property of a partition.
         for mark in self.source.parts.iter().filter_map(|part| part.mark.as_ref()) {
             search.push(plain(&(Value::String(mark.key.clone()), mark.value.clone())));
         }
         let mut maps = Maps { search, on_create: Entries::new(), on_match: Entries::new() };
-        // A traversal is asked when something is made; what is written out is looked at at once.
+        // A traversal runs only if an element is created; a literal is checked at once.
         if !matches!(option_of(step, Merge::OnCreate), Some((Argument::Traversal(_), _))) {
             self.read_on_create(step, t, &mut maps)?;
         }
@@ -64,7 +68,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Reads the map of what is made where nothing was found, if that is not known yet.
+    /// Reads the map of `onCreate`, if it was not read yet.
     fn complete(&mut self, step: &Step<'_>, t: &Traverser, maps: &mut Maps) -> Outcome<()> {
         match option_of(step, Merge::OnCreate) {
             Some((Argument::Traversal(_), _)) => self.read_on_create(step, t, maps),
@@ -72,6 +76,7 @@ impl Interpreter<'_> {
         }
     }
 
+    /// The map of an option; `None` if the step does not have the option.
     fn merge_option(&mut self, step: &Step<'_>, which: Merge, t: &Traverser) -> Outcome<Option<Entries>> {
         let Some((given, cardinality)) = option_of(step, which) else { return Ok(None) };
         let mut entries = self.entries(given, t)?;
@@ -79,11 +84,11 @@ impl Interpreter<'_> {
         Ok(Some(entries))
     }
 
-    /// The entries of a literal map, or of one that a child gives.
+    /// The entries of a literal map, or of the map that a child returns.
     fn entries(&mut self, given: &Argument, t: &Traverser) -> Outcome<Entries> {
         match given {
             Argument::Value(Value::Map(entries)) => Ok(entries.iter().map(plain).collect()),
-            // Nothing is asked for.
+            // Null is a search without criteria.
             Argument::Value(Value::Null) => Ok(Entries::new()),
             Argument::Map(entries) => entries
                 .iter()
@@ -110,7 +115,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Every traverser in turn: a later one finds what an earlier one made.
+    /// Merges for one traverser after the other, so a later one finds elements that an earlier one created.
     pub(crate) fn merge_vertex(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Stream> {
         let mut maps = self.maps(step, t)?;
         let all: Vec<VertexId> = self.graph.vertices().map(|(id, _)| id).collect();
@@ -131,7 +136,7 @@ impl Interpreter<'_> {
         self.matched(step, &mut maps, t, found)
     }
 
-    /// As [`Self::merge_vertex`], of edges; an end that no map names is any end, but none for a new edge.
+    /// Like [`Self::merge_vertex`], for edges. In a search, a missing end matches any vertex; a new edge needs both.
     pub(crate) fn merge_edge(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Stream> {
         let mut maps = self.maps(step, t)?;
         self.find_ends(step, &mut maps.search, t)?;
@@ -160,7 +165,7 @@ impl Interpreter<'_> {
         self.matched(step, &mut maps, t, found)
     }
 
-    /// Puts vertices in the place of what names the ends of an edge.
+    /// Replaces descriptions of an edge's ends by vertices; by null if no vertex fits.
     fn find_ends(&mut self, step: &Step<'_>, map: &mut Entries, t: &Traverser) -> Outcome<()> {
         for which in [Direction::Out, Direction::In] {
             if let Some(entry) = map.iter_mut().find(|entry| entry.key == Value::Direction(which)) {
@@ -173,7 +178,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// A vertex by its id, or by the description in the option that stands for this end.
+    /// A vertex by its id, or by the description in the option for this end.
     fn edge_end_named(&mut self, step: &Step<'_>, named: &Value, t: &Traverser) -> Outcome<Option<VertexId>> {
         let option = match named {
             Value::Direction(Direction::Out) => Merge::OutV,
@@ -200,6 +205,7 @@ impl Interpreter<'_> {
         Ok(None)
     }
 
+    /// Sets the properties of `onMatch` on each found element.
     fn matched(&mut self, step: &Step<'_>, maps: &mut Maps, t: &Traverser, found: Vec<Value>) -> Outcome<Stream> {
         let mut out = Vec::new();
         for element in found {
@@ -211,6 +217,7 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
+    /// Returns true if an element fits all entries.
     fn is_described(&self, element: &Value, wanted: &Entries) -> Outcome<bool> {
         for Entry { key, value, .. } in wanted {
             let holds = match key {
@@ -238,10 +245,11 @@ impl Interpreter<'_> {
         Ok(true)
     }
 
+    /// Writes the properties among the entries to an element.
     fn write_entries(&mut self, element: &Value, entries: &Entries) -> Outcome<()> {
         for Entry { key, value, cardinality } in entries {
             if let Value::String(key) = key {
-                // An edge has one value a key, whatever the map says.
+                // An edge has one value for each key, whatever the map says.
                 let cardinality = cardinality.filter(|_| matches!(element, Value::Vertex(_)));
                 let written = Written { cardinality, key: key.clone(), value: value.clone(), meta: Vec::new() };
                 self.write(element, written)?;
@@ -251,7 +259,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// What the step's option of this name says, and how its properties are written.
+/// The value of the step's option of this name, and the cardinality of its properties.
 fn option_of<'a>(step: &Step<'a>, which: Merge) -> Option<(&'a Argument, Option<Cardinality>)> {
     step.options.iter().rev().find_map(|option| match option {
         [Argument::Merge(merge), given] if *merge == which => Some((given, None)),
@@ -262,7 +270,7 @@ fn option_of<'a>(step: &Step<'a>, which: Merge) -> Option<(&'a Argument, Option<
     })
 }
 
-/// The entries without those whose key comes again: what is looked for and made besides is written once.
+/// The entries without repeated keys: an element that is created gets each property once.
 fn latest(made: &[Entry]) -> Entries {
     let again = |at: usize| made[at + 1..].iter().any(|later| later.key == made[at].key);
     (0..made.len()).filter(|at| !again(*at)).map(|at| made[at].clone()).collect()

@@ -1,4 +1,4 @@
-//! Steps that make and remove: `addV`, `addE`, `drop`.
+//! Steps that create and remove elements: `addV`, `addE`, `drop`.
 
 use mangrove_graph::{Token, UserId, Value, VertexId};
 use mangrove_gremlin::Argument;
@@ -34,7 +34,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A literal, or the first result of a child.
+    /// A literal, or the first result of a child; `None` if the child has no result.
     pub(crate) fn evaluated(&mut self, argument: &Argument, t: &Traverser) -> Outcome<Option<Value>> {
         match argument {
             Argument::Traversal(child) => Ok(first(self.local_child(child, t)?)),
@@ -42,6 +42,7 @@ impl Interpreter<'_> {
         }
     }
 
+    /// The vertex that `from()` or `to()` names: by label, child or id. Without an argument it is the current object.
     fn edge_end(&mut self, which: &str, argument: Option<&Argument>, t: &Traverser) -> Outcome<VertexId> {
         let found = match argument {
             None if t.is_unborn => None,
@@ -60,7 +61,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// What `property(token, …)` right after the step says.
+    /// The value of `property(token, …)` right after the step.
     fn token_property<'a>(&self, token: Token, step: &Step<'a>) -> Option<&'a Argument> {
         step.properties.iter().find_map(|arguments| match arguments {
             [Argument::Value(Value::Token(known)), given] if *known == token => Some(given),
@@ -68,7 +69,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// The id that `property(T.id, …)` right after the step chooses.
+    /// The id of `property(T.id, …)` right after the step.
     fn id_property(&mut self, step: &Step<'_>, t: &Traverser) -> Outcome<Option<UserId>> {
         let Some(id) = self.token_property(Token::Id, step) else { return Ok(None) };
         match self.evaluated(id, t)?.and_then(|id| UserId::from_value(&id)) {
@@ -77,6 +78,7 @@ impl Interpreter<'_> {
         }
     }
 
+    /// Writes the properties of a new element. The traverser goes on with it if the strategies of the source show it.
     fn finish_adding(&mut self, step: &Step<'_>, t: &Traverser, element: Value) -> Outcome<Stream> {
         let made = t.moved_to(element);
         self.write_new(&step.properties, t, &made)?;

@@ -1,7 +1,8 @@
-//! In which forms each step was generated: `has(text,predicate)` and `has(token,predicate)` are two steps to a compiler.
+//! The forms in which each step was generated: `has(text,predicate)` and `has(token,predicate)` are two steps to a
+//! compiler.
 //!
-//! A form is the kinds of a step's arguments; a kind that comes again and again is written once, with an ellipsis.
-//! [`FORMS`] are those there must be, beside the form without arguments of steps that have one only.
+//! A form is the kinds of a step's arguments. A kind that repeats at the end is written once, with an ellipsis.
+//! [`FORMS`] lists the forms that must occur. A step that has only the form without arguments is not listed.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use mangrove_gremlin::{Argument, Bytecode};
 
 use crate::TRAVERSALS;
 
-/// What must come up; of each step the form or forms that change its meaning.
-#[rustfmt::skip] // A form a line would be pages of them.
+/// The forms that must occur: for each step, those that change its meaning.
+#[rustfmt::skip] // One form a line would fill pages.
 const FORMS: &[&str] = &[
     "V()", "V(number)", "V(number…)", "V(list)", "E()", "E(number)", "E(number…)", "inject(null)", "inject(list)",
     "has(text)", "has(text,predicate)", "has(text…)", "has(text,number)", "has(text,null)",
@@ -85,7 +86,7 @@ fn kind(argument: &Argument) -> &'static str {
     }
 }
 
-/// The kinds of arguments, one that comes again at the end written once.
+/// The kinds of arguments; a kind that repeats at the end is written once.
 fn form(arguments: &[Argument]) -> String {
     let mut kinds: Vec<&str> = arguments.iter().map(kind).collect();
     let repeated = kinds.iter().rev().take_while(|kind| **kind == kinds[kinds.len() - 1]).count();

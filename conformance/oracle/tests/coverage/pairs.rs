@@ -1,9 +1,8 @@
 //! Which steps were generated in the scope of which.
 //!
-//! A scope is the place of a child: `where`, `union`, `order.by`, `choose.option`. How a step behaves alone says little
-//! about how it behaves for one traverser among many, so a pair that never comes up is a blind spot. Most of those that
-//! are left make no sense or have no answer that is fixed; the long form (`ORACLE_CASES=200000`) lists all of them, for a
-//! person to look through.
+//! A scope is the position of a child: `where`, `union`, `order.by`, `choose.option`. A step that is right on its own
+//! may be wrong for one traverser among many, so a pair that never occurs is a blind spot. Most of the missing pairs
+//! make no sense or have no determined answer. The long form (`ORACLE_CASES=200000`) lists all of them for inspection.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +11,7 @@ use mangrove_gremlin::{Argument, Bytecode, vocabulary};
 use crate::words::LEFT_OUT;
 use crate::{TRAVERSALS, generated};
 
-/// Fewer pairs than this mean that the generator lost a dimension.
+/// Fewer pairs than this mean that the generator lost a feature.
 const PAIRS_MIN: usize = 1_400;
 
 /// How often each step came up in each scope.
@@ -28,7 +27,7 @@ fn count(traversal: &Bytecode, scope: &str, pairs: &mut Pairs) {
             modulated = name;
             *pairs.entry(scope.to_owned()).or_default().entry(name.to_owned()).or_default() += 1;
         }
-        // What is written before a repeat is the repeat's all the same.
+        // A modulator before a repeat belongs to the repeat, too.
         let inner = if matches!(name, "until" | "emit") { format!("repeat.{name}") } else { inner };
         for argument in &instruction.arguments {
             if let Argument::Traversal(child) = argument {

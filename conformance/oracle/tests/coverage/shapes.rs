@@ -1,5 +1,5 @@
-//! Forms of traversals in which the engine once was wrong, each as a test of a traversal that says whether it has the form.
-//! A generator that stops making one of them would stop finding such mistakes.
+//! Forms of traversals that the engine once answered wrongly, each as a predicate on traversals. If the generator
+//! stopped making one of them, such mistakes would go unnoticed.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use mangrove_gremlin::{Argument, Bytecode, Instruction, Merge, Pick};
 
 use crate::{CASE_COUNT, TRAVERSALS};
 
-/// How often a form must come up in so many cases.
+/// The least number of occurrences of a form in this many cases.
 const TIMES_MIN: usize = 20;
 
-/// A form: what it is, and whether a traversal has it.
+/// A form: its description, and a predicate that returns true if a traversal has it.
 type Form = (&'static str, fn(&Bytecode) -> bool);
 
 const FORMS: &[Form] = &[
@@ -143,7 +143,7 @@ fn is_child(argument: &Argument, has: fn(&Bytecode) -> bool) -> bool {
     matches!(argument, Argument::Traversal(child) if has(child))
 }
 
-/// Returns true if the steps of the traversal, or of one nested in it at any depth, have it.
+/// Returns true if the predicate holds for the steps of the traversal, or of a nested one at any depth.
 fn anywhere(traversal: &Bytecode, has: &dyn Fn(&[Instruction]) -> bool) -> bool {
     has(&traversal.steps) || traversal.steps.iter().flat_map(children).any(|child| anywhere(child, has))
 }
@@ -186,7 +186,7 @@ fn option_without_map(traversal: &Bytecode, which: Merge) -> bool {
     })
 }
 
-/// Returns true if the step branches on what gives several results.
+/// Returns true if the step branches on a traversal with several results.
 fn on_several(traversal: &Bytecode, name: &str) -> bool {
     anywhere(traversal, &|steps| {
         let several = |child: &Bytecode| match child.steps.as_slice() {
@@ -207,7 +207,7 @@ fn strategy_name(argument: &Argument) -> Option<&str> {
     }
 }
 
-/// Returns true if the source has the strategy with this setting, or with any.
+/// Returns true if the source has the strategy with this setting (with any setting if `None`).
 fn has_setting(traversal: &Bytecode, strategy: &str, setting: &str) -> bool {
     let has = |settings: &[(smol_str::SmolStr, Argument)]| {
         setting.is_empty() || settings.iter().any(|(known, _)| known == setting)
@@ -234,7 +234,7 @@ fn forms_that_once_went_wrong_are_generated() {
     assert!(missing.is_empty(), "too seldom generated: {missing:?}");
 }
 
-/// The scopes in which a step may stand.
+/// The scopes in which a step may occur.
 const SCOPES: &[&str] = &[
     "local",
     "flatMap",
@@ -255,7 +255,7 @@ const SCOPES: &[&str] = &[
     "by",
 ];
 
-/// Whether a traversal has a child of such a step in which one of these stands.
+/// Returns true if the traversal has a child of such a step that contains one of these steps.
 fn stands_in(traversal: &Bytecode, scope: &str, wanted: fn(&Instruction) -> bool) -> bool {
     anywhere(traversal, &|steps| {
         let scopes = steps.iter().filter(|step| is(step, &[scope]));

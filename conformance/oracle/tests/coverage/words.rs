@@ -1,4 +1,4 @@
-//! Every word of the parser's own tables comes up in generated traversals, or is named here with the reason why it does
+//! Every word in the parser's own tables occurs in generated traversals, or is listed here with the reason why it does
 //! not.
 
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use mangrove_gremlin::{Argument, Bytecode, Instruction, Predicate, vocabulary};
 
 use crate::{CASE_COUNT, TRAVERSALS};
 
-/// How often a word must come up in so many cases.
+/// The least number of occurrences of a word in this many cases.
 const TIMES_MIN: usize = 15;
 
-/// Steps that no traversal of the generator has.
+/// Steps that the generator never makes.
 pub const LEFT_OUT: &[(&str, &str)] = &[
     ("connectedComponent", "belongs to withComputer(), which there is not"),
     ("io", "reads and writes files: tests of its own"),
@@ -22,7 +22,7 @@ pub const LEFT_OUT: &[(&str, &str)] = &[
     ("write", "belongs to io()"),
 ];
 
-/// What configures a source and no traversal of the generator has.
+/// Source instructions that the generator never makes.
 const SOURCES_LEFT_OUT: &[(&str, &str)] = &[("withComputer", "there is not")];
 
 /// How often each word came up.
@@ -78,7 +78,7 @@ impl Counts {
     }
 }
 
-/// Prints the counts, the rarest first, and gives the words that came up too seldom without a reason.
+/// Prints the counts, the rarest first, and returns the words that occur too seldom and have no reason listed.
 fn check(what: &str, words: &[&str], counts: &BTreeMap<String, usize>, left_out: &[(&str, &str)]) -> Vec<String> {
     let mut table: Vec<(usize, &str)> =
         words.iter().map(|word| (counts.get(*word).copied().unwrap_or(0), *word)).collect();
@@ -120,7 +120,7 @@ fn every_word_of_the_language_is_generated_or_left_out_for_a_reason() {
         check("predicates", &predicates, &by_name, &[]),
     ];
     assert!(missing.iter().all(Vec::is_empty), "{:?}", missing.concat());
-    // A reason for what is no word any more would be a lie.
+    // A reason for a word that is not in the tables would be stale.
     for (word, _) in LEFT_OUT {
         assert!(vocabulary::steps().contains(word), "{word} is no step");
     }

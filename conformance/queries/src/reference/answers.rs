@@ -1,4 +1,4 @@
-//! Which function answers which query.
+//! Maps each query to the function that answers it.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use serde_json::{Value as Json, json};
 use super::{Graph, Vertex, cq, grasper, lbv, patterns, templates};
 use crate::set::{JsonParameters, Query, QuerySet};
 
-/// The parameters of a question.
+/// The parameters of a query.
 pub struct Given<'a>(&'a JsonParameters);
 
 impl<'a> Given<'a> {
-    /// A number.
+    /// A number parameter.
     pub fn number(&self, name: &str) -> i64 {
         self.0[name].as_i64().unwrap_or_else(|| panic!("{name} is a number"))
     }
 
-    /// A text.
+    /// A text parameter.
     pub fn text(&self, name: &str) -> &'a str {
         self.0[name].as_str().unwrap_or_else(|| panic!("{name} is a text"))
     }
@@ -26,13 +26,13 @@ impl<'a> Given<'a> {
         graph.find("Person", self.number("person"))
     }
 
-    /// The vertex that a parameter names by kind and id.
+    /// The vertex that a parameter names by label and id.
     pub fn vertex(&self, graph: &Graph, name: &str) -> Vertex {
         let named = &self.0[name]["vertex"];
         graph.find(named[0].as_str().expect("a kind"), named[1].as_i64().expect("an id"))
     }
 
-    /// The edge that a parameter names: where from, its label, and the id of where to.
+    /// The edge that a parameter names by its source, its label, and the id of its target.
     pub fn edge(&self, graph: &Graph, name: &str) -> (Vertex, &'a str, i64) {
         let named = &self.0[name]["edge"];
         let from = graph.find(named[0].as_str().expect("a kind"), named[1].as_i64().expect("an id"));
@@ -40,11 +40,11 @@ impl<'a> Given<'a> {
     }
 }
 
-/// All rows that answer a question. Rows of a query with a limit and no order are all that the limit may choose from.
+/// All rows of the answer. If the query has a limit and no order, these are all rows among which the limit may choose.
 ///
 /// # Panics
 ///
-/// For a query that has no second answer: LDBC's own, which are published.
+/// If the reference does not answer the query: LDBC's own queries have published answers.
 pub fn answer(graph: &Graph, set: &QuerySet, query: &Query, parameters: &JsonParameters) -> Vec<Json> {
     let given = Given(parameters);
     let found = match set.name.as_str() {
@@ -55,7 +55,7 @@ pub fn answer(graph: &Graph, set: &QuerySet, query: &Query, parameters: &JsonPar
         "patterns" => patterns::answer(graph, &query.name, &given),
         _ => None,
     };
-    found.unwrap_or_else(|| panic!("nobody answers {} of {} a second time", query.name, set.name))
+    found.unwrap_or_else(|| panic!("the reference has no answer to {} of {}", query.name, set.name))
 }
 
 fn complex(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
@@ -68,7 +68,7 @@ fn complex(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
     let ids = match name {
         "CQ1" => ids(cq::cq1(graph, start)),
         "CQ2" => ids(cq::cq2(graph, start)),
-        // The only one with an order: its first ten are the answer.
+        // This query alone has an order: its answer is the first ten rows.
         "CQ3" => ids(cq::cq3(graph, start)).into_iter().take(10).collect(),
         "CQ4" => ids(cq::cq4(graph, start)),
         "CQ5" => ids(cq::cq5(graph, start)),

@@ -1,4 +1,4 @@
-//! Grasper's Q1 to Q8.
+//! Reference answers of Grasper's Q1 to Q8; `sets/grasper.toml` has each question in words.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::answers::Given;
 use super::{Edge, Graph, Vertex};
 
-/// The answer to one of the queries; `None` for a name that is none.
+/// The answer to a query; `None` if no query has this name.
 pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
     let (from, to) = (given.number("begin"), given.number("end"));
     let starts = (0..graph.vertices.len()).filter(|vertex| graph.created_between(*vertex, from, to));
@@ -40,6 +40,7 @@ pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>>
     })
 }
 
+/// The number of times that each number occurs, as rows of the number (in the field `name`) and the count.
 fn grouped(name: &str, numbers: impl Iterator<Item = i64>) -> Vec<Json> {
     let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
     numbers.for_each(|number| *counts.entry(number).or_default() += 1);

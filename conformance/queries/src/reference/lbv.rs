@@ -1,4 +1,4 @@
-//! LBV's templates Q2 to Q27: what reads return, and what a write shows in its transaction.
+//! LBV's templates Q2 to Q27: the results of reads, and the effect of a write as its transaction sees it.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::answers::Given;
 use super::{Edge, Graph};
 
-/// The answer to one of the templates; `None` for a name that is none.
+/// The answer to a template; `None` if no template has this name.
 pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
     Some(match name {
         "Q2" => vec![json!({"firstName": given.text("s"), "persons": graph.of_kind("Person").count() + 1})],
@@ -47,7 +47,7 @@ fn edge<'a>(graph: &'a Graph, given: &Given<'_>) -> &'a Edge {
     found.expect("the parameter names an edge")
 }
 
-/// The edges that leave `v`, or come to it, by looking at all edges.
+/// The edges whose source (if `out`) or target (if `into`) is `v`, found by a scan of all edges.
 fn incident<'a>(graph: &'a Graph, given: &Given<'_>, out: bool, into: bool) -> impl Iterator<Item = &'a Edge> {
     let v = given.vertex(graph, "v");
     graph.edges.iter().filter(move |edge| (out && edge.from == v) || (into && edge.to == v))
@@ -66,12 +66,15 @@ fn ends(graph: &Graph, keep: impl Fn(&Edge) -> bool) -> Vec<Json> {
     graph.edges.iter().filter(|edge| keep(edge)).map(row).collect()
 }
 
+/// The numbers of vertices and edges after `v` is dropped with its edges.
 fn without_vertex(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let gone = incident(graph, given, true, true).count();
     vec![json!(graph.vertices.len() - 1), json!(graph.edges.len() - gone)]
 }
 
+/// The targets of the start person's edges that are left after the edge `e` is dropped.
 fn without_edge(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
+    // The start person is the one in the template's `shows`.
     let (start, gone) = (graph.find("Person", 933), edge(graph, given));
     let edges = ["knows", "workAt"].into_iter().flat_map(|label| graph.out_edges(start, label));
     edges.filter(|edge| !std::ptr::eq(*edge, gone)).map(|edge| json!(graph.id(edge.to))).collect()

@@ -1,12 +1,12 @@
-//! Reading LDBC's CSV files: both the ones with typed headers (`Person_knows_Person.csv`) and the generator's own
-//! (`person_knows_person_0_0.csv`).
+//! Reads LDBC's CSV files, with typed headers (`Person_knows_Person.csv`) or as the generator writes them
+//! (`person_knows_person_0_0.csv`). It shares no code with the engine's loader.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Graph;
 
-/// The kinds of vertices as files name them, in lower case, and as labels.
+/// The kinds of vertices: their names in file names, converted to lower case, and their labels.
 const KINDS: [(&str, &str); 8] = [
     ("person", "Person"),
     ("post", "Post"),
@@ -18,17 +18,17 @@ const KINDS: [(&str, &str); 8] = [
     ("organisation", "Organisation"),
 ];
 
-/// What the rows of a file are.
+/// The meaning of a file's rows.
 enum Rows {
     Vertices(&'static str),
     Edges(&'static str, String, &'static str),
 }
 
-/// The graph of all CSV files under a folder.
+/// The graph of all CSV files below a folder.
 ///
 /// # Panics
 ///
-/// When files cannot be read or are not LDBC's.
+/// If a file cannot be read or is not one of LDBC's.
 pub fn load(folder: &Path) -> Graph {
     let mut graph = Graph::default();
     let mut files = Vec::new();
@@ -50,6 +50,7 @@ pub fn load(folder: &Path) -> Graph {
     graph
 }
 
+/// Collects the paths of all CSV files below a folder.
 fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path = entry.expect("a folder can be read").path();
@@ -62,11 +63,12 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     files.sort();
 }
 
+/// The label of the vertices that this part of a file name means.
 fn kind(name: &str) -> Option<&'static str> {
     KINDS.iter().find(|(lower, _)| *lower == name.to_lowercase()).map(|(_, kind)| *kind)
 }
 
-/// What a file holds; nothing for one that repeats another.
+/// The meaning of a file by its name; `None` for a file that repeats data of another one.
 fn rows_of(path: &Path) -> Option<Rows> {
     let stem = path.file_stem()?.to_str()?.trim_end_matches("_0_0");
     let parts: Vec<&str> = stem.split('_').collect();
@@ -77,6 +79,7 @@ fn rows_of(path: &Path) -> Option<Rows> {
     }
 }
 
+/// Adds the vertex of a row. The first field is its id.
 fn vertex(graph: &mut Graph, kind: &str, header: &[&str], fields: &[&str]) {
     let mut properties = BTreeMap::new();
     for (column, field) in header.iter().zip(fields) {
@@ -90,6 +93,7 @@ fn vertex(graph: &mut Graph, kind: &str, header: &[&str], fields: &[&str]) {
     graph.add_vertex(kind, fields[0].parse().expect("an id is a number"), properties);
 }
 
+/// Adds the edge of a row. The first two fields are the ids of its ends, a third one is its property.
 fn edge(graph: &mut Graph, (from, label, to): (&str, &str, &str), header: &[&str], fields: &[&str]) {
     let id = |at: usize| fields[at].parse().expect("an id is a number");
     let (from, to) = (graph.find(from, id(0)), graph.find(to, id(1)));
@@ -101,7 +105,7 @@ fn edge(graph: &mut Graph, (from, label, to): (&str, &str, &str), header: &[&str
     graph.add_edge(label, from, to, property);
 }
 
-/// `yyyyMMdd` with or without `HHmmssSSS`, as milliseconds since 1970.
+/// Converts `yyyyMMdd`, with or without `HHmmssSSS`, to milliseconds since 1970.
 fn millis(text: &str) -> i64 {
     let part = |from: usize, to: usize| text.get(from..to).map_or(0, |digits| digits.parse::<i64>().expect("digits"));
     let (year, month, day) = (part(0, 4), part(4, 6), part(6, 8));

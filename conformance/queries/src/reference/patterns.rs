@@ -1,4 +1,4 @@
-//! Walks of k edges, and subgraphs of friendships.
+//! Reference answers of the set `patterns`: walks of k edges, and subgraphs of friendships.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::answers::Given;
 use super::{Graph, Vertex};
 
-/// The answer to one of the queries; `None` for a name that is none.
+/// The answer to a query; `None` if no query has this name.
 pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>> {
     if let Some((hops, rest)) = name.split_once("-hop") {
         let ends = walks(graph, given.person(graph), hops.parse().expect("a number of hops"));
@@ -23,12 +23,12 @@ pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>>
         "triangle" => {
             pairs.filter(|(a, b)| friends[*a].contains(b)).map(|(a, b)| common(a, b).len()).sum::<usize>() / 3
         }
-        // A ring has two diagonals, and is found by either.
+        // A ring has two diagonals, and this counts it once for each.
         "four-cycle" => pairs.map(|(a, c)| two_of(common(a, c).len())).sum::<usize>() / 2,
         "chorded four-cycle" => {
             pairs.filter(|(a, c)| friends[*a].contains(c)).map(|(a, c)| two_of(common(a, c).len())).sum()
         }
-        // Each of a clique's six pairs has the other two among its common friends.
+        // For each of a clique's six pairs of friends, the other two persons are common friends.
         "four-clique" => {
             let known = pairs.filter(|(a, b)| friends[*a].contains(b)).map(|(a, b)| common(a, b));
             let linked = |among: &[Vertex]| {
@@ -41,7 +41,7 @@ pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>>
     Some(vec![json!(count)])
 }
 
-/// Where walks of so many edges from a vertex end, and how many end there.
+/// The ends of all walks of this many edges from a vertex, with the number of walks that end there.
 fn walks(graph: &Graph, start: Vertex, hops: usize) -> HashMap<Vertex, u64> {
     let mut ends: HashMap<Vertex, u64> = HashMap::from([(start, 1)]);
     for _ in 0..hops {

@@ -7,15 +7,16 @@ use serde_json::{Value as Json, json};
 use super::answers::Given;
 use super::{Graph, Vertex};
 
-/// A property as results show it: key and value.
+/// A property as key and value, the form of the results.
 fn property(graph: &Graph, vertex: Vertex, key: &str) -> Option<Json> {
     let number = matches!(key, "creationDate" | "birthday" | "length");
     let text = graph.text(vertex, key)?;
     Some(if number { json!([key, graph.number(vertex, key)]) } else { json!([key, text]) })
 }
 
+/// The name of a place or a tag.
 fn name(graph: &Graph, vertex: Vertex) -> &str {
-    graph.text(vertex, "name").expect("places have names")
+    graph.text(vertex, "name").expect("places and tags have names")
 }
 
 /// A person's profile.
@@ -55,7 +56,7 @@ pub fn is3(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     out.chain(into).collect()
 }
 
-/// A message.
+/// The text or image of a message, and its date. A post and a comment may have the same id.
 pub fn is4(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let id = given.number("message");
     let of = |kind, key| {
@@ -66,7 +67,7 @@ pub fn is4(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     of("Comment", "content").chain(of("Post", "imageFile")).collect()
 }
 
-/// Persons of a name on walks of three.
+/// Persons with a first name at the end of walks of three friendships.
 pub fn ic1(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let (a, wanted) = (given.person(graph), given.text("name"));
     let mut walks: BTreeMap<Vertex, u64> = BTreeMap::new();
@@ -93,7 +94,7 @@ pub fn ic1(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     rows.into_iter().map(|((person, place), walks)| json!({"person": person, "place": place, "walks": walks})).collect()
 }
 
-/// Friends' newest message.
+/// The properties of the newest message of all friends, up to a date.
 pub fn ic2(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let friends = graph.friends(given.person(graph));
     let messages = friends.iter().flat_map(|friend| graph.into(*friend, "hasCreator"));
@@ -104,7 +105,7 @@ pub fn ic2(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     keys.filter_map(|key| property(graph, newest, key)).chain([json!(["id", graph.id(newest)])]).collect()
 }
 
-/// Messages from two countries.
+/// Messages from two countries: counts for friends and their friends who live in neither of them.
 pub fn ic3(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let start = given.person(graph);
     let countries = [given.text("country1"), given.text("country2")];
@@ -130,7 +131,7 @@ pub fn ic3(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     rows
 }
 
-/// New tags on friends' posts.
+/// Tags on friends' posts of a period that no post had up to a date.
 pub fn ic4(graph: &Graph, given: &Given<'_>) -> Vec<Json> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for friend in graph.friends(given.person(graph)) {

@@ -1,4 +1,4 @@
-//! LDBC's eight updates on the plain graph.
+//! LDBC's eight updates on the reference graph. The parameters have the names that LDBC's validation files use.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::set::JsonParameters;
 ///
 /// # Panics
 ///
-/// When it is none of the eight, or names what is not there.
+/// If the update is none of the eight, or names an element that does not exist.
 pub fn apply(graph: &mut Graph, update: &Operation) {
     let given = &update.parameters;
     let created = |name: &str| Some((name.to_owned(), number(given, name)));
@@ -42,6 +42,7 @@ pub fn apply(graph: &mut Graph, update: &Operation) {
         }
         "IU7" => {
             let comment = message(graph, given, ("Comment", "commentId"));
+            // The id of the parent that the comment does not have is negative.
             let parents = [("Post", number(given, "replyToPostId")), ("Comment", number(given, "replyToCommentId"))];
             for parent in parents.into_iter().filter(|(_, id)| *id >= 0) {
                 link(graph, comment, "replyOf", parent);
@@ -63,7 +64,7 @@ fn numbers(given: &JsonParameters, name: &str) -> Vec<i64> {
     given[name].as_array().into_iter().flatten().map(|n| n.as_i64().expect("a number")).collect()
 }
 
-/// A text, the only entry of a list, or a number as text.
+/// A text, the only entry of a list (`None` if the list is empty), or a number as text.
 fn text(value: &Json) -> Option<String> {
     match value {
         Json::String(text) => Some(text.clone()),
@@ -72,7 +73,7 @@ fn text(value: &Json) -> Option<String> {
     }
 }
 
-/// A new vertex of a kind whose id has this name, with properties from parameters.
+/// A new vertex with this label; one parameter is its id, others its properties.
 fn vertex(graph: &mut Graph, given: &JsonParameters, (kind, id): (&str, &str), names: &[(&str, &str)]) -> Vertex {
     let property = |(key, name): &(&str, &str)| Some(((*key).to_owned(), text(&given[*name])?));
     let properties: BTreeMap<String, String> = names.iter().filter_map(property).collect();

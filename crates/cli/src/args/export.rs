@@ -44,12 +44,12 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub compress: Option<Packing>,
 
-    /// With --format parquet: write tables for SQL, with one column a property, of the widest type of its values. They may not
-    /// load as an equal graph
+    /// With --format parquet: write tables for SQL, with one column a property, of the widest type of its values. They
+    /// may not load as an equal graph
     #[arg(long)]
     pub plain: bool,
 
-    /// How many files of a folder are written at once [default: one per processor]
+    /// The number of files of a folder that are written at once [default: one per processor]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<NonZeroUsize>,
 }

@@ -48,7 +48,7 @@ pub struct CommonArgs {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 
-    /// How many threads generate [default: one per processor]
+    /// The number of threads that generate [default: one per processor]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 
@@ -60,7 +60,8 @@ pub struct CommonArgs {
     #[arg(long, value_name = "DIR", env = "MANGROVE_DATA", conflicts_with = "out")]
     pub data: Option<String>,
 
-    /// Count the elements in the finished database, or in a database that loads the files, and compare
+    /// Count the elements in the finished database, or in a database that loads the files, and compare them with the
+    /// generator's counts
     #[arg(long)]
     pub check: bool,
 
@@ -85,11 +86,11 @@ pub struct KroneckerArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     pub edge_factor: u64,
 
-    /// How many labels there are: half of them, rounded up, for vertices, the others for edges
+    /// The number of labels: half of them, rounded up, for vertices, the others for edges
     #[arg(long, value_name = "COUNT", default_value_t = 20, conflicts_with = "schema")]
     pub labels: usize,
 
-    /// How many property keys there are
+    /// The number of property keys
     #[arg(long, value_name = "COUNT", default_value_t = 13, conflicts_with = "schema")]
     pub ptypes: usize,
 
@@ -135,7 +136,7 @@ A schema:
 #[derive(Args, Debug)]
 #[command(after_help = SOCIAL_HELP)]
 pub struct SocialArgs {
-    /// How many persons
+    /// The number of persons
     #[arg(long, value_name = "COUNT", default_value_t = 1528, conflicts_with = "scale_factor")]
     pub persons: u64,
 
@@ -162,11 +163,11 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = KNOWLEDGE_HELP)]
 pub struct KnowledgeArgs {
-    /// How many vertices
+    /// The number of vertices
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     pub entities: u64,
 
-    /// How many property keys there are to choose from
+    /// The number of property keys to choose from
     #[arg(long, value_name = "COUNT", default_value_t = 5_000)]
     pub keys: usize,
 

@@ -12,7 +12,8 @@ use crate::quantity::Size;
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub struct LoadArgs {
-    /// The files to load, compressed or not. A folder stands for the files in it, `-` for standard input (name its --format)
+    /// The files to load, compressed or not. A folder stands for the files in it, `-` for standard input (name its
+    /// --format)
     #[arg(required_unless_present_any = ["nodes", "relationships"], value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -24,8 +25,8 @@ pub struct LoadArgs {
     #[arg(long, value_name = "[TYPE=]FILE,…")]
     pub relationships: Vec<String>,
 
-    /// With --upsert: load into a graph of a running server, as in ws://127.0.0.1:8182/gremlin. The files are read on this
-    /// machine
+    /// With --upsert: load into a graph of a running server, as in ws://127.0.0.1:8182/gremlin. The files are read on
+    /// this machine
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
 
@@ -49,7 +50,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "CHARACTER")]
     pub array_delimiter: Option<char>,
 
-    /// How many threads parse; the result does not depend on it [default: one per processor, at most 8]
+    /// The number of threads that parse; the result does not depend on it [default: one per processor, at most 8]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<NonZeroUsize>,
 
@@ -57,16 +58,18 @@ pub struct LoadArgs {
     #[arg(long)]
     pub upsert: bool,
 
-    /// With --upsert: find the vertices of a label by this property, or these, instead of by id; may be given several times
+    /// With --upsert: find the vertices of a label by this property, or these, instead of by id; may be given several
+    /// times
     #[arg(long = "key", value_name = "LABEL.KEY[,KEY]", requires = "upsert")]
     pub keys: Vec<String>,
 
-    /// With --upsert: distinguish edges of a label between the same vertices by this property, or these; may be given several
-    /// times
+    /// With --upsert: distinguish edges of a label between the same vertices by this property, or these; may be given
+    /// several times
     #[arg(long = "edge-key", value_name = "LABEL.KEY[,KEY]", requires = "upsert")]
     pub edge_keys: Vec<String>,
 
-    /// Read and check the files, and show how each column is read and what the rows would become. Only --rejects is written
+    /// Read and check the files, and show how each column is read and what the rows would become. Only --rejects is
+    /// written
     #[arg(long, conflicts_with = "queries")]
     pub dry_run: bool,
 
@@ -74,17 +77,17 @@ pub struct LoadArgs {
     #[arg(long)]
     pub resume: bool,
 
-    /// Write rejected rows to this file, each with file, line and reason. The folder FILE.rows has the rows in their original
-    /// form: correct them there and load them with --upsert, the same mapping and the same keys
+    /// Write rejected rows to this file, each with file, line and reason. The folder FILE.rows has the rows in their
+    /// original form: correct them there and load them with --upsert, the same mapping and the same keys
     #[arg(long, value_name = "FILE")]
     pub rejects: Option<PathBuf>,
 
-    /// How many rows may be rejected before the load stops; 0: the first one stops it [default: 1000]
+    /// The number of rows that may be rejected before the load stops; 0: the first one stops it [default: 1000]
     #[arg(long, value_name = "COUNT")]
     pub max_rejects: Option<u64>,
 
-    /// The largest size of an element, which is in memory whole: a line of a table or of JSON, a node or an edge of GraphML, a
-    /// vertex of GraphSON [default: 64MiB]
+    /// The largest size of an element, which is in memory whole: a line of a table or of JSON, a node or an edge of
+    /// GraphML, a vertex of GraphSON [default: 64MiB]
     #[arg(long, value_name = "SIZE")]
     pub max_element_size: Option<Size>,
 

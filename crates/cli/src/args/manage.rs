@@ -1,5 +1,5 @@
-//! The command lines of `mangrove index`, `schema`, `config`, `inspect`, `checkpoint` and `verify`, which work on one graph: a
-//! graph of a server, or one that this program opens.
+//! The command lines of `mangrove index`, `schema`, `config`, `inspect`, `checkpoint` and `verify`, which work on one
+//! graph: a graph of a server, or one that this program opens.
 
 use clap::{Args, Subcommand};
 
@@ -139,7 +139,7 @@ pub enum IndexCommand {
     },
 }
 
-/// What a rule of the schema is about.
+/// The subject of a rule of the schema.
 #[derive(Args, Debug)]
 pub struct RuleArgs {
     /// The graph.

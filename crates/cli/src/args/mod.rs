@@ -1,5 +1,5 @@
-//! The command line: the commands, and the arguments that several of them take. Each other file has the arguments of one command,
-//! or of commands of one kind. Doc comments here are the texts of `--help`.
+//! The command line: the commands, and the arguments that several of them take. Each other file has the arguments of
+//! one command, or of commands of one kind. Doc comments here are the texts of `--help`.
 
 mod console;
 mod export;
@@ -36,7 +36,7 @@ use self::server::{GRAPH_HELP, USER_HELP};
 #[derive(Parser, Debug)]
 #[command(name = "mangrove", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -60,7 +60,7 @@ Examples:
 
 `mangrove help COMMAND` shows the options of a command, with examples.";
 
-/// What the program does.
+/// The commands of the program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Serve graphs to Gremlin clients over WebSocket and HTTP
@@ -118,8 +118,8 @@ pub enum Command {
 /// `mangrove health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
-    /// The URL of the server, as in ws://127.0.0.1:8182/gremlin [default: the server that the environment and the configuration
-    /// file describe, with any certificate]
+    /// The URL of the server, as in ws://127.0.0.1:8182/gremlin [default: the server that the environment and the
+    /// configuration file describe, with any certificate]
     #[arg(long)]
     pub url: Option<String>,
 
@@ -142,8 +142,8 @@ pub struct CompletionsArgs {
 /// A graph that this program opens.
 #[derive(Args, Debug, Clone, Default)]
 pub struct GraphArgs {
-    /// The directory of the graph. Commits to it survive a crash. `memory:` is a new, empty graph that ends with the program
-    /// [default: memory:]
+    /// The directory of the graph. Commits to it survive a crash. `memory:` is a new, empty graph that ends with the
+    /// program [default: memory:]
     #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
     pub data: Option<String>,
 
@@ -151,8 +151,8 @@ pub struct GraphArgs {
     #[arg(long, value_name = "SIZE", env = "MANGROVE_MEMORY_LIMIT")]
     pub memory_limit: Option<Size>,
 
-    /// A mapping: what the columns of loaded tables mean, if their headers do not say it. A file, or the name of a mapping that
-    /// comes with the program, as ldbc-snb (see mappings/README.md)
+    /// A mapping: what the columns of loaded tables mean, if their headers do not say it. A file, or the name of a
+    /// mapping that comes with the program, as ldbc-snb (see mappings/README.md)
     #[arg(long, value_name = "FILE", env = "MANGROVE_MAP")]
     pub map: Option<PathBuf>,
 }
@@ -161,8 +161,8 @@ pub struct GraphArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
-    /// A configuration file (TOML) with settings and named graphs. Flags win over the environment, and the environment over
-    /// the file
+    /// A configuration file (TOML) with settings and named graphs. Flags win over the environment, and the environment
+    /// over the file
     #[arg(long, value_name = "FILE", env = "MANGROVE_CONFIG")]
     pub config: Option<PathBuf>,
 
@@ -257,7 +257,7 @@ pub struct BenchArgs {
     #[arg(required = true, value_enum, value_name = "SUITE")]
     pub suites: Vec<Suite>,
 
-    /// How.
+    /// The arguments of the benchmarks.
     #[command(flatten)]
     pub arguments: mangrove_bench::Arguments,
 }

@@ -1,4 +1,6 @@
-//! The command line of `mangrove query`, and what the console takes, too.
+//! The command line of `mangrove query`, and the options that `mangrove console` shares with it.
+//!
+//! Doc comments of arguments are the texts of `--help`, so they have no period at the end.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,7 +31,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The parameters, read.
+    /// The parsed parameters. Fails if one is not `NAME=VALUE`.
     pub fn parameters(&self) -> Result<Parameters> {
         parameters::parse(&self.parameters)
     }
@@ -83,7 +85,7 @@ pub struct QueryArgs {
 }
 
 impl QueryArgs {
-    /// The server, where one is named.
+    /// The address of the server; `None` without `--url`.
     pub fn server(&self) -> Option<ServerAddress<'_>> {
         self.url.as_deref().map(|url| ServerAddress { url, source: self.source.as_deref() })
     }

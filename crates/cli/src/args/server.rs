@@ -111,8 +111,8 @@ pub enum UserCommand {
     Add {
         /// The name
         name: String,
-        /// A role on a graph: read, write or admin, as in books=read. `*` stands for every graph that has no role of its own;
-        /// may be given several times
+        /// A role on a graph: read, write or admin, as in books=read. `*` stands for every graph that has no role of
+        /// its own; may be given several times
         #[arg(long = "role", value_name = "GRAPH=ROLE")]
         roles: Vec<String>,
         /// The users file.

@@ -1,4 +1,4 @@
-//! How a server is, asked over HTTP.
+//! Asks a server over HTTP whether it takes requests. The question needs no login.
 
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::target::Target;
 use super::trust::Trust;
 
-/// More than `/health` ever says.
+/// The most bytes that are read of an answer. Answers of `/health` are far shorter.
 const HEALTH_BYTES_MAX: u64 = 64 << 10;
 
-/// What a server answers to `GET /health`: the status of HTTP and the body.
+/// The server's answer to `GET /health`: the HTTP status and the body. Fails if the server does not answer within
+/// `patience`.
 pub fn health(url: &str, trust: Trust, patience: Duration) -> Result<(u16, String)> {
     let mut target = Target::parse(url)?;
     target.trust = trust;
@@ -23,7 +24,7 @@ pub fn health(url: &str, trust: Trust, patience: Duration) -> Result<(u16, Strin
         let request = format!("GET /health HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", target.authority);
         wire.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
-        // A TLS peer that closes without a farewell has said what it had to say.
+        // A peer that closes the connection without TLS's closing message has sent its answer all the same.
         let _ = wire.take(HEALTH_BYTES_MAX).read_to_end(&mut answer).await;
         Ok::<_, Error>(String::from_utf8_lossy(&answer).into_owned())
     };

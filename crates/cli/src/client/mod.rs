@@ -1,16 +1,16 @@
 //! A small Gremlin client: scripts to a server over WebSocket, in GraphBinary.
 //!
-//! One request at a time on one connection, which is all a person or a file needs. Results are read as the server sends
-//! them. What the server refuses is reported in its own words.
+//! A client has one connection with one request at a time. Results are read as the server sends them. Errors of the
+//! server are reported with its messages.
 //!
-//! A transaction is a session of the protocol, begun and ended by scripts (`g.tx().begin()`). A query is stopped from
-//! another thread by a [`Canceller`]: the protocol has no message for that, so it asks the server over a second connection
-//! which queries run for the first one, and has them killed. A connection that was lost is made again by
-//! [`Client::reconnect`]; the transaction that was open on it is gone.
+//! A transaction is a session of the protocol, begun and ended by scripts (`g.tx().begin()`). A [`Canceller`] stops a
+//! query from another thread. The protocol has no message for that, so the canceller opens a second connection, lists
+//! the queries of the first one, and kills them. [`Client::reconnect`] replaces a lost connection; the transaction that
+//! was open on it is lost.
 //!
-//! `wss://` is TLS, with the system's certificates or those of `MANGROVE_TLS_CA`. Who asks is in the URL
-//! (`wss://ada@host`) or `MANGROVE_USER`; the password only ever in `MANGROVE_PASSWORD`, where other processes do not
-//! see it, or asked for at a terminal.
+//! `wss://` is TLS, with the system's certificates or those of `MANGROVE_TLS_CA`. The user is named in the URL
+//! (`wss://ada@host`) or in `MANGROVE_USER`. The password is in `MANGROVE_PASSWORD` or is asked for at a terminal. It
+//! is never on the command line, which other processes can read.
 
 pub mod health;
 mod target;
@@ -19,7 +19,7 @@ pub mod trust;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -33,29 +33,29 @@ use uuid::Uuid;
 
 use self::target::{CREDENTIALS, Socket, Target};
 
-/// How long to wait for a server to accept a connection.
+/// The maximum time to open a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const NO_CONTENT: u16 = 204;
 const PARTIAL_CONTENT: u16 = 206;
 const AUTHENTICATE: u16 = 407;
 
-/// One question.
+/// A script with the options of its request.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     /// A script.
     pub script: &'a str,
-    /// The values of its parameters.
+    /// Its parameters, by name.
     pub parameters: &'a Parameters,
-    /// How long it may run.
+    /// Its time limit; `None`: the server's.
     pub timeout: Option<Duration>,
-    /// What elements in results carry.
+    /// The properties that elements in results carry.
     pub materialize: Materialize,
     /// The traversal source that `g` stands for; `None`: the client's.
     pub source: Option<&'a str>,
 }
 
 impl<'a> Ask<'a> {
-    /// With nothing special about it.
+    /// A script with default options.
     pub fn new(script: &'a str, parameters: &'a Parameters) -> Self {
         Ask { script, parameters, timeout: None, materialize: Materialize::Tokens, source: None }
     }
@@ -65,16 +65,17 @@ impl<'a> Ask<'a> {
 pub struct Client {
     runtime: Runtime,
     target: Target,
-    /// The traversal source that `g` stands for where a question does not say; `None`: the one of that name.
+    /// The traversal source that `g` stands for if a request names none; `None`: the server's source `g`.
     source: Option<String>,
-    /// None once it was lost.
+    /// `None` after the connection was lost.
     socket: Option<Socket>,
-    /// The address the server sees.
+    /// The address of this client as the server sees it.
     own_address: SocketAddr,
-    /// The transaction that is open: the session's name, and the traversal source it is on.
+    /// The open transaction: the name of its session, and its traversal source.
     session: Option<(String, String)>,
-    /// Told when nobody waits for an answer any more.
-    abandoned: Arc<Notify>,
+    /// Notified when the client gives up waiting for the answer. The newest [`Canceller`] owns it: a notification that
+    /// no wait has met ends with its canceller, and does not reach the queries after it.
+    abandoned: Weak<Notify>,
 }
 
 impl Client {
@@ -83,7 +84,7 @@ impl Client {
         Self::connect_to(Target::parse(url)?)
     }
 
-    /// The same client, to which `g` is this traversal source.
+    /// Makes `g` stand for this traversal source.
     pub fn with_source(mut self, source: Option<&str>) -> Self {
         self.source = source.map(str::to_owned);
         self
@@ -95,21 +96,21 @@ impl Client {
             .build()
             .map_err(|e| Error::new(ErrorKind::Io, format!("the client could not be started: {e}")))?;
         let (socket, own_address) = open(&runtime, &target)?;
-        let abandoned = Arc::new(Notify::new());
-        Ok(Client { runtime, target, source: None, socket: Some(socket), own_address, session: None, abandoned })
+        let (socket, abandoned) = (Some(socket), Weak::new());
+        Ok(Client { runtime, target, source: None, socket, own_address, session: None, abandoned })
     }
 
-    /// Where it is connected to.
+    /// The URL of the server, without the user.
     pub fn url(&self) -> String {
         self.target.url()
     }
 
-    /// Whether the connection was lost.
+    /// Returns true if the connection was lost.
     pub fn is_lost(&self) -> bool {
         self.socket.is_none()
     }
 
-    /// Connects again.
+    /// Connects again. An open transaction is lost.
     pub fn reconnect(&mut self) -> Result<()> {
         self.session = None;
         let (socket, own_address) = open(&self.runtime, &self.target)?;
@@ -117,7 +118,7 @@ impl Client {
         Ok(())
     }
 
-    /// Runs a script: in the transaction that is open, or in one of its own.
+    /// Runs a script, in the open transaction or else in one of its own.
     pub fn ask(&mut self, ask: &Ask<'_>) -> Result<Answer<'_>> {
         let text = |text: &str| Argument::from(Value::from(text));
         let bindings = ask.parameters.iter().map(|(name, value)| (Value::String(name.clone()), value.clone()));
@@ -161,7 +162,7 @@ impl Client {
         let mut frame = Vec::new();
         encode_request(&request, &mut frame)?;
         let Client { runtime, socket, target, .. } = self;
-        let Some(open) = socket else { return Err(lost(target, "it was before")) };
+        let Some(open) = socket else { return Err(lost(target, "an earlier request has failed")) };
         if let Err(error) = runtime.block_on(open.send(Message::Binary(frame.into()))) {
             *socket = None;
             return Err(lost(target, error));
@@ -169,7 +170,7 @@ impl Client {
         Ok(Answer { client: self, request: id, ready: VecDeque::new(), is_over: false })
     }
 
-    /// The traversal source of the transaction that is open.
+    /// The traversal source of the open transaction.
     pub fn transaction(&self) -> Option<&str> {
         self.session.as_ref().map(|(_, source)| source.as_str())
     }
@@ -184,11 +185,12 @@ impl Client {
         begun
     }
 
-    /// Ends the open transaction: `commit` or `rollback`. It is over, whatever the outcome.
+    /// Ends the open transaction by `command`: `commit` or `rollback`. The transaction is over even if the command
+    /// fails.
     pub fn end(&mut self, command: &str) -> Result<()> {
         let ended = self.command(command);
         if let Ok(answer) = self.send("close", Vec::new()) {
-            // The session ends with its connection anyway.
+            // If the session cannot be closed now, it ends with its connection.
             let _ = answer.finish();
         }
         self.session = None;
@@ -202,9 +204,12 @@ impl Client {
         self.ask(&Ask { source: Some(&source), ..Ask::new(&script, &none) })?.finish()
     }
 
-    /// What stops this client's queries from another thread.
-    pub fn canceller(&self) -> Canceller {
-        Canceller { target: self.target.clone(), own_address: self.own_address, abandoned: Arc::clone(&self.abandoned) }
+    /// A handle that stops this client's queries from another thread. [`Canceller::abandon`] works on the newest one
+    /// only.
+    pub fn canceller(&mut self) -> Canceller {
+        let abandoned = Arc::new(Notify::new());
+        self.abandoned = Arc::downgrade(&abandoned);
+        Canceller { target: self.target.clone(), own_address: self.own_address, abandoned }
     }
 }
 
@@ -223,18 +228,18 @@ fn lost(target: &Target, reason: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Io, format!("the connection to {} was lost: {reason}", target.url()))
 }
 
-/// The results of a request, as the server sends them. What is left of one that is dropped is passed over when the next
-/// request's are read.
+/// The results of a request, as the server sends them. If an answer is dropped early, the client skips the rest of its
+/// results when it reads the next answer.
 pub struct Answer<'a> {
     client: &'a mut Client,
     request: Uuid,
-    /// Results with how many times each is still to be given.
+    /// Received results, each with the number of times that it is still to be returned.
     ready: VecDeque<(u64, Value)>,
     is_over: bool,
 }
 
 impl Answer<'_> {
-    /// Waits for the end, without the results.
+    /// Reads the answer to its end and drops the results.
     fn finish(mut self) -> Result<()> {
         self.try_for_each(|result| result.map(drop))
     }
@@ -242,12 +247,19 @@ impl Answer<'_> {
     /// The next message that belongs to the request.
     fn message(&mut self) -> Result<Response> {
         let Client { runtime, socket, target, abandoned, .. } = &mut *self.client;
+        let abandoned = abandoned.upgrade();
         loop {
-            let Some(open) = socket else { return Err(lost(target, "it was before")) };
+            let Some(open) = socket else { return Err(lost(target, "an earlier request has failed")) };
+            let given_up = async {
+                match &abandoned {
+                    Some(abandoned) => abandoned.notified().await,
+                    None => std::future::pending().await,
+                }
+            };
             let received = runtime.block_on(async {
                 tokio::select! {
                     message = open.next() => Some(message),
-                    () = abandoned.notified() => None,
+                    () = given_up => None,
                 }
             });
             let reason = match received {
@@ -265,7 +277,7 @@ impl Answer<'_> {
                 Some(Some(Ok(Message::Close(_))) | None) => "the server closed it".to_owned(),
                 Some(Some(Ok(other))) => format!("the server sent {other}"),
                 Some(Some(Err(error))) => error.to_string(),
-                None => "it was given up, with the query that ran".to_owned(),
+                None => "this program closed it to stop the query".to_owned(),
             };
             *socket = None;
             return Err(lost(target, reason));
@@ -318,7 +330,7 @@ impl Iterator for Answer<'_> {
     }
 }
 
-/// Stops the queries of one client, from any thread.
+/// Stops the queries of one client from any thread.
 #[derive(Clone)]
 pub struct Canceller {
     target: Target,
@@ -327,7 +339,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Has the server stop what runs for the client; says how many queries that were.
+    /// Has the server stop the client's running queries. Returns the number of them.
     pub fn cancel(&self, source: &str) -> Result<usize> {
         let mut other = Client::connect_to(self.target.clone())?;
         let own = Value::from(self.own_address.to_string());
@@ -351,14 +363,15 @@ impl Canceller {
         Ok(count)
     }
 
-    /// Gives up the connection, and with it what runs.
+    /// Makes the client give up its connection: at once if it waits for an answer, else when it waits for the next one.
+    /// The server stops the query.
     pub fn abandon(&self) {
-        // Not kept for the next to wait: only who waits now.
-        self.abandoned.notify_waiters();
+        // The client may be between two waits. `notify_one` is kept for the next one.
+        self.abandoned.notify_one();
     }
 }
 
-/// What a status of the protocol means for the one who asked.
+/// The kind of error for a status of the protocol.
 fn kind_of(code: u16) -> ErrorKind {
     match code {
         498 => ErrorKind::Syntax,
@@ -368,5 +381,47 @@ fn kind_of(code: u16) -> ErrorKind {
         598 => ErrorKind::Timeout,
         500 => ErrorKind::Bug,
         _ => ErrorKind::Evaluation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use tokio_tungstenite::tungstenite::accept;
+
+    use super::*;
+
+    /// A server that reads one request on each connection, and closes the connection after a while without an answer.
+    fn serve_silently(listener: &TcpListener, connections: [Duration; 2]) {
+        for silence in connections {
+            let (stream, _) = listener.accept().unwrap();
+            let mut socket = accept(stream).unwrap();
+            socket.read().unwrap();
+            socket.get_ref().set_read_timeout(Some(silence)).unwrap();
+            // Returns early if the client closes the connection.
+            let _ = socket.read();
+        }
+    }
+
+    #[test]
+    fn a_client_that_is_told_between_two_waits_gives_up_at_the_next_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("ws://{}/gremlin", listener.local_addr().unwrap());
+        let errors = std::thread::scope(|scope| {
+            scope.spawn(|| serve_silently(&listener, [Duration::from_secs(5), Duration::from_millis(200)]));
+            let mut client = Client::connect(&url).unwrap();
+            let canceller = client.canceller();
+            canceller.abandon();
+            let told = client.run("g.inject(1)", &Parameters::new()).unwrap_err();
+            // The wait is over, so this comes too late. It ends with its canceller.
+            canceller.abandon();
+            drop(canceller);
+            client.reconnect().unwrap();
+            let not_told = client.run("g.inject(1)", &Parameters::new()).unwrap_err();
+            [told, not_told]
+        });
+        let was_told = errors.map(|error| error.message().contains("this program closed it to stop the query"));
+        assert_eq!(was_told, [true, false]);
     }
 }

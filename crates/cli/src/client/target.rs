@@ -1,4 +1,7 @@
-//! Where a server is and who asks: a URL, a name, a password, and the certificates that are trusted.
+//! The address of a server, the credentials of the client, and the certificates that the client trusts.
+//!
+//! A password is never part of a URL, because every process of the machine can read command lines. It comes from the
+//! environment or from the terminal.
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -19,19 +22,19 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use super::terminal;
 use super::trust::{self, Trust};
 
-/// Where a name and a password are looked for.
+/// The part of error messages that says where user name and password are read from.
 pub const CREDENTIALS: &str =
     "the name is in the URL (wss://ada@host) or MANGROVE_USER, the password in MANGROVE_PASSWORD";
 
-/// A connection below the WebSocket: TCP, or TLS over it.
+/// A connection under the WebSocket: TCP, or TLS over TCP.
 pub trait Wire: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Wire for T {}
 
-/// A connection.
+/// An open WebSocket.
 pub type Socket = WebSocketStream<Box<dyn Wire>>;
 
-/// Where a server is, and who asks.
+/// The address of a server, and the credentials to use there.
 #[derive(Clone, Debug)]
 pub struct Target {
     is_encrypted: bool,
@@ -39,14 +42,15 @@ pub struct Target {
     /// Host and port.
     pub authority: String,
     path: String,
-    /// Which certificates are taken.
+    /// The certificates that are trusted.
     pub trust: Trust,
-    /// The password that was asked for at the terminal: once, for all connections.
+    /// The password that was typed at the terminal. It is asked for once and serves all connections.
     asked: Arc<OnceLock<String>>,
 }
 
 impl Target {
-    /// Reads a URL, of which the scheme and the path may be left out.
+    /// Parses a URL; the scheme and the path may be left out. Fails for other schemes, for a URL with a password, and
+    /// for an IPv6 address without brackets.
     pub fn parse(given: &str) -> Result<Self> {
         let (is_encrypted, rest) = match given.split_once("://") {
             None => (false, given),
@@ -65,20 +69,27 @@ impl Target {
         };
         if user.as_ref().is_some_and(|user| user.contains(':')) {
             return Err(Error::invalid(
-                "--url: a password in a URL can be read by every process on this machine; put it into MANGROVE_PASSWORD",
+                "--url: a password in a URL can be read by every process on this machine; put it into \
+                 MANGROVE_PASSWORD",
             ));
+        }
+        if !authority.starts_with('[') && authority.matches(':').count() > 1 {
+            return Err(Error::invalid(format!(
+                "--url {given}: an IPv6 address needs brackets, because its end looks like a port; write \
+                 ws://[::1]:8182/gremlin"
+            )));
         }
         let (authority, path) = (authority.to_owned(), path.to_owned());
         Ok(Target { is_encrypted, user, authority, path, trust: Trust::Named, asked: Arc::default() })
     }
 
-    /// The URL with nothing left out, and without who asks.
+    /// The complete URL, without the user.
     pub fn url(&self) -> String {
         let scheme = if self.is_encrypted { "wss" } else { "ws" };
         format!("{scheme}://{}{}", self.authority, self.path)
     }
 
-    /// The header that says who asks, where somebody does.
+    /// The `Authorization` header; `None` if no user is named.
     fn authorization(&self) -> Result<Option<HeaderValue>> {
         let Some(user) = self.user.clone().or_else(|| std::env::var("MANGROVE_USER").ok()) else { return Ok(None) };
         let password = match std::env::var("MANGROVE_PASSWORD") {
@@ -90,6 +101,7 @@ impl Target {
         Ok(Some(value.parse().expect("base64 is a header's value")))
     }
 
+    /// The password typed at the terminal. Asks for it once.
     fn ask(&self, user: &str) -> Result<String> {
         if let Some(password) = self.asked.get() {
             return Ok(password.clone());
@@ -98,7 +110,7 @@ impl Target {
         Ok(self.asked.get_or_init(|| password).clone())
     }
 
-    /// The connection without anything said on it, and the address that the server sees.
+    /// Opens a connection on which nothing is sent yet. Also returns the client's address as the server sees it.
     pub async fn wire(&self) -> Result<(Box<dyn Wire>, SocketAddr)> {
         let failed = |e: &dyn std::fmt::Display| Error::new(ErrorKind::Io, e.to_string());
         let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -117,7 +129,7 @@ impl Target {
         Ok((Box::new(encrypted.map_err(|e| trust::explained(&e))?), own))
     }
 
-    /// Connects; also gives the address that the server sees.
+    /// Opens a WebSocket. Also returns the client's address as the server sees it.
     pub async fn open(&self) -> Result<(Socket, SocketAddr)> {
         let failed = |e: &dyn std::fmt::Display| Error::new(ErrorKind::Io, e.to_string());
         let mut request = self.url().into_client_request().map_err(|e| failed(&e))?;
@@ -135,7 +147,7 @@ impl Target {
     }
 }
 
-/// What a server says instead of beginning a WebSocket.
+/// The error of a server that answers with an HTTP status instead of opening a WebSocket.
 fn refused(status: StatusCode, body: &[u8]) -> Error {
     let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let words = json.as_ref().and_then(|json| json["message"].as_str()).map(Into::into);
@@ -159,5 +171,16 @@ mod tests {
         assert_eq!((ada.url(), ada.user), ("wss://graph.example/gremlin".to_owned(), Some("ada".to_owned())));
         assert!(Target::parse("https://x").unwrap_err().message().contains("ws://"));
         assert!(Target::parse("ws://ada:secret@x").unwrap_err().message().contains("MANGROVE_PASSWORD"));
+    }
+
+    #[test]
+    fn an_ipv6_address_needs_brackets() {
+        for given in ["ws://::1", "::1", "wss://ada@fe80::1:8182/gremlin", "ws://::1:8182"] {
+            let error = Target::parse(given).unwrap_err();
+            assert!(error.message().contains(given) && error.message().contains("ws://[::1]:8182"), "{error}");
+        }
+        for given in ["ws://[::1]", "ws://[::1]:8182", "[::1]:8182/gremlin", "ws://ada@[fe80::1]:8182"] {
+            Target::parse(given).unwrap();
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! Questions whose answers are not shown.
+//! Asks for passwords at the terminal.
 
 use std::io::{self, BufRead};
 
 use mangrove::{Error, ErrorKind, Result};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-/// Asks at the terminal, which shows nothing of the answer.
+/// Asks a question at the terminal and reads the answer, which is not shown.
 pub fn ask(question: &str) -> Result<String> {
     let failed = |e: rustix::io::Errno| Error::new(ErrorKind::Io, format!("the terminal cannot be made silent: {e}"));
     eprint!("{question}");
@@ -20,7 +20,7 @@ pub fn ask(question: &str) -> Result<String> {
     answer
 }
 
-/// A line of standard input, without its end.
+/// Reads a line of standard input, without its line end.
 pub fn line() -> Result<String> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(|e| Error::from(e).context("standard input"))?;

@@ -1,7 +1,8 @@
-//! Which certificates a client takes from a server.
+//! Decides which certificates of servers a client accepts.
 //!
-//! A certificate that is named itself is taken as it is: most self-signed ones say that they are an authority's, and rustls
-//! refuses those as a server's. It still has to be for the server's name.
+//! A server's certificate that is itself in the file of trusted certificates is accepted if it is for the server's
+//! name. Most self-signed certificates need this: they claim to be those of an authority, and rustls refuses such a
+//! certificate for a server.
 
 use std::sync::Arc;
 
@@ -18,30 +19,30 @@ use tokio_rustls::rustls::{
     self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-/// Names a file of certificates that are trusted.
+/// The variable that names a file of trusted certificates.
 const VARIABLE: &str = "MANGROVE_TLS_CA";
 
-/// Where Debian and its kin keep the certificates that a system trusts.
+/// The system's trusted certificates on Debian and its derivatives.
 const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Whom to trust.
+/// The servers that a client trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The certificates in the file that `MANGROVE_TLS_CA` names, or else the system's.
+    /// Servers with certificates from the file that `MANGROVE_TLS_CA` names, or else from the system's.
     Named,
-    /// Any server: for a question that gives nothing away, and whose answer is not relied on.
+    /// Any server. Only for requests that reveal nothing and whose answers nothing relies on.
     Any,
 }
 
 impl Trust {
-    /// TLS for clients that trust so.
+    /// TLS for a client with this trust. Fails if the file of certificates cannot be read.
     pub fn connector(self) -> Result<TlsConnector> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let named = match self {
-            Trust::Named => Some(Named::read(&provider)?),
+            Trust::Named => Some(TrustedCertificates::read(&provider)?),
             Trust::Any => None,
         };
-        let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), named });
+        let verifier = Arc::new(CertificateVerifier { provider: Arc::clone(&provider), named });
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?
@@ -52,7 +53,7 @@ impl Trust {
     }
 }
 
-/// What went wrong in a handshake, with the way out.
+/// The error of a failed handshake, with its cause and the way out.
 pub fn explained(error: &std::io::Error) -> Error {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     let message = match cause {
@@ -66,8 +67,8 @@ pub fn explained(error: &std::io::Error) -> Error {
 fn refused(fault: &CertificateError) -> String {
     match fault {
         CertificateError::UnknownIssuer => format!(
-            "the server's certificate is not trusted, nor is an authority that vouches for it; {VARIABLE} names a file \
-             (PEM) with the one or the other"
+            "the server's certificate is not trusted, and no trusted authority has issued it; set {VARIABLE} to a file \
+             (PEM) that has the certificate or the authority"
         ),
         CertificateError::NotValidForNameContext { expected, presented } => format!(
             "the server's certificate is for {}, not for {}; name the server in --url as its certificate does",
@@ -78,27 +79,28 @@ fn refused(fault: &CertificateError) -> String {
             "the server's certificate is for another name; name the server in --url as its certificate does".to_owned()
         }
         other => format!(
-            "the server's certificate is refused: {other}; a certificate in the file that {VARIABLE} names is taken as it is"
+            "the server's certificate is refused: {other}; a certificate in the file that {VARIABLE} names is trusted \
+             as it is"
         ),
     }
 }
 
 /// Checks the certificate of a server, and the signatures of its handshake.
 #[derive(Debug)]
-struct Verifier {
+struct CertificateVerifier {
     provider: Arc<CryptoProvider>,
-    /// The certificates that are trusted; `None`: any.
-    named: Option<Named>,
+    /// The trusted certificates; `None`: any.
+    named: Option<TrustedCertificates>,
 }
 
-/// The certificates of a file, and the servers that they vouch for.
+/// The certificates of a file.
 #[derive(Debug)]
-struct Named {
+struct TrustedCertificates {
     certificates: Vec<CertificateDer<'static>>,
     authorities: Arc<WebPkiServerVerifier>,
 }
 
-impl Named {
+impl TrustedCertificates {
     fn read(provider: &Arc<CryptoProvider>) -> Result<Self> {
         let (path, is_named) = match std::env::var(VARIABLE) {
             Ok(path) => (path, true),
@@ -116,11 +118,11 @@ impl Named {
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
             .map_err(|e| unread(e.to_string()))?;
-        Ok(Named { certificates: if is_named { all } else { Vec::new() }, authorities })
+        Ok(TrustedCertificates { certificates: if is_named { all } else { Vec::new() }, authorities })
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -129,7 +131,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(Named { certificates, authorities }) = &self.named else {
+        let Some(TrustedCertificates { certificates, authorities }) = &self.named else {
             return Ok(ServerCertVerified::assertion());
         };
         if certificates.iter().any(|certificate| certificate.as_ref() == end_entity.as_ref()) {
@@ -137,7 +139,8 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         }
         match authorities.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
-            // A self-signed certificate that is not among the named ones: how it was made is no help to the user.
+            // A self-signed certificate that is not in the file. Its defects would not help the user; that it is
+            // unknown does.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) => {
                 Err(CertificateError::UnknownIssuer.into())
             }

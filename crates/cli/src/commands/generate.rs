@@ -19,17 +19,17 @@ use crate::connection::graphs;
 use crate::output::ResultFormat;
 use crate::output::{TableColumn, render_table};
 
-/// Makes a graph in memory or in files, and says what it has.
+/// Makes a graph in memory, in a database or in files, and prints its counts.
 pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
     match &args.kind {
         GeneratorKind::Kronecker(args) => {
             let spec = kronecker_spec(args)?;
-            generate(&args.common, Files::Tables, &|sink| spec.generate(sink))
+            generate(&args.common, FileFormat::Tables, &|sink| spec.generate(sink))
         }
         GeneratorKind::Social(args) => {
             let persons = args.scale_factor.map_or(Ok(args.persons), social::persons_at)?;
             let spec = social::SocialSpec { persons, seed: args.common.seed, threads: threads(&args.common) };
-            generate(&args.common, Files::Tables, &|sink| spec.generate(sink))
+            generate(&args.common, FileFormat::Tables, &|sink| spec.generate(sink))
         }
         GeneratorKind::Knowledge(args) => {
             let KnowledgeArgs { entities, keys, common } = args;
@@ -39,38 +39,38 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
                 seed: common.seed,
                 threads: threads(common),
             };
-            generate(common, Files::Graphson, &|sink| spec.generate(sink))
+            generate(common, FileFormat::Graphson, &|sink| spec.generate(sink))
         }
     }
 }
 
-/// What kind of files the graph fits in.
+/// The format of the files for a graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Files {
+enum FileFormat {
     Tables,
     Graphson,
 }
 
-impl Files {
-    /// Generates into files in a folder; what was made and how many bytes the files have.
-    fn write(self, folder: &Path, generator: Generator<'_>) -> Result<(GraphCounts, u64)> {
+impl FileFormat {
+    /// Generates files in a folder. Returns the counts of the graph and the size of the files in bytes.
+    fn write(self, folder: &Path, generator: GeneratorFn<'_>) -> Result<(GraphCounts, u64)> {
         match self {
-            Files::Tables => {
+            FileFormat::Tables => {
                 let mut files = CsvSink::new(folder)?;
                 Ok((counted(generator, &mut files)?, files.finish()?))
             }
-            Files::Graphson => {
+            FileFormat::Graphson => {
                 let mut files = GraphsonSink::new(folder)?;
                 Ok((counted(generator, &mut files)?, files.finish()?))
             }
         }
     }
 
-    /// What reads them.
+    /// The command line that loads the files.
     fn hint(self, folder: &Path) -> String {
         let map = match self {
-            Files::Tables => format!(" --map {}", folder.join("mapping.toml").display()),
-            Files::Graphson => String::new(),
+            FileFormat::Tables => format!(" --map {}", folder.join("mapping.toml").display()),
+            FileFormat::Graphson => String::new(),
         };
         format!("to ask it: mangrove serve --load {}{map}", folder.display())
     }
@@ -96,10 +96,10 @@ fn threads(args: &CommonArgs) -> usize {
     args.threads.map_or_else(all, usize::from)
 }
 
-/// A generator with its spec.
-type Generator<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
+/// A generator with its arguments.
+type GeneratorFn<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
 
-fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result<(), Failure> {
+fn generate(args: &CommonArgs, files: FileFormat, generator: GeneratorFn<'_>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let stopwatch = Stopwatch::start();
     let database = graphs::open(args.data.as_deref(), args.memory_limit, graphs::Missing::Create)?;
@@ -143,8 +143,8 @@ fn generate(args: &CommonArgs, files: Files, generator: Generator<'_>) -> Result
     Ok(())
 }
 
-/// Generates into a sink, with a progress bar where standard error is a terminal.
-fn counted(generator: Generator<'_>, sink: &mut dyn GraphSink) -> Result<GraphCounts> {
+/// Generates into a sink and counts, with a progress bar if standard error is a terminal.
+fn counted(generator: GeneratorFn<'_>, sink: &mut dyn GraphSink) -> Result<GraphCounts> {
     let bar = bar();
     let mut show = |progress: GenerateProgress, counts: &GraphCounts| {
         if !bar.is_hidden() {
@@ -181,7 +181,7 @@ fn table(counts: &GraphCounts) -> String {
     render_table(&columns.map(TableColumn::number), &[row.map(|count| count.to_string()).to_vec()])
 }
 
-/// Loads what was written.
+/// Loads the generated files.
 fn load(database: &Database, folder: &Path) -> Result<()> {
     let mapping = folder.join("mapping.toml");
     let options = graphs::load_options(mapping.exists().then_some(mapping.as_path()))?;
@@ -192,7 +192,7 @@ fn load(database: &Database, folder: &Path) -> Result<()> {
     }
 }
 
-/// Compares what the database has with what was generated.
+/// Fails if the counts of the database differ from those of the generator.
 fn check(database: &Database, counts: &GraphCounts) -> Result<()> {
     for (script, expected) in [
         ("g.V().count()", counts.vertices),

@@ -1,7 +1,8 @@
-//! `mangrove health`: whether a server takes requests, for what starts and watches it.
+//! `mangrove health`: checks whether a server takes requests, for service managers and monitoring.
 //!
-//! Where no URL is given it asks the server that the same settings start: those of the environment and of the configuration
-//! file. That is on this machine, gives nothing away and is no answer to rely on for anything else, so any certificate will do.
+//! Without a URL it asks the server on this machine that the settings describe: those of the environment and of the
+//! configuration file. There any certificate is accepted: the request reveals nothing, and nothing else relies on the
+//! answer.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -16,10 +17,10 @@ use crate::client::trust::Trust;
 use crate::config::Setup;
 use crate::settings::Given;
 
-/// How long a server may take to say how it is.
+/// The maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Asks, prints the answer, and fails unless the server takes requests. A graph that is read-only does.
+/// Asks, prints the answer, and fails unless the server takes requests. A server whose graphs are read-only does.
 pub fn run(args: &HealthArgs) -> Result<(), Failure> {
     let (url, trust) = match &args.url {
         Some(url) => (url.clone(), if args.insecure { Trust::Any } else { Trust::Named }),
@@ -41,7 +42,7 @@ fn own(args: &HealthArgs) -> Result<String> {
     Ok(beside(server.listen, server.tls.is_some()))
 }
 
-/// The address under which a server that listens there is reached from its own machine.
+/// The URL of a server that listens at this address, as seen from its own machine.
 fn beside(listen: SocketAddr, is_encrypted: bool) -> String {
     let scheme = if is_encrypted { "wss" } else { "ws" };
     match (listen.ip().is_unspecified(), listen) {

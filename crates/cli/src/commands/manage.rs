@@ -22,15 +22,15 @@ fn open(args: &TargetArgs) -> Result<Connection> {
 }
 
 /// A call of a service, with its arguments.
-pub struct Call {
+pub struct ServiceCall {
     script: String,
     parameters: Parameters,
 }
 
-impl Call {
+impl ServiceCall {
     /// A call without arguments.
     pub fn new(service: &str) -> Self {
-        Call { script: format!("g.call('{service}')"), parameters: Parameters::new() }
+        ServiceCall { script: format!("g.call('{service}')"), parameters: Parameters::new() }
     }
 
     /// Adds an argument. Values travel as parameters, so nothing in them needs quoting.
@@ -78,7 +78,7 @@ pub fn index(command: &IndexCommand) -> Result<(), Failure> {
     match command {
         IndexCommand::Create { target, label, keys, ordered, kind, unique, format } => {
             let kind = kind.as_deref().or(ordered.then_some("ordered"));
-            let call = Call::new("mangrove.index.create")
+            let call = ServiceCall::new("mangrove.index.create")
                 .with("label", label.as_deref().map(Value::from))
                 .with("key", Some(names(keys)))
                 .with("kind", kind.map(Value::from))
@@ -90,12 +90,12 @@ pub fn index(command: &IndexCommand) -> Result<(), Failure> {
             note_unknown_names(&known, label.iter().chain(keys));
             Ok(())
         }
-        IndexCommand::Drop { target, id, label, keys, format } => Call::new("mangrove.index.drop")
+        IndexCommand::Drop { target, id, label, keys, format } => ServiceCall::new("mangrove.index.drop")
             .with("id", id.map(|id| Value::I64(i64::from(id))))
             .with("label", label.as_deref().map(Value::from))
             .with("key", (!keys.is_empty()).then(|| names(keys)))
             .print(target, *format),
-        IndexCommand::List { target, format } => Call::new("mangrove.index.list").print(target, *format),
+        IndexCommand::List { target, format } => ServiceCall::new("mangrove.index.list").print(target, *format),
     }
 }
 
@@ -125,7 +125,7 @@ fn note_unknown_names<'n>(known: &[String], names: impl Iterator<Item = &'n Stri
 /// `mangrove schema`.
 pub fn schema(command: &SchemaCommand) -> Result<(), Failure> {
     let rule = |service: &str, rule: &RuleArgs| {
-        Call::new(service)
+        ServiceCall::new(service)
             .with("element", Some(if rule.edges { "edge".into() } else { "vertex".into() }))
             .with("label", Some(rule.label.as_str().into()))
             .with("key", Some(rule.key.as_str().into()))
@@ -137,15 +137,15 @@ pub fn schema(command: &SchemaCommand) -> Result<(), Failure> {
             .print(&args.target, args.format),
         SchemaCommand::Ends { target, label, pairs, format } => {
             let pairs = pairs.iter().map(|pair| label_pair(pair)).collect::<Result<_>>()?;
-            Call::new("mangrove.schema.ends")
+            ServiceCall::new("mangrove.schema.ends")
                 .with("label", Some(label.as_str().into()))
                 .with("ends", Some(Value::list(pairs)))
                 .print(target, *format)
         }
         SchemaCommand::Drop { id, target, format } => {
-            Call::new("mangrove.schema.drop").with("id", Some(Value::I64(i64::from(*id)))).print(target, *format)
+            ServiceCall::new("mangrove.schema.drop").with("id", Some(Value::I64(i64::from(*id)))).print(target, *format)
         }
-        SchemaCommand::List { target, format } => Call::new("mangrove.schema.list").print(target, *format),
+        SchemaCommand::List { target, format } => ServiceCall::new("mangrove.schema.list").print(target, *format),
     }
 }
 
@@ -171,7 +171,7 @@ pub fn graph(command: &GraphCommand) -> Result<(), Failure> {
                 None => Err(Error::invalid(format!("`{source}` is no NAME=LEVEL, as in gbooks=serializable"))),
             };
             let sources: Vec<(Value, Value)> = sources.iter().map(level).collect::<Result<_, _>>()?;
-            Call::new("mangrove.graph.create")
+            ServiceCall::new("mangrove.graph.create")
                 .with("name", Some(name.as_str().into()))
                 .with("memory", Some((*memory).into()))
                 .with("memory_limit", bytes)
@@ -182,9 +182,9 @@ pub fn graph(command: &GraphCommand) -> Result<(), Failure> {
             if !yes {
                 confirm_drop(name)?;
             }
-            Call::new("mangrove.graph.drop").with("name", Some(name.as_str().into())).send(server)
+            ServiceCall::new("mangrove.graph.drop").with("name", Some(name.as_str().into())).send(server)
         }
-        GraphCommand::List { server } => Call::new("mangrove.graph.list").send(server),
+        GraphCommand::List { server } => ServiceCall::new("mangrove.graph.list").send(server),
     }
 }
 
@@ -203,26 +203,26 @@ fn confirm_drop(name: &str) -> Result<()> {
 
 /// `mangrove queries`.
 pub fn queries(args: &QueriesArgs) -> Result<(), Failure> {
-    Call::new("mangrove.queries").send(&args.server)
+    ServiceCall::new("mangrove.queries").send(&args.server)
 }
 
 /// `mangrove kill`.
 pub fn kill(args: &KillArgs) -> Result<(), Failure> {
     let id = i64::try_from(args.id).map_err(|_| Error::invalid(format!("{} numbers no query", args.id)))?;
-    Call::new("mangrove.kill").with("id", Some(Value::I64(id))).send(&args.server)
+    ServiceCall::new("mangrove.kill").with("id", Some(Value::I64(id))).send(&args.server)
 }
 
 /// `mangrove checkpoint`.
 pub fn checkpoint(args: &CheckpointArgs) -> Result<(), Failure> {
-    Call::new("mangrove.checkpoint").print(&args.target, args.format)
+    ServiceCall::new("mangrove.checkpoint").print(&args.target, args.format)
 }
 
 /// `mangrove config`.
 pub fn config(command: &ConfigCommand) -> Result<(), Failure> {
     let (target, call, format) = match command {
-        ConfigCommand::Get { target, format } => (target, Call::new("mangrove.config"), *format),
+        ConfigCommand::Get { target, format } => (target, ServiceCall::new("mangrove.config"), *format),
         ConfigCommand::Set { target, settings, format } => {
-            let mut call = Call::new("mangrove.config");
+            let mut call = ServiceCall::new("mangrove.config");
             for setting in settings {
                 let (name, value) = parse(setting)?;
                 call = call.with(name, Some(value));
@@ -250,9 +250,9 @@ fn parse(setting: &str) -> Result<(&str, Value)> {
 }
 
 /// A purpose of memory: its name, the scripts that count its elements, and the kinds of record that serve it alone.
-type Purpose = (&'static str, &'static [&'static str], &'static [&'static str]);
+type MemoryPurpose = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const PURPOSES: &[Purpose] = &[
+const PURPOSES: &[MemoryPurpose] = &[
     ("vertex", &["g.V().count()"], &["vertex page"]),
     (
         "edge",
@@ -272,7 +272,7 @@ pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
     let (target, format) = match command {
         InspectCommand::Memory { target, format } => (target, format),
         InspectCommand::Durability { target, format } => {
-            return Call::new("mangrove.durability").print(target, *format);
+            return ServiceCall::new("mangrove.durability").print(target, *format);
         }
         InspectCommand::Log { data, format } => return store::log(data, *format),
         InspectCommand::Manifest { data } => return store::manifest(data),

@@ -1,11 +1,11 @@
 //! `mangrove query`: runs a script, or a file of scripts, and prints the results.
 //!
 //! Several statements are one transaction, and the results are those of the last. With `--each`, every statement is a
-//! transaction of its own with its own results. That is for files of any length: statements are parsed as they are run, and
-//! those before an error stay committed. [`Variables`] carry values from one statement to the next.
+//! transaction of its own with its own results. That is for files of any length: statements are parsed as they are run,
+//! and those before an error stay committed. [`Variables`] carry values from one statement to the next.
 //!
-//! With `-o`, results are written to a temporary file beside the target, which is renamed at the end. So the target appears
-//! only when it is complete.
+//! With `-o`, results are written to a temporary file beside the target, which is renamed at the end. So the target
+//! appears only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
@@ -28,10 +28,10 @@ use crate::{Failure, output};
 pub fn run(args: &QueryArgs) -> Result<(), Failure> {
     let parameters = args.run.parameters()?;
     let timeout = args.run.timeout();
-    let script = Script::read(args)?;
+    let script = ScriptText::read(args)?;
     let mut connection = Connection::open(args.server(), &args.graph, &args.load, script.unnamed())?;
     let mut sink = ResultFile::open(args.output.as_deref())?;
-    let question = Question { timeout, format: args.run.format };
+    let question = QueryCommand { timeout, format: args.run.format };
     let asked = match args.each {
         true => script.run_each(&mut connection, parameters, question, &mut sink),
         false => script.run(&mut connection, &parameters, question, &mut sink),
@@ -52,7 +52,8 @@ pub fn answer(database: &Database, script: &str, format: ResultFormat, out: &mut
     Ok(())
 }
 
-/// What elements in results carry. In CSV they are ids only, because properties would each need a column.
+/// The properties that elements in results carry. In CSV they are ids only, because properties would each need a
+/// column.
 fn materialize(format: ResultFormat) -> Materialize {
     match format {
         ResultFormat::Csv => Materialize::Tokens,
@@ -69,41 +70,41 @@ fn note_time(format: ResultFormat, count: u64, stopwatch: Stopwatch) {
 
 /// How a script is run.
 #[derive(Clone, Copy)]
-struct Question {
+struct QueryCommand {
     timeout: Option<Duration>,
     format: ResultFormat,
 }
 
-impl Question {
+impl QueryCommand {
     fn ask<'a>(&self, script: &'a str, parameters: &'a Parameters) -> Ask<'a> {
         Ask { timeout: self.timeout, materialize: materialize(self.format), ..Ask::new(script, parameters) }
     }
 }
 
 /// A script, and the file that it comes from.
-struct Script {
+struct ScriptText {
     text: String,
     /// The file, for error messages.
     file: Option<String>,
 }
 
-impl Script {
+impl ScriptText {
     fn read(args: &QueryArgs) -> Result<Self, Error> {
         let file = match (&args.script, &args.file) {
-            (Some(script), _) if script != "-" => return Ok(Script { text: script.clone(), file: None }),
+            (Some(script), _) if script != "-" => return Ok(ScriptText { text: script.clone(), file: None }),
             (_, Some(file)) if file != Path::new("-") => file,
             _ => {
                 let mut text = String::new();
                 io::stdin().read_to_string(&mut text).map_err(|e| Error::from(e).context("standard input"))?;
-                return Ok(Script { text, file: args.file.as_ref().map(|_| "standard input".to_owned()) });
+                return Ok(ScriptText { text, file: args.file.as_ref().map(|_| "standard input".to_owned()) });
             }
         };
         let text = fs::read_to_string(file).map_err(|e| Error::from(e).context(file.display()))?;
-        Ok(Script { text, file: Some(file.display().to_string()) })
+        Ok(ScriptText { text, file: Some(file.display().to_string()) })
     }
 
-    /// How a graph is opened for the script: for reading, if the script is seen to only read. A script that does not parse
-    /// is left to the graph to explain. A script of a size that only files of writes have is not parsed here.
+    /// How a graph is opened for the script: for reading, if the script is seen to only read. A script that does not
+    /// parse is left to the graph to explain. A script of a size that only files of writes have is not parsed here.
     fn unnamed(&self) -> Unnamed {
         const LOOKED_AT_MAX: usize = 1 << 20;
         let only_reads = self.text.len() <= LOOKED_AT_MAX
@@ -124,11 +125,11 @@ impl Script {
         &self,
         connection: &mut Connection,
         parameters: &Parameters,
-        question: Question,
+        question: QueryCommand,
         sink: &mut ResultFile,
     ) -> Result<(), Failure> {
         let stopwatch = Stopwatch::start();
-        let waiting = self.file.as_ref().map(|file| Bar::waiting(file));
+        let waiting = self.file.as_ref().map(|file| ScriptBar::waiting(file));
         let text = if self.file.is_none() { self.text.trim() } else { &self.text };
         let mut results = connection.ask(&question.ask(text, parameters)).map_err(|error| self.placed(error))?;
         let first = results.next();
@@ -145,12 +146,12 @@ impl Script {
         &self,
         connection: &mut Connection,
         parameters: Parameters,
-        question: Question,
+        question: QueryCommand,
         sink: &mut ResultFile,
     ) -> Result<(), Failure> {
-        let bar = Bar::over(self.text.len());
-        // Any time will do: this parse only finds the ends of statements. `datetime()` gets its meaning when the statement
-        // runs.
+        let bar = ScriptBar::over(self.text.len());
+        // Any time will do: this parse only finds the ends of statements. `datetime()` gets its meaning when the
+        // statement runs.
         let now = Some(DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
         let options = ParseOptions { size_bytes_max: usize::MAX, now, fresh_uuid: Some(Uuid::nil()) };
         let statements = Statements::new(&self.text, &options).map_err(|error| self.placed(error))?;
@@ -171,9 +172,9 @@ impl Script {
 }
 
 /// Shows the progress in a file, if standard error is a terminal.
-struct Bar(ProgressBar);
+struct ScriptBar(ProgressBar);
 
-impl Bar {
+impl ScriptBar {
     /// A bar without a known end.
     fn waiting(file: &str) -> Self {
         let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a test renders the template");
@@ -181,14 +182,14 @@ impl Bar {
         if io::stderr().is_terminal() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Bar(bar)
+        ScriptBar(bar)
     }
 
     /// A bar over a text of this many bytes.
     fn over(bytes: usize) -> Self {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed} (ends in {eta})")
             .expect("a test renders the template");
-        Bar(ProgressBar::new(bytes as u64).with_style(style))
+        ScriptBar(ProgressBar::new(bytes as u64).with_style(style))
     }
 
     fn show(&self, bytes: usize, statements: usize) {
@@ -199,7 +200,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for ScriptBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_bars_have_valid_templates() {
-        drop(Bar::waiting("a.groovy"));
-        Bar::over(10).show(5, 16);
+        drop(ScriptBar::waiting("a.groovy"));
+        ScriptBar::over(10).show(5, 16);
     }
 }

@@ -1,7 +1,8 @@
 //! `mangrove stats`: figures of a database.
 //!
-//! One call of the service `mangrove.stats` returns them all: memory, transactions, garbage, log, plan cache and executors.
-//! With `--watch` the call is repeated, and each figure that only grows is also shown as a rate since the last call.
+//! One call of the service `mangrove.stats` returns them all: memory, transactions, garbage, log, plan cache and
+//! executors. With `--watch` the call is repeated, and each figure that only grows is also shown as a rate since the
+//! last call.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -51,16 +52,16 @@ fn pause(seconds: f64) -> Result<Duration, Error> {
 }
 
 /// A figure: its name, its path in the answer, and whether it only grows.
-type Figure = (&'static str, &'static [&'static str], bool);
+type StatsFigure = (&'static str, &'static [&'static str], bool);
 
-const FIGURES: &[Figure] = &[
+const FIGURES: &[StatsFigure] = &[
     ("memory budget of the process, bytes", &["memory_budget", "limit"], false),
     ("memory budget: bytes in use", &["memory_budget", "used"], false),
     ("transactions running", &["transactions", "active"], false),
     ("commits", &["transactions", "commits"], true),
     ("ended without writes", &["transactions", "read_only"], true),
     ("retries after a conflict", &["transactions", "retries"], true),
-    ("commits the oldest snapshot is behind", &["transactions", "oldest_snapshot_lag"], false),
+    ("commits since the oldest snapshot", &["transactions", "oldest_snapshot_lag"], false),
     ("age of the oldest snapshot, ms", &["transactions", "oldest_snapshot_age_ms"], false),
     ("garbage: writes that wait to be collected", &["garbage", "queued_writes"], false),
     ("garbage: objects that readers may still hold", &["garbage", "in_limbo"], false),
@@ -139,7 +140,7 @@ fn memory(row: &Value) -> String {
     render_table(&columns, &kinds.iter().map(cells).collect::<Vec<_>>())
 }
 
-/// Why the graph refuses writes, or why checkpoints fail; `None` if neither is so.
+/// The cause for which the graph refuses writes, or checkpoints fail; `None` if neither is so.
 fn trouble(row: &Value) -> Option<String> {
     let durability = field(row, "durability")?;
     let text = |name| match field(durability, name) {

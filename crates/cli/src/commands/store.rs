@@ -1,6 +1,7 @@
 //! `mangrove verify`, `mangrove inspect log`, `mangrove inspect manifest`: the files of a database.
 //!
-//! Nothing here changes a file. The directory is locked meanwhile, because files that are being written cannot be checked.
+//! Nothing here changes a file. The directory is locked meanwhile, because files that are being written cannot be
+//! checked.
 
 use std::io::{self, Write};
 

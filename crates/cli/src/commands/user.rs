@@ -1,7 +1,7 @@
 //! `mangrove user`: changes the users file.
 //!
-//! Passwords come from standard input and never from the command line, which every process on the machine can read. At a
-//! terminal they are asked for twice and not shown.
+//! Passwords come from standard input and never from the command line, which every process on the machine can read. At
+//! a terminal they are asked for twice and not shown.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -28,7 +28,8 @@ pub fn run(command: &UserCommand) -> Result<(), Failure> {
             if is_idle {
                 let path = file.file.display();
                 eprintln!(
-                    "`{name}` has no role, and so may log in and do nothing: mangrove user grant --file {path} {name} '*=read'"
+                    "`{name}` has no role, and so may log in and do nothing: mangrove user grant --file {path} {name} \
+                     '*=read'"
                 );
             }
         }

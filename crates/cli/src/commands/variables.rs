@@ -22,8 +22,8 @@ impl Variables {
         Variables { values }
     }
 
-    /// Runs one statement, and keeps its value if the statement names it. `like` has the options of the request; its script
-    /// and parameters are not used.
+    /// Runs one statement of `text`, and keeps its value if the statement names it. `like` has the options of the
+    /// request; its script and parameters are not used.
     pub fn run<'a>(
         &'a mut self,
         connection: &'a mut Connection,
@@ -51,7 +51,7 @@ impl Variables {
         Ok(Box::new(results_of(value).into_iter().map(|(value, _)| Ok(value))))
     }
 
-    /// The value of a name.
+    /// The value of a name. Fails if it has none.
     pub fn get(&self, name: &str) -> Result<&Value> {
         self.values.get(name).ok_or_else(|| Error::invalid(format!("the variable `{name}` has no value")))
     }

@@ -1,14 +1,14 @@
-//! Random configuration files. Each is refused or understood. If it is understood, the output of `--print-config` means the
-//! same.
+//! Random configuration files. Each is refused or understood. If it is understood, the output of `--print-config` means
+//! the same.
 
 use std::path::Path;
 
 use mangrove_fuzz::drive::{Effort, Options as Drive, drive};
-use mangrove_fuzz::{Shape, Target};
+use mangrove_fuzz::{InputShape, Target};
 
 use super::*;
 
-static TARGET: Target = Target::new("configuration", Shape::Text(WORDS), run, seeds);
+static TARGET: Target = Target::new("configuration", InputShape::Text(WORDS), run, seeds);
 
 /// The words that mutations try.
 const WORDS: &[&str] = &[
@@ -60,9 +60,9 @@ fn seeds() -> Vec<Vec<u8>> {
     texts.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// What the file of a folder sets.
+/// The setup that a file in a folder gives.
 fn setup(text: &str, folder: &Path) -> Result<Setup> {
-    let file = File::parse(text, folder)?;
+    let file = ConfigFile::parse(text, folder)?;
     let (mut options, mut origins) = (Options::new(LISTEN_DEFAULT), BTreeMap::new());
     for (setting, value) in &file.settings {
         set(&mut options, setting, value, &Origin::File)?;

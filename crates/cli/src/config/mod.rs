@@ -1,5 +1,5 @@
-//! The settings and graphs of a server, put together from defaults, a file, the environment and flags. Each of these wins
-//! over those before it.
+//! The settings and graphs of a server, put together from defaults, a file, the environment and flags. Each of these
+//! wins over those before it.
 //!
 //! [`crate::settings`] has the table of settings. Here are the file, the order of the four sources, and the graphs:
 //!
@@ -41,7 +41,7 @@ const GRAPHS: &str = "graphs";
 /// The keys of a table `[graphs.NAME]`.
 const GRAPH_KEYS: [&str; 7] = ["data", "ids", "io_directory", LOAD, "map", "memory_limit", "sources"];
 
-/// What a server is to do: its settings and its graphs.
+/// The configuration of a server: its settings and its graphs.
 #[derive(Debug)]
 pub struct Setup {
     /// The settings.
@@ -75,7 +75,7 @@ pub struct GraphSetup {
 
 /// The configuration file.
 #[derive(Debug, Default)]
-struct File {
+struct ConfigFile {
     settings: Vec<(&'static Setting, String)>,
     load: Vec<PathBuf>,
     graphs: Vec<GraphSetup>,
@@ -85,7 +85,7 @@ impl Setup {
     /// Reads all four sources.
     pub fn new(args: &ServeArgs) -> Result<Self> {
         let folder = args.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
-        let file = args.config.as_deref().map(|path| File::read(path, &folder)).transpose()?.unwrap_or_default();
+        let file = args.config.as_deref().map(|path| ConfigFile::read(path, &folder)).transpose()?.unwrap_or_default();
         let mut options = Options::new(LISTEN_DEFAULT);
         let mut origins = BTreeMap::new();
         for (setting, text) in &file.settings {
@@ -213,21 +213,21 @@ fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>)
     Ok(graphs)
 }
 
-impl File {
+impl ConfigFile {
     /// Reads a file. Paths in it are relative to `folder`.
     fn read(path: &Path, folder: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|e| {
             Error::new(ErrorKind::Io, format!("cannot read the configuration file {}: {e}", path.display()))
         })?;
-        File::parse(&text, folder).map_err(|e| e.context(path.display()))
+        ConfigFile::parse(&text, folder).map_err(|e| e.context(path.display()))
     }
 
     fn parse(text: &str, folder: &Path) -> Result<Self> {
         let table: BTreeMap<String, Value> = toml::from_str(text)
             .map_err(|e| Error::new(ErrorKind::Syntax, format!("the configuration file does not parse: {e}")))?;
-        let mut file = File::default();
+        let mut file = ConfigFile::default();
         for (key, value) in table {
-            file.take(&key, value, folder).map_err(|Fault { path, error }| match line_of(text, &path) {
+            file.take(&key, value, folder).map_err(|ConfigFault { path, error }| match line_of(text, &path) {
                 Some(line) => error.context(format!("line {line}")),
                 None => error,
             })?;
@@ -235,7 +235,7 @@ impl File {
         Ok(file)
     }
 
-    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<(), Fault> {
+    fn take(&mut self, key: &str, value: Value, folder: &Path) -> Result<(), ConfigFault> {
         if let (GRAPHS, Value::Table(graphs)) = (key, &value) {
             for (name, graph) in graphs {
                 let named = named_graph(name, graph.clone(), folder);
@@ -243,7 +243,7 @@ impl File {
             }
             return Ok(());
         }
-        self.take_setting(key, value, folder).map_err(|error| Fault::at(key, error))
+        self.take_setting(key, value, folder).map_err(|error| ConfigFault::at(key, error))
     }
 
     fn take_setting(&mut self, key: &str, value: Value, folder: &Path) -> Result<()> {
@@ -260,14 +260,14 @@ impl File {
 }
 
 /// A mistake in the file, with the keys that lead to it.
-struct Fault {
+struct ConfigFault {
     path: Vec<String>,
     error: Error,
 }
 
-impl Fault {
+impl ConfigFault {
     fn at(key: &str, error: Error) -> Self {
-        Fault { path: vec![key.to_owned()], error }
+        ConfigFault { path: vec![key.to_owned()], error }
     }
 
     /// The same mistake, within a table of this name.
@@ -314,8 +314,8 @@ fn paths(key: &str, value: Value, folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// A table `[graphs.NAME]`.
-fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, Fault> {
-    let of_graph = |error: Error| Fault { path: Vec::new(), error };
+fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, ConfigFault> {
+    let of_graph = |error: Error| ConfigFault { path: Vec::new(), error };
     check_graph_name(name).map_err(of_graph)?;
     let Value::Table(table) = value else {
         return Err(of_graph(Error::invalid(format!("a graph is a table: [graphs.{name}]"))));
@@ -334,7 +334,7 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, Fa
     };
     for (key, value) in table {
         let taken = graph.take(&key, value, folder);
-        taken.map_err(|error| Fault::at(&key, error.context(format!("graphs.{}", graph.name))))?;
+        taken.map_err(|error| ConfigFault::at(&key, error.context(format!("graphs.{}", graph.name))))?;
     }
     Ok(graph)
 }
@@ -396,8 +396,8 @@ fn first_shared_source<'a>(main: &'a GraphSetup, others: &[GraphSetup]) -> Optio
     main.sources.iter().map(|(name, _)| name.as_str()).find(|name| taken(name))
 }
 
-/// Fails if the directory for new graphs is the directory of a graph, or above one: at the next start, that graph would be
-/// taken for a created one.
+/// Fails if the directory for new graphs is the directory of a graph, or above one: at the next start, that graph would
+/// be taken for a created one.
 fn check_directories(options: &Options, graphs: &[GraphSetup]) -> Result<()> {
     let Some(home) = &options.graphs_dir else { return Ok(()) };
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -409,7 +409,8 @@ fn check_directories(options: &Options, graphs: &[GraphSetup]) -> Result<()> {
         };
         if own.starts_with(&directory) || directory.parent() == Some(&own) {
             return Err(Error::invalid(format!(
-                "graphs_dir is {} and the graph {name} is kept in {}: graphs that are created need a directory of their own, \
+                "graphs_dir is {} and the graph {name} is kept in {}: graphs that are created need a directory of \
+                 their own, \
                  as {}",
                 home.display(),
                 directory.display(),
@@ -492,7 +493,7 @@ mod tests {
         ] {
             assert!(printed.lines().any(|l| l.starts_with(line) && l.ends_with(origin)), "{line}\n{printed}");
         }
-        // What is printed says the same again.
+        // The printed file has the same meaning.
         let mut again = setup("again", &printed, &[], &[]).unwrap();
         let values = |text: &str| text.lines().map(|l| l.split(" #").next().unwrap().to_owned()).collect::<Vec<_>>();
         assert_eq!(values(&again.print()), values(&printed));

@@ -16,7 +16,7 @@ use crate::quantity::Size;
 /// The default location of a graph.
 pub const DATA_DEFAULT: &str = "memory:";
 
-/// What happens if a directory has no database.
+/// The behavior if a directory has no database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// A database is created: for commands that fill it.
@@ -31,7 +31,7 @@ pub enum Missing {
 pub struct Opened {
     /// The database.
     pub database: Database,
-    /// How long opening took, in seconds.
+    /// The time that opening took, in seconds.
     pub seconds: f64,
 }
 
@@ -73,7 +73,8 @@ pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
     let (vertices, edges) = (graph.vertices, graph.edges);
     let (checkpoint, log) = (HumanBytes(*checkpoint_bytes), HumanBytes(log.bytes));
     let mut line = format!(
-        "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint} and {commits_replayed} later commits; \
+        "{vertices} vertices and {edges} edges, from a checkpoint of {checkpoint} and {commits_replayed} later \
+         commits; \
          {log} of log read; {seconds:.3} s"
     );
     if let Some(torn) = torn(found) {
@@ -88,7 +89,8 @@ pub fn torn(found: &RecoverySummary) -> Option<String> {
     let torn = found.log.torn.as_ref()?;
     let (bytes, path, offset) = (torn.bytes, &torn.path, torn.offset);
     Some(format!(
-        "the last write of the log is not whole, as a crash before its acknowledgement leaves it: {bytes} bytes of {path} \
+        "the last write of the log is not whole, as a crash before its acknowledgement leaves it: {bytes} bytes of \
+         {path} \
          at byte {offset} do not count"
     ))
 }
@@ -133,8 +135,8 @@ pub fn load_options(map: Option<&Path>) -> Result<LoadOptions> {
     })
 }
 
-/// Reads the mapping in a file, or one that comes with the program. A file wins. A folder is not a mapping: where a data
-/// set was unpacked, a folder may have the name of its mapping.
+/// Reads the mapping in a file, or one that comes with the program. A file wins. A folder is not a mapping: where a
+/// data set was unpacked, a folder may have the name of its mapping.
 fn mapping(map: &Path) -> Result<Mapping> {
     let shipped = map.to_str().and_then(Mapping::shipped);
     match shipped {
@@ -159,7 +161,7 @@ fn mapping(map: &Path) -> Result<Mapping> {
 
 /// Upserts files into a graph that need not be empty.
 pub fn upsert(database: &Database, files: &[PathBuf], options: &LoadOptions, keys: UpsertKeys) -> Result<LoadReport> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = database.upsert(files, options, keys, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
@@ -167,7 +169,7 @@ pub fn upsert(database: &Database, files: &[PathBuf], options: &LoadOptions, key
 
 /// Loads files into a sink of the caller.
 pub fn load_into(sink: &mut dyn LoadSink, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = mangrove_load::load(files, options, sink, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
@@ -175,7 +177,7 @@ pub fn load_into(sink: &mut dyn LoadSink, files: &[PathBuf], options: &LoadOptio
 
 /// Runs a load without writing.
 pub fn dry_run(files: &[PathBuf], options: &LoadOptions) -> Result<DryRun> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = mangrove::dry_run(files, options, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
@@ -183,13 +185,13 @@ pub fn dry_run(files: &[PathBuf], options: &LoadOptions) -> Result<DryRun> {
 
 /// Loads files into an empty graph.
 pub fn load(database: &Database, files: &[PathBuf], options: &LoadOptions) -> Result<LoadReport> {
-    let mut bar = Bar::new();
+    let mut bar = LoadBar::new();
     let outcome = database.load(files, options, &mut |progress| bar.show(progress));
     bar.0.finish_and_clear();
     outcome
 }
 
-/// How much was loaded in how long. A load of less than 50 ms shows no rate.
+/// A line for people: the elements loaded, the time and the rate. A load of less than 50 ms shows no rate.
 pub fn load_summary(report: &LoadReport) -> String {
     let elements = report.vertices + report.edges;
     let what = if elements == 1 { "vertex or edge" } else { "vertices and edges" };
@@ -200,13 +202,13 @@ pub fn load_summary(report: &LoadReport) -> String {
     format!("{elements} {what} in {:.3} s{rate}", report.seconds)
 }
 
-struct Bar(ProgressBar);
+struct LoadBar(ProgressBar);
 
-impl Bar {
+impl LoadBar {
     fn new() -> Self {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed} (ends in {eta})")
             .expect("the template is a constant that a test renders");
-        Bar(ProgressBar::new(0).with_style(style))
+        LoadBar(ProgressBar::new(0).with_style(style))
     }
 
     fn show(&mut self, progress: LoadProgress<'_>) {
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_bar_has_a_valid_template() {
-        Bar::new().show(LoadProgress { bytes_read: 1, bytes_total: 2, rows: 3, file: Path::new("a.csv") });
+        LoadBar::new().show(LoadProgress { bytes_read: 1, bytes_total: 2, rows: 3, file: Path::new("a.csv") });
     }
 
     #[test]

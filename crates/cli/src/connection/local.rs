@@ -1,7 +1,7 @@
 //! A graph in this process, used like a graph of a server.
 //!
-//! It has the traversal sources of the main graph of `mangrove serve`: transactions of `g` are serializable, those of `gsi`
-//! have snapshot isolation.
+//! It has the traversal sources of the main graph of `mangrove serve`: transactions of `g` are serializable, those of
+//! `gsi` have snapshot isolation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,8 @@ impl Local {
             None => self.database.run_script(&script, ask.parameters, &options),
             Some((transaction, open)) if *open == source => transaction.run_script(&script, ask.parameters, &options),
             Some((_, open)) => Err(Error::invalid(format!(
-                "a transaction is open on the traversal source `{open}`: commit it or roll it back before using `{source}`"
+                "a transaction is open on the traversal source `{open}`: commit it or roll it back before using \
+                 `{source}`"
             ))),
         }
     }

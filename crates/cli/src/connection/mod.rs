@@ -1,4 +1,5 @@
-//! What a command talks to: a server, or a graph that this program opens. Commands do not distinguish the two.
+//! The connection of a command: to a server, or to a graph that this program opens. Commands do not distinguish the
+//! two.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::client::{self, Client};
 pub mod graphs;
 mod local;
 
-/// What happens if the command names no graph.
+/// The behavior if the command names no graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unnamed {
     /// A new, empty graph in memory.
@@ -49,7 +50,8 @@ impl Connection {
         }
         if unnamed == Unnamed::Refuse && load.is_empty() && graph.data.is_none() {
             return Err(Error::invalid(
-                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, a directory \
+                "which database? name a running server with --url, as in --url ws://127.0.0.1:8182/gremlin, a \
+                 directory \
                  with --data, or files with --load",
             ));
         }
@@ -176,7 +178,7 @@ impl Connection {
     }
 
     /// A handle that stops the running query from another thread.
-    pub fn canceller(&self) -> Canceller {
+    pub fn canceller(&mut self) -> Canceller {
         match self {
             Connection::Server(client) => Canceller::Server(client.canceller()),
             Connection::Here(local) => Canceller::Here(local.cancel()),

@@ -7,7 +7,8 @@ use mangrove::Value;
 use super::text::{Grid, text};
 use crate::Failure;
 
-/// Prints results as CSV. A map without a value for a column has an empty cell. Collections are cells of text.
+/// Prints results as CSV and returns their number. A map without a value for a column has an empty cell. Collections
+/// are cells of text.
 pub fn print(results: &[Value], out: &mut dyn Write) -> Result<u64, Failure> {
     let Grid { columns, rows } = Grid::new(results);
     let mut writer = csv::Writer::from_writer(out);

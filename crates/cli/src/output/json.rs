@@ -1,8 +1,9 @@
 //! Results as JSON.
 //!
-//! Numbers of every size are JSON numbers. Values without a JSON form (`NaN`, infinities, UUIDs, dates, durations, bytes in
-//! hexadecimal) are strings. A map whose keys are all names is an object; if it has both `T.id` and a property `id`, the
-//! first is `id` and the second `id (property)`. Any other map is a list of `{"key", "value"}`.
+//! Numbers of every size are JSON numbers. Values without a JSON form (`NaN`, infinities, UUIDs, dates, durations,
+//! bytes in hexadecimal) are strings. A map whose keys are all names is an object; if it has both `T.id` and a property
+//! `id`, the first is `id` and the second `id (property)`. Any other map is a list of `{"key", "value"}`. So is a tree,
+//! and a multiset is a list of `{"value", "count"}`.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Results as a table to read.
+//! Results as a table for people. On a terminal the table is as wide as the terminal at most.
 
 use std::io::{IsTerminal, Write};
 
@@ -12,6 +12,7 @@ use crate::Failure;
 /// A column of a table.
 pub struct TableColumn {
     name: String,
+    /// True for numbers, which are aligned to the right.
     right: bool,
 }
 
@@ -46,7 +47,7 @@ pub fn render(columns: &[TableColumn], rows: &[Vec<String>]) -> String {
     table.to_string()
 }
 
-/// The width of the terminal, if results go to one. Longer lines are broken inside their cells.
+/// The width of the terminal in characters; `None` if standard output is no terminal.
 fn terminal_width() -> Option<u16> {
     let out = std::io::stdout();
     if !out.is_terminal() {
@@ -79,8 +80,8 @@ fn of_results(results: &[Value]) -> String {
     render(&columns, &rows)
 }
 
-/// Returns true if a single map is printed as rows, as the counts of a group: its values have one type. Values of several
-/// types are the fields of one record.
+/// Returns true if a single map is printed with a row for each entry, as the counts of a group are: its values have one
+/// type. A map with values of several types is one record, and its entries are columns.
 fn is_table(entries: &[(Value, Value)]) -> bool {
     !entries.is_empty() && entries.iter().all(|(_, value)| value.type_name() == entries[0].1.type_name())
 }

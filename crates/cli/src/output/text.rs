@@ -1,4 +1,6 @@
 //! Values as text for people, and results as rows and columns of values.
+//!
+//! The table, CSV and JSON outputs all take the names of columns and keys from here, so that they agree.
 
 use mangrove::{Detached, Direction, PathValue, Token, Tree, Value};
 
@@ -14,8 +16,8 @@ pub struct Grid {
 const RESULT: &str = "result";
 
 impl Grid {
-    /// Maps whose keys are all names become columns. So do elements with properties, if all are vertices or all are edges.
-    /// Anything else is one column.
+    /// If all results are maps with names as keys, each name is a column. If all are vertices or all are edges, and
+    /// some have properties, each property key is a column. Any other results are one column.
     pub fn new(results: &[Value]) -> Self {
         if let Some(rows) = results.iter().map(element_as_map).collect::<Option<Vec<Value>>>()
             && is_of_one_kind(results)
@@ -76,6 +78,7 @@ fn element_as_map(value: &Value) -> Option<Value> {
             entries.extend([(Value::Token(Token::Id), id.clone()), (Value::Token(Token::Label), label)]);
             for property in properties {
                 let key = Value::String(property.key.clone());
+                // The first two entries are the id and the label.
                 match entries.iter_mut().skip(2).find(|(known, _)| *known == key) {
                     // Several values of one property share a cell.
                     Some((_, first)) => *first = Value::from(format!("{}, {}", text(first), text(&property.value))),
@@ -146,7 +149,7 @@ fn key_name(key: &Value) -> Option<String> {
     }
 }
 
-/// `T.id` is shown as `id`.
+/// The name of a token, without Gremlin's `T.`.
 pub fn token_name(token: Token) -> &'static str {
     match token {
         Token::Id => "id",

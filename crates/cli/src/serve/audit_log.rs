@@ -1,8 +1,8 @@
 //! The audit log in a file of its own: one JSON object a line, only appended to.
 //!
-//! Before each entry the path is checked. If it leads to another file, or to none, the file is opened again. So the file
-//! may be renamed or removed while the server runs, as `logrotate` does, and no entry is lost. SIGHUP does the same at
-//! once. An entry that cannot be written goes to the ordinary log with the error.
+//! Before each entry the path is checked. If it leads to another file, or to none, the file is opened again. So the
+//! file may be renamed or removed while the server runs, as `logrotate` does, and no entry is lost. SIGHUP does the
+//! same at once. An entry that cannot be written goes to the ordinary log with the error.
 //!
 //! Not here: a sync for every entry. A crash of the machine may lose the last seconds.
 
@@ -57,9 +57,9 @@ fn refresh(path: &Path, file: &mut File) -> io::Result<()> {
 
 /// The writer of one entry.
 #[derive(Debug)]
-pub struct Entry<'a>(&'a AuditLog);
+pub struct AuditEntry<'a>(&'a AuditLog);
 
-impl Write for Entry<'_> {
+impl Write for AuditEntry<'_> {
     fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
         let mut file = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         // One write an entry, because the formatter passes whole lines.
@@ -76,10 +76,10 @@ impl Write for Entry<'_> {
 }
 
 impl<'a> MakeWriter<'a> for AuditLog {
-    type Writer = Entry<'a>;
+    type Writer = AuditEntry<'a>;
 
-    fn make_writer(&'a self) -> Entry<'a> {
-        Entry(self)
+    fn make_writer(&'a self) -> AuditEntry<'a> {
+        AuditEntry(self)
     }
 }
 

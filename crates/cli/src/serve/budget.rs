@@ -15,9 +15,9 @@ const QUARTERS: u64 = 3;
 /// A limit from here on means that there is none: a control group of version 1 says it with a huge number.
 const NO_LIMIT_MIN: u64 = 1 << 60;
 
-/// How much memory the process may use, and which limit says so.
+/// The memory that the process may use, in bytes, and the limit that it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allowed {
+pub struct MemoryAllowance {
     bytes: u64,
     by: String,
 }
@@ -30,21 +30,23 @@ pub fn of(setting: Option<Size>) -> MemoryBudget {
                 bytes,
                 "memory budget: graphs, queries and messages together use at most this (memory_budget)"
             );
-            if let Some(Allowed { bytes: allowed, by }) = allowed.filter(|allowed| allowed.bytes < bytes) {
+            if let Some(MemoryAllowance { bytes: allowed, by }) = allowed.filter(|allowed| allowed.bytes < bytes) {
                 tracing::warn!(
                     bytes,
                     allowed,
-                    "memory_budget is more than the process may use ({by}): the system may end it before the budget refuses work"
+                    "memory_budget is more than the process may use ({by}): the system may end it before the budget \
+                     refuses work"
                 );
             }
             MemoryBudget::of(bytes)
         }
-        (None, Some(Allowed { bytes: allowed, by })) => {
+        (None, Some(MemoryAllowance { bytes: allowed, by })) => {
             let bytes = share(allowed);
             tracing::info!(
                 bytes,
                 allowed,
-                "memory budget: graphs, queries and messages together use at most this, three quarters of {by}; the setting \
+                "memory budget: graphs, queries and messages together use at most this, three quarters of {by}; the \
+                 setting \
                  memory_budget changes it"
             );
             MemoryBudget::of(bytes)
@@ -68,21 +70,21 @@ fn share(bytes: u64) -> u64 {
 }
 
 /// The smallest limit that the system sets for the process. `root` is the root of the file system (another in tests).
-fn allowed(root: &Path) -> Option<Allowed> {
+fn allowed(root: &Path) -> Option<MemoryAllowance> {
     let said = [machine(root), control_group(root), address_space(root)];
     said.into_iter().flatten().min_by_key(|allowed| allowed.bytes)
 }
 
 /// The memory of the machine.
-fn machine(root: &Path) -> Option<Allowed> {
+fn machine(root: &Path) -> Option<MemoryAllowance> {
     let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(Allowed { bytes: kilobytes.checked_mul(1024)?, by: "the machine's memory".to_owned() })
+    Some(MemoryAllowance { bytes: kilobytes.checked_mul(1024)?, by: "the machine's memory".to_owned() })
 }
 
 /// The smallest limit of the control group of the process and of those above it.
-fn control_group(root: &Path) -> Option<Allowed> {
+fn control_group(root: &Path) -> Option<MemoryAllowance> {
     let text = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mut limits = Vec::new();
     for line in text.lines() {
@@ -106,15 +108,15 @@ fn control_group(root: &Path) -> Option<Allowed> {
         }
     }
     let (bytes, file) = limits.into_iter().min_by_key(|(bytes, _)| *bytes)?;
-    Some(Allowed { bytes, by: format!("the limit of its control group, {}", file.display()) })
+    Some(MemoryAllowance { bytes, by: format!("the limit of its control group, {}", file.display()) })
 }
 
 /// The limit of the process's address space (`ulimit -v`).
-fn address_space(root: &Path) -> Option<Allowed> {
+fn address_space(root: &Path) -> Option<MemoryAllowance> {
     let text = fs::read_to_string(root.join("proc/self/limits")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     let bytes = line.split_ascii_whitespace().next()?.parse().ok()?;
-    Some(Allowed { bytes, by: "the limit of its address space (ulimit -v)".to_owned() })
+    Some(MemoryAllowance { bytes, by: "the limit of its address space (ulimit -v)".to_owned() })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Where the log of the server goes: lines for people or JSON objects on standard error, and the audit log in its own file
-//! if it has one.
+//! Where the log of the server goes: lines for people or JSON objects on standard error, and the audit log in its own
+//! file if it has one.
 //!
 //! With the feature `otel`, spans also go to a collector of traces, if the environment names one. Every line about a
 //! request is within the span `request`, which has its id and operation.

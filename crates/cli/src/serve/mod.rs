@@ -77,7 +77,8 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
         .max_blocking_threads(blocking_thread_count(&setup.options.server.limits))
         .build()
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
-    // Listens before recovery and loading, which may take minutes. Until then, `/health` says that the server is starting.
+    // Listens before recovery and loading, which may take minutes. Until then, `/health` says that the server is
+    // starting.
     let (starting, hangup) = runtime.block_on(async {
         // A SIGHUP that arrives before the server listens is handled afterwards and does not end the process.
         let hangup = watch(SignalKind::hangup(), "SIGHUP")?;
@@ -102,8 +103,8 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
     Ok(())
 }
 
-/// Takes the last checkpoint, so that the next start is quick. If it fails nothing is lost: every acknowledged commit is in
-/// the log.
+/// Takes the last checkpoint, so that the next start is quick. If it fails nothing is lost: every acknowledged commit
+/// is in the log.
 fn checkpoint(name: &str, database: &Database) {
     if database.durability().is_none() {
         return;
@@ -125,8 +126,8 @@ async fn serve(
     let stop = stop_signal()?;
     let hangups = tokio::spawn(on_hangup);
     let address = server.local_address()?;
-    // The one line on standard output is for programs that start a server and need its address. The log has the same as an
-    // event.
+    // The one line on standard output is for programs that start a server and need its address. The log has the same as
+    // an event.
     let mut out = io::stdout();
     writeln!(out, "mangrove {} listens on {scheme}://{address}/gremlin", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
@@ -230,7 +231,8 @@ fn watch(kind: SignalKind, name: &str) -> Result<Signal> {
     signal(kind).map_err(|e| Error::new(ErrorKind::Io, format!("cannot watch for {name}: {e}")))
 }
 
-/// At every SIGHUP, opens the audit log again and reads the settings again. Users and certificates are watched elsewhere.
+/// At every SIGHUP, opens the audit log again and reads the settings again. Users and certificates are watched
+/// elsewhere.
 async fn on_hangup(mut hangup: Signal, mut reload: Reload, audit: Option<AuditLog>) {
     while hangup.recv().await.is_some() {
         reload.run();

@@ -1,16 +1,17 @@
 //! Traces for a collector of OpenTelemetry: spans of requests go there by OTLP over HTTP, as protocol buffers.
 //!
-//! Active with the cargo feature `otel`, if the environment names a collector. The OpenTelemetry crates do the work. The
-//! variables of its specification configure them: `OTEL_EXPORTER_OTLP_ENDPOINT`
-//! and `…_TRACES_ENDPOINT`, `…_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER` and `…_ARG`,
-//! `OTEL_BSP_…`. This module connects them to the program:
+//! Active with the cargo feature `otel`, if the environment names a collector. The OpenTelemetry crates do the work.
+//! The variables of its specification configure them: `OTEL_EXPORTER_OTLP_ENDPOINT` and `…_TRACES_ENDPOINT`,
+//! `…_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER` and `…_ARG`, `OTEL_BSP_…`. This
+//! module connects them to the program:
 //!
 //! ```text
 //! spans of mangrove_server ─► layer ─► sampler ─► bounded queue ─► thread of the batches ─► POST /v1/traces
 //! ```
 //!
-//! No request waits for the collector. Spans that do not fit the queue are dropped. So are spans that cannot be delivered, with a
-//! line in the log. At the end of the program, waiting spans are delivered within [`DELIVERY_TIMEOUT`].
+//! No request waits for the collector. Spans that do not fit the queue are dropped. So are spans that cannot be
+//! delivered, with a line in the log. At the end of the program, waiting spans are delivered within
+//! [`DELIVERY_TIMEOUT`].
 //!
 //! Not here: TLS to the collector, gRPC, metrics (`/metrics` has those) and logs.
 
@@ -65,7 +66,7 @@ where
     }
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(Client::new()?)
+        .with_http_client(ExporterClient::new()?)
         .with_protocol(Protocol::HttpBinary)
         .build()
         .map_err(|e| Error::invalid(format!("the collector of traces that the environment names: {e}")))?;
@@ -92,19 +93,21 @@ fn is_wanted(variable: impl Fn(&str) -> Option<String>) -> Result<bool> {
     }
     if !endpoint.starts_with("http://") {
         return Err(Error::invalid(format!(
-            "the collector of traces is `{endpoint}`: this program sends them to http://…, an agent on its machine or network"
+            "the collector of traces is `{endpoint}`: this program sends them to http://…, an agent on its machine or \
+             network"
         )));
     }
     match first(&PROTOCOLS).as_deref() {
         None | Some("http/protobuf") => Ok(true),
         Some(other) => Err(Error::invalid(format!(
-            "OTEL_EXPORTER_OTLP_PROTOCOL is `{other}`: this program speaks http/protobuf, which collectors take on port 4318"
+            "OTEL_EXPORTER_OTLP_PROTOCOL is `{other}`: this program speaks http/protobuf, which collectors take on \
+             port 4318"
         ))),
     }
 }
 
-/// The attributes of all spans: the name of the service (unless the environment gives another), its version, and those of
-/// the environment.
+/// The attributes of all spans: the name of the service (unless the environment gives another), its version, and those
+/// of the environment.
 fn resource() -> Resource {
     let is_named = |name: &str, part: &str| env::var(name).is_ok_and(|value| value.contains(part));
     let builder = Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
@@ -114,25 +117,26 @@ fn resource() -> Resource {
     }
 }
 
-/// The HTTP client of the exporter. It runs on the thread of the batches, because the runtime of the server may have ended.
+/// The HTTP client of the exporter. It runs on the thread of the batches, because the runtime of the server may have
+/// ended.
 #[derive(Debug)]
-struct Client {
+struct ExporterClient {
     http: HyperClient,
     runtime: Runtime,
 }
 
-impl Client {
+impl ExporterClient {
     fn new() -> Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|e| Error::new(ErrorKind::Io, format!("traces cannot be sent: {e}")))?;
-        Ok(Client { http: HyperClient::with_default_connector(DELIVERY_TIMEOUT, None), runtime })
+        Ok(ExporterClient { http: HyperClient::with_default_connector(DELIVERY_TIMEOUT, None), runtime })
     }
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for ExporterClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         self.runtime.block_on(self.http.send_bytes(request))
     }

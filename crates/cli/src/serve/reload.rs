@@ -12,7 +12,7 @@ use crate::config::{GraphSetup, Setup};
 use crate::settings::SETTINGS;
 
 /// Settings by name, as the file shows them.
-type Shown = BTreeMap<&'static str, Option<String>>;
+type ShownSettings = BTreeMap<&'static str, Option<String>>;
 
 /// The settings of the running server, and what is needed to apply new ones.
 pub struct Reload {
@@ -20,14 +20,14 @@ pub struct Reload {
     limits: ReloadableLimits,
     engine: Arc<DatabaseEngine>,
     /// The settings in effect. Those that need a restart have the value of the start.
-    counting: Shown,
+    counting: ShownSettings,
     /// The limits of memory of the graphs, by name, in bytes.
     memory_limits: BTreeMap<String, Option<u64>>,
 }
 
 /// The names of settings that have changed.
 #[derive(Default)]
-struct Changed {
+struct ChangedSettings {
     /// Changed, and in effect.
     at_once: Vec<&'static str>,
     /// Changed, and in effect after a restart.
@@ -35,7 +35,7 @@ struct Changed {
 }
 
 impl Reload {
-    /// For a server that was started with these arguments and settings.
+    /// Remembers the arguments and settings with which a server was started.
     pub fn new(args: ServeArgs, mut setup: Setup, limits: ReloadableLimits, engine: Arc<DatabaseEngine>) -> Self {
         let counting = shown(&mut setup);
         let memory_limits = setup.graphs.iter().map(|graph| (graph.name.clone(), bytes(graph))).collect();
@@ -45,7 +45,7 @@ impl Reload {
     /// Reads the settings again. If there is a mistake, nothing changes.
     pub fn run(&mut self) {
         match Setup::new(&self.args).and_then(|setup| self.apply(setup)) {
-            Ok(Changed { at_once, later }) => {
+            Ok(ChangedSettings { at_once, later }) => {
                 tracing::info!(changed = at_once.join(", "), "SIGHUP: the settings were read again");
                 if !later.is_empty() {
                     tracing::warn!(changed = later.join(", "), "SIGHUP: these settings count after a restart");
@@ -55,9 +55,9 @@ impl Reload {
         }
     }
 
-    fn apply(&mut self, mut setup: Setup) -> Result<Changed> {
+    fn apply(&mut self, mut setup: Setup) -> Result<ChangedSettings> {
         let now = shown(&mut setup);
-        let mut changed = Changed::default();
+        let mut changed = ChangedSettings::default();
         for setting in SETTINGS {
             if self.counting[setting.name] == now[setting.name] {
                 continue;
@@ -84,8 +84,8 @@ impl Reload {
         Ok(changed)
     }
 
-    /// Sets the memory limits of graphs whose setting has changed. Other limits stay, because an administrator may have set
-    /// them.
+    /// Sets the memory limits of graphs whose setting has changed. Other limits stay, because an administrator may have
+    /// set them.
     fn limit_memory(&mut self, graphs: &[GraphSetup]) -> Result<()> {
         for graph in graphs {
             let limit = bytes(graph);
@@ -102,7 +102,7 @@ impl Reload {
     }
 }
 
-fn shown(setup: &mut Setup) -> Shown {
+fn shown(setup: &mut Setup) -> ShownSettings {
     SETTINGS.iter().map(|setting| (setting.name, setting.show(&mut setup.options))).collect()
 }
 

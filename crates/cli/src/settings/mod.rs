@@ -2,8 +2,8 @@
 //!
 //! A line of [`SETTINGS`] is a key of the configuration file, a flag and an environment variable at once: `query_time`
 //! would be `query_time = …`, `--query-time …` and `MANGROVE_QUERY_TIME=…`. A value is text until the field of its line
-//! reads it, so all three accept and refuse the same texts. To add a setting, add a line here and a field to [`Options`].
-//! [`field`] has the types of values. The table in docs/operations.md is made from this one, by a test.
+//! reads it, so all three accept and refuse the same texts. To add a setting, add a line here and a field to
+//! [`Options`]. [`field`] has the types of values. The table in docs/operations.md is made from this one, by a test.
 
 mod field;
 
@@ -88,13 +88,14 @@ impl Default for GraphSettings {
 }
 
 impl GraphSettings {
-    /// Sets them in a database.
+    /// Applies all settings to a database.
     pub fn apply(&self, database: &Database) -> Result<()> {
         self.apply_some(database, |_| true)?;
         database.set_io_directory(self.io_directory.as_deref())
     }
 
-    /// Sets those that `is_meant` selects by name, while the graph is in use.
+    /// Applies the settings whose names `is_meant` selects, while the graph is in use. The directory of `io()` is none
+    /// of them.
     pub fn apply_some(&self, database: &Database, is_meant: impl Fn(&str) -> bool) -> Result<()> {
         let number = |n: u64| Value::I64(n.try_into().unwrap_or(i64::MAX));
         let settings = [
@@ -147,6 +148,7 @@ pub struct Setting {
     /// The placeholder of its value in `--help`.
     value: &'static str,
     summary: &'static str,
+    /// The field of the options that holds its value.
     field: fn(&mut Options) -> &mut dyn Field,
 }
 
@@ -185,14 +187,18 @@ pub const SETTINGS: &[Setting] = settings! {
         "Wrong logins from one address after which further ones are refused without a check";
     "login_lockout" "TIME" server.lockout.lasts: "How long after the last wrong login they are refused; 0s: never";
     "allowed_origins" "ORIGINS" server.browsers.allowed_origins:
-        "Origins of web pages that may send requests, besides the server's own: http://localhost:5173,https://…; `*`: every page";
+        "Origins of web pages that may send requests, besides the server's own: http://localhost:5173,https://…; `*`: \
+         every page";
     "allowed_hosts" "NAMES" server.browsers.allowed_hosts:
-        "Host names that requests may be addressed to; not set: loopback names on a loopback address, any name elsewhere";
+        "Host names that requests may be addressed to; not set: loopback names on a loopback address, any name \
+         elsewhere";
     "memory_budget" "SIZE" memory_budget:
-        "Refuse work while graphs, queries and messages use this much memory; not set: 3/4 of the machine's or control group's";
+        "Refuse work while graphs, queries and messages use this much memory; not set: 3/4 of the machine's or control \
+         group's";
     "memory_limit" "SIZE" memory_limit: "Refuse writes to a graph while it uses this much memory";
     "log_segment_size" "SIZE" durability.log.segment_bytes_max:
-        "The largest size of a log file, at most 1GiB; the first has 1MiB, and each is twice as large as the one before";
+        "The largest size of a log file, at most 1GiB; the first has 1MiB, and each is twice as large as the one \
+         before";
     "checkpoint_log_size" "SIZE" durability.checkpoint_log_bytes:
         "Take a checkpoint when the log has grown by this size; a shorter log is recovered faster; 0: never";
     "checkpoint_interval" "TIME" durability.checkpoint_after:
@@ -202,7 +208,8 @@ pub const SETTINGS: &[Setting] = settings! {
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:
         "The age in milliseconds at which a snapshot that keeps garbage alive is ended; 0: never";
     "commit_history_bytes" "SIZE" graph_settings.commit_history_bytes:
-        "Memory per graph for the history of recent commits; above it, the oldest serializable transactions cannot commit";
+        "Memory per graph for the history of recent commits; above it, the oldest serializable transactions cannot \
+         commit";
     "graph_count_max" "COUNT" engine.graph_count_max: "The most graphs";
     "evaluation_timeout" "TIME" server.limits.evaluation_timeout: "How long a query may run if its request names no time";
     "evaluation_timeout_max" "TIME" server.limits.evaluation_timeout_max:
@@ -246,7 +253,8 @@ pub const SETTINGS: &[Setting] = settings! {
     "session_remembered_min" "TIME" server.limits.session_remembered_min:
         "The shortest time for which the id of an expired session is refused";
     "closing_seconds" "SECONDS" server.limits.closing_min:
-        "How long a server that was told to stop continues to serve while /health says `closing`, so that a load balancer notices";
+        "How long a server that was told to stop continues to serve while /health says `closing`, so that a load \
+         balancer notices";
     "drain_seconds" "SECONDS" server.limits.drain_max: "How long running queries may continue after the server was told to stop";
     "slow_query" "TIME" engine.slow_query: "Log queries that take longer than this, with their plans; `none`: no query";
     "audit" "FILE" audit: "Write the audit log to this file, one JSON object a line";
@@ -299,8 +307,8 @@ const PREFIX: &str = "MANGROVE_";
 const OTHER_VARIABLES: [&str; 6] =
     ["MANGROVE_CONFIG", "MANGROVE_USERS", "MANGROVE_URL", "MANGROVE_USER", "MANGROVE_PASSWORD", "MANGROVE_TLS_CA"];
 
-/// Environment variables with our prefix that mean nothing. One whose name is like that of a setting is an error, because a
-/// misspelt limit would not apply.
+/// Environment variables with our prefix that mean nothing. One whose name is like that of a setting is an error,
+/// because a misspelt limit would not apply.
 pub fn unknown_variables() -> Result<Vec<String>> {
     let mut unknown = Vec::new();
     for (name, _) in std::env::vars_os() {
@@ -316,7 +324,8 @@ pub fn unknown_variables() -> Result<Vec<String>> {
     Ok(unknown)
 }
 
-/// Returns true if an environment variable has a meaning, or is one that Kubernetes sets for a service named `mangrove`.
+/// Returns true if an environment variable has a meaning, or is one that Kubernetes sets for a service named
+/// `mangrove`.
 fn is_known(name: &str) -> bool {
     let is_of_kubernetes =
         name.starts_with("MANGROVE_SERVICE_") || name == "MANGROVE_PORT" || name.starts_with("MANGROVE_PORT_");
@@ -333,7 +342,7 @@ impl Setting {
         })
     }
 
-    /// Returns true if a new value applies at SIGHUP, without a restart.
+    /// Returns true if a new value takes effect at SIGHUP, without a restart.
     pub fn counts_at_once(&self) -> bool {
         AT_ONCE.contains(&self.name)
     }
@@ -411,7 +420,7 @@ impl Display for Origin {
 pub struct Given(pub Vec<(&'static Setting, String, Origin)>);
 
 impl Given {
-    /// Those that the environment gives.
+    /// The settings that the environment gives.
     pub fn from_environment() -> Self {
         let given = |setting: &'static Setting| {
             let variable = setting.variable();

@@ -57,7 +57,7 @@ fn graphs_are_created_listed_and_dropped_while_the_server_runs() {
     served.refuse("ada", &["graph", "drop", "main", "--yes"], "configuration");
     served.stop();
 
-    // What is in a directory is there again, what was in memory is gone.
+    // After a restart, graphs in directories exist again, those in memory do not.
     let served = Serving::with_users(&folder, &[]);
     assert_eq!(served.succeed("rita", &["query", "bookssi.V().count()"]).trim(), "1");
     assert!(!served.succeed("rita", &["graph", "list"]).contains("scratch"));
@@ -90,7 +90,7 @@ fn running_queries_are_listed_and_killed_by_those_who_may() {
         .expect("the query is listed");
     assert!(row.contains("\"user\":\"ada\"") && row.contains("\"graph\":\"main\""), "{row}");
     let id: String = row.split("\"id\":").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
-    // Who may only read sees only its own.
+    // A user who may only read sees only the user's own queries.
     assert!(!served.succeed("rita", &["queries"]).contains("repeat"));
     served.refuse("rita", &["kill", &id], "no query with the number");
     assert!(served.succeed("ada", &["kill", &id]).contains("repeat"));

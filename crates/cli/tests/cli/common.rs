@@ -14,7 +14,7 @@ pub fn mangrove() -> Command {
     command
 }
 
-/// What a run printed, and whether it ended with 0.
+/// The output of a run, and its exit code.
 #[derive(Debug)]
 pub struct Ran {
     pub out: String,

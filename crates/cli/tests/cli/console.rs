@@ -1,4 +1,4 @@
-//! `mangrove console`, through pipes. What a person at a terminal sees is in `conformance/console`.
+//! `mangrove console`, through pipes. `conformance/console` tests it at a terminal.
 
 use crate::common::{Folder, Ran, fed, succeed};
 use crate::server::Serving;
@@ -14,7 +14,7 @@ fn check(args: &[&str], input: &str, expected: &str) {
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected), "{input}: {}", ran.err);
 }
 
-/// What both kinds of graph answer alike.
+/// A session to which both kinds of graph must answer the same.
 fn conversation(args: &[&str]) {
     let args = [args, &["--format", "jsonl"]].concat();
     check(&args, "g.V().hasLabel('t').\n  count()\n\n// nothing\ng.inject('a;b'); g.inject(2)\n", "0\n2\n");

@@ -1,7 +1,8 @@
-//! Trouble with disks, as a user meets it: what is said names the cause and the way out, and what can go on goes on.
+//! Failing disks, as a user meets them: errors name the cause and the way out, and operations that are still possible
+//! continue.
 //!
-//! A full disk and a read-only one are mounted for it, which only root can do; elsewhere these tests say that they were
-//! left out.
+//! A full and a read-only file system are mounted for this, which only root can do. Without root, these tests print
+//! that they were skipped.
 
 use std::fs;
 use std::io::Write;
@@ -14,11 +15,11 @@ use std::time::Duration;
 use crate::common::{Folder, fail, mangrove, ran, run, succeed};
 use crate::server::Serving;
 
-/// A mount that goes with the test.
+/// A mount that ends with the test.
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// Mounts with these arguments; `None` where that cannot be done.
+    /// Mounts with these arguments; `None` if that is not possible.
     fn new(arguments: &[&str], at: &Path) -> Option<Self> {
         let mounted = Command::new("mount").args(arguments).arg(at).output();
         if mounted.is_ok_and(|output| output.status.success()) {
@@ -45,7 +46,7 @@ fn fill(file: &Path) {
     while filler.write_all(&[1; 4096]).is_ok() {}
 }
 
-/// Looks for a while whether something holds.
+/// Waits until something holds; fails after a while.
 fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..200 {
         if holds() {
@@ -93,7 +94,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_space() {
     let checkpoint = fail(1, &["checkpoint", "--url", &url]);
     assert!(checkpoint.contains("No space left") && checkpoint.contains("make room"), "{checkpoint}");
     assert!(serving.get("/metrics").contains("mangrove_checkpoint_failing{graph=\"g\"} 1"));
-    // It is noticed without anybody writing.
+    // The server notices it without a write.
     fs::remove_file(&filler).unwrap();
     eventually("/health says ok", || serving.get("/health").contains("\"ok\""));
     eventually("the log says that it takes writes", || said("takes writes again"));
@@ -104,7 +105,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again_when_there_is_space() {
     assert!(metrics.contains("mangrove_checkpoint_failing{graph=\"g\"} 0"), "{metrics}");
     assert_eq!(serving.signal("TERM"), Some(0));
     assert!(succeed(&["verify", "--data", data]).contains(&format!("{} vertices", written + 1)));
-    // A database that cannot be opened for want of space is what it was.
+    // A database that cannot be opened because the disk is full is unchanged.
     fill(&filler);
     let refused = fail(1, &["query", "--data", data, "g.addV('more')"]);
     assert!(refused.contains("No space left") && refused.contains("make room"), "{refused}");
@@ -149,7 +150,7 @@ fn a_file_is_no_directory() {
         let error = fail(1, &[command, "--data", &below]);
         assert!(error.contains("Not a directory") && error.contains("name another"), "{error}");
     }
-    // A part of the database that is none.
+    // A directory with only a part of a database.
     let graph = folder.path().join("half");
     succeed(&["generate", "kronecker", "--scale", "4", "--data", text(&graph)]);
     let wal = graph.join("wal");
@@ -162,7 +163,7 @@ fn a_file_is_no_directory() {
 
 #[test]
 fn a_directory_without_rights_says_so() {
-    /// Nobody, who has no rights on what others make.
+    /// The user id of `nobody`, who has no rights on files of other users.
     const NOBODY: u32 = 65534;
     let folder = Folder::new("rights");
     let graph = folder.path().join("graph");
@@ -180,9 +181,9 @@ fn a_directory_without_rights_says_so() {
     if !is_possible {
         return println!("left out: the program cannot be run as another user here");
     }
-    // A graph is its owner's, who may let others read it.
+    // Only the owner of a graph can read it, unless the owner lets others read.
     assert!(Command::new("chmod").args(["-R", "go+rX"]).arg(&graph).status().unwrap().success());
-    // Nothing can be seen; nothing can be written; nothing can be made beside it.
+    // No right to read the directory, to write in it, or to create a file beside it.
     for (mode, script, said) in [(0o000, "g.V().count()", "database"), (0o555, "g.addV('a')", "LOCK")] {
         set(&graph, mode);
         if !is_root {

@@ -1,4 +1,4 @@
-//! A graph in a directory, as a user keeps it.
+//! A graph in a directory, as a user runs it.
 
 use std::fs;
 use std::path::PathBuf;

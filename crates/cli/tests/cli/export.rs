@@ -1,4 +1,4 @@
-//! `mangrove export`, as a user runs it: of a graph here and of one that is served, in every format.
+//! `mangrove export`, as a user runs it: of a local graph and of a served one, in every format.
 
 use std::fs;
 

@@ -234,7 +234,8 @@ fn a_dry_run_says_how_columns_are_read_and_writes_nothing() {
     // A load says the same of its columns.
     let ran = run(&["load", &people, "--data", data.to_str().unwrap()]);
     assert!(ran.err.contains("'age' is text, because 1 of 3 fields"), "{}", ran.err);
-    // Where a key is missing an upsert is refused before it, and ends that are in no file may be in the graph.
+    // An upsert without a necessary key is refused before anything is written. Ends of edges that are in no file may be
+    // in the graph.
     let spaced = folder.file("spaced.csv", "id:ID(p),name\n1,a\n");
     assert!(fail(1, &["load", &spaced, "--dry-run", "--upsert"]).contains("--key spaced.id"));
     let ran = run(&["load", &knows, "--dry-run", "--upsert"]);

@@ -12,7 +12,7 @@ fn cells(out: &str, name: &str) -> Vec<u64> {
     cells.map(|cell| cell.parse::<u64>().unwrap()).collect()
 }
 
-/// What a graph holds, without the ids that it chose. Keys of maps come in an order of the graph's own, so they are sorted.
+/// The content of a graph, without automatic ids. Keys of maps are sorted, because their order depends on the graph.
 fn content(target: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for script in [
@@ -28,7 +28,7 @@ fn content(target: &[&str]) -> Vec<String> {
     lines
 }
 
-/// Loads the same files into a server and into a directory, twice each; both tell the same and hold the same.
+/// Loads the same files into a server and into a directory, twice each. Reports and contents must be equal.
 #[track_caller]
 fn both_ways(name: &str, folder: &Folder, arguments: &[&str]) -> [Vec<u64>; 2] {
     let served = Serving::start(&[]);

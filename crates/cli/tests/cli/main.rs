@@ -1,4 +1,4 @@
-//! The built program, run as a user runs it.
+//! Tests of the built program, run as a user runs it.
 
 mod admin;
 mod bench;

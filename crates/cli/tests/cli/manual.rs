@@ -1,7 +1,8 @@
-//! The tables of the manual (docs/*.md) that tests make from the program. The program's own unit tests use this file, too.
+//! The tables of the manual (docs/*.md) that tests make from the program. The program's own unit tests use this file,
+//! too.
 
-/// Compares a table with the one on a page of `docs`, between the two lines that mark it: `<!-- NAME: begin (made by …) -->`
-/// and `<!-- NAME: end -->`. `MANGROVE_UPDATE=1` writes it anew.
+/// Compares a table with the one on a page of `docs`, between the two lines that mark it: `<!-- NAME: begin (made by …)
+/// -->` and `<!-- NAME: end -->`. `MANGROVE_UPDATE=1` writes it anew.
 #[track_caller]
 pub fn check(page: &str, name: &str, table: &str) {
     let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));

@@ -14,7 +14,8 @@ struct Family {
     labels: BTreeSet<String>,
 }
 
-/// Reads the text format strictly: a head before its samples, every family once, names and numbers as they must be.
+/// Parses the text format strictly: the head of a family comes before its samples, each family occurs once, and names
+/// and numbers are valid.
 fn families(text: &str) -> BTreeMap<String, Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut current = String::new();
@@ -48,7 +49,8 @@ fn families(text: &str) -> BTreeMap<String, Family> {
     families
 }
 
-/// Base units, and no name that is another's with the ending that counters have: OpenMetrics would take them for one family.
+/// Checks that names have base units, and that no name is another name without the counters' ending `_total`:
+/// OpenMetrics would take the two for one family.
 fn check_names(families: &BTreeMap<String, Family>) {
     for name in families.keys() {
         let unit = name.trim_end_matches("_total").rsplit('_').next().unwrap();
@@ -63,13 +65,13 @@ fn check_names(families: &BTreeMap<String, Family>) {
     }
 }
 
-/// Names of metrics in a text: words that begin as ours, and those of the process.
+/// The names of metrics in a text: words that begin with `mangrove_` or `process_`.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with("mangrove_") || word.starts_with("process_")).map(str::to_owned).collect()
 }
 
-/// The dashboard and the rules that come with the program ask for metrics that there are.
+/// Checks that the dashboard and the alert rules that come with the program name only existing metrics.
 fn check_monitoring(families: &BTreeMap<String, Family>) {
     for file in ["grafana-dashboard.json", "prometheus-alerts.yml"] {
         let path = format!("{}/../../packaging/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));

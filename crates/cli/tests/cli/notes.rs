@@ -1,4 +1,4 @@
-//! What commands say beside their results, so that a slip is seen at once.
+//! Notes that commands print beside their results, so that users notice mistakes at once.
 
 use crate::common::{Folder, fail, fed, run, succeed};
 use crate::server::Serving;

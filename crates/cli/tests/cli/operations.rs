@@ -1,4 +1,4 @@
-//! What an operator relies on: health checks, certificates, the log, files that others cannot read.
+//! Features for operators: health checks, certificates, the log, files that other users cannot read.
 #![allow(
     clippy::disallowed_methods,
     reason = "some of these tests are about time, and about servers that run beside them"
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Folder, Ran, fail, fed, mangrove, ran, run, succeed};
 use crate::server::Serving;
 
-/// What ended the queries that the log tells of.
+/// The outcomes of queries in the log.
 fn outcomes(log: &Path) -> Vec<String> {
     let text = fs::read_to_string(log).unwrap();
     let slow =
@@ -23,14 +23,16 @@ fn outcomes(log: &Path) -> Vec<String> {
     slow.map(|event| event["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The engine and the server say the same when a time limit has passed. The log has the reason that the client was told.
+/// The engine and the server give the same error when a time limit has passed. The log has the reason that the client
+/// received.
 #[test]
 fn what_ended_a_query_is_told_alike_to_clients_and_to_the_log() {
     let folder = Folder::new("outcomes");
     let log = folder.path().join("log");
     let served = Serving::logged(&log, &["--log-format", "json", "--slow-query", "1ms"]);
     let limit = "the query did not end within its time limit of 60 ms";
-    // Some only count, so that the engine looks at the clock; some wait for their client, so that the server does.
+    // Some scripts only count, so that the engine notices the limit; some wait for their client, so that the server
+    // does.
     for script in
         [ENDLESS, "g.inject(1).repeat(__.identity()).until(__.is(2))", "g.inject(1).emit().repeat(__.identity())"]
     {
@@ -122,7 +124,7 @@ fn a_self_signed_certificate_is_trusted_where_it_is_named() {
         let answer = ask(&url, &trusted);
         assert!(answer.code == Some(0) && answer.out.contains('7'), "{url}: {}", answer.err);
     }
-    // Refusals say what is wrong, and the way out.
+    // Errors name the cause and the way out.
     let other = pem("server.pem");
     let elsewhere = with_usual_certificate(&["--listen", "127.0.0.2:0"]);
     for (url, variables, part) in [
@@ -208,7 +210,7 @@ fn a_log_of_json_is_json_from_the_first_line_to_the_last() {
         event("slow query");
         event("stopped");
     }
-    // What keeps it from starting is an event, too.
+    // An error at the start is an event, too.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let refused = run(&["serve", "--log-format", "json", "--listen", &address]);
@@ -386,7 +388,8 @@ fn settings_are_read_again_at_sighup() {
     served.stop();
 }
 
-/// The memory budget of a process: shown at its start, in its metrics and its help, refused by name, and raised at SIGHUP.
+/// The memory budget of a process: shown at its start, in its metrics and its help, refused by name, and raised at
+/// SIGHUP.
 #[test]
 fn a_server_has_a_memory_budget() {
     let help = succeed(&["serve", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -399,12 +402,12 @@ fn a_server_has_a_memory_budget() {
         let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("{name} is not in {metrics}")).trim().parse().unwrap()
     };
-    // Without a word, a share of what the system has.
+    // Without a setting, the budget is a share of the system's memory.
     let served = Serving::logged(&log, &[]);
     assert!(said("memory budget") && said("three quarters of"), "{}", fs::read_to_string(&log).unwrap());
     assert!(figure(&served, "mangrove_memory_budget_bytes") > 64 << 20);
     served.stop();
-    // As it is set; more than the machine has is warned of.
+    // With a setting; a budget above the machine's memory gives a warning.
     let config = folder.file("mangrove.toml", "listen = \"127.0.0.1:0\"\nmemory_budget = \"900TiB\"\n");
     let served = Serving::logged(&log, &["--config", &config]);
     assert!(said("memory_budget is more than the process may use"), "{}", fs::read_to_string(&log).unwrap());
@@ -430,7 +433,8 @@ fn a_server_has_a_memory_budget() {
         refused.err.contains("the graphs use") && refused.err.contains("raise the setting memory_budget"),
         "{refused:?}"
     );
-    // What the refused request had written is collected, which may make room again. A request of one write leaves none.
+    // The writes of the refused request are collected, which may make room again. Requests of one write then fill it
+    // up.
     let one = format!("g.addV('more').property('text', '{}').iterate()", "x".repeat(100_000));
     let is_full = (0..100).any(|_| ask(&one).code != Some(0) && served.get("/health").contains("read-only"));
     assert!(is_full, "{}", served.get("/health"));

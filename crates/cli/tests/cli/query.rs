@@ -159,7 +159,7 @@ fn a_file_is_one_transaction_with_variables() {
     assert!(error.contains("wrong.gremlin: line 2, column 7: unknown step `oot`"), "{error}");
     let count = || succeed(&["query", "--data", &graph, "--format", "csv", "g.V().hasLabel('x').count()"]);
     assert_eq!(count(), "result\n0\n");
-    // Each its own: what was done before the error stays.
+    // Each statement is a transaction of its own, so those before the error stay committed.
     let error = fail(1, &["query", "--data", &graph, "-f", &failing, "--each"]);
     assert!(error.contains("failing.gremlin: statement 2 (line 3, column 3): "), "{error}");
     assert_eq!(count(), "result\n1\n");

@@ -1,4 +1,4 @@
-//! What only reads a directory changes nothing in it.
+//! Commands that only read a directory change nothing in it.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Servers that tests start, and stop.
+//! Starts and stops servers for tests.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::{Folder, Ran, mangrove, ran};
 
-/// A running server; killed if a test fails before it was stopped.
+/// A running server. It is killed if a test fails before it stops the server.
 pub struct Serving {
     child: Child,
-    /// As clients name it.
+    /// The URL for clients.
     pub url: String,
     /// Host and port.
     pub address: String,
@@ -56,7 +56,7 @@ impl Serving {
         start(&[&["--users-file", &users, "--graphs-dir", &graphs], more].concat())
     }
 
-    /// What it answers to HTTP.
+    /// The server's answer to an HTTP request.
     pub fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
@@ -90,7 +90,7 @@ impl Serving {
 
     /// Sends a signal by name.
     pub fn send(&self, name: &str) {
-        // The shell's own: a program of this name is not everywhere.
+        // The shell's built-in `kill`, because not every system has the program.
         let kill = format!("kill -s {name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }

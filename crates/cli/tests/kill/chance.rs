@@ -1,4 +1,4 @@
-//! Random numbers of a seed, for the test that kills the server.
+//! Random numbers of a seed, for the kill tests.
 
 use mangrove_generate::random::RandomStream;
 

@@ -1,4 +1,4 @@
-//! The embedded database in a process of its own, that tells its acknowledgments over a pipe.
+//! The embedded database in a process of its own, which reports its acknowledged commits through a pipe.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::{Folder, kills};
 
 const DIRECTORY: &str = "MANGROVE_KILL_DIRECTORY";
 const SEED: &str = "MANGROVE_KILL_SEED";
-/// A database is thrown away after so many kills, so that loads are killed, too.
+/// A database is replaced by a new one after this many kills, so that loads are killed, too.
 const KILLS_A_DATABASE: u64 = 12;
 
 #[test]
@@ -46,14 +46,14 @@ fn killed_programs_lose_nothing_that_was_acknowledged() {
     phases.check(&[Starting, Opening, Loading, Writing, Rotating, Checkpointing]);
 }
 
-/// What the driver says when a phase begins.
+/// The line that the driver prints when a phase begins.
 const OPENING: &str = "opening";
 const LOADING: &str = "loading";
 const READY: &str = "ready";
 const CHECKPOINT: &str = "checkpoint";
 const CHECKPOINT_OVER: &str = "checkpoint over";
 
-/// Runs the driver until it is killed; what it was told is committed, and what it was at.
+/// Runs the driver until it is killed. Returns the commits that were acknowledged to it, and its phase at the kill.
 fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Counts, Phase) {
     let mut chance = Chance::new(seed);
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -72,8 +72,8 @@ fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Co
         said.push(wanted.to_owned());
         assert!(!said[before..].iter().any(|line| line.starts_with("error")), "seed {seed}: {said:?}");
     };
-    // Half of the starts are killed at once, and half of the loads as they begin: on some machines they are over
-    // after a few milliseconds, and this process may be late.
+    // Half of the starts are killed at once, and half of the loads at their begin. On some machines these phases take
+    // only a few milliseconds, and a later kill would miss them.
     let is_early = chance.below(2) == 0;
     let start_pause = if is_early { 1 } else { 4_000 };
     let load_pause = if is_early { 1_000 } else { 25_000 };
@@ -118,7 +118,7 @@ fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Co
         if let ["told", writer, k] = words[..] {
             told[writer.parse::<usize>().unwrap()] = k.parse().unwrap();
         }
-        // The first line of the process stands behind what its test harness says.
+        // The first line of the process comes after output of its test harness, in the same line.
         match &*line {
             line if line.ends_with(OPENING) => phase = Phase::Opening,
             LOADING => phase = Phase::Loading,
@@ -133,7 +133,7 @@ fn run_and_kill(data: &Path, seed: u64, mut told: Counts, is_fresh: bool) -> (Co
     (told, phase)
 }
 
-/// What the child says, to the end of its pipe.
+/// The lines that the child prints, to the end of its pipe.
 pub fn lines(child: &mut Child) -> Receiver<String> {
     let stdout = BufReader::new(child.stdout.take().unwrap());
     let (sender, receiver) = channel();
@@ -143,7 +143,7 @@ pub fn lines(child: &mut Child) -> Receiver<String> {
     receiver
 }
 
-/// One line in one write, past what a test's output is captured by.
+/// Prints a line with one write, which the capture of test output does not intercept.
 pub fn say(line: &str) {
     io::stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
@@ -182,7 +182,7 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
                 failed.lock().unwrap().get_or_insert(outcome.unwrap_err());
             });
         }
-        // Checkpoints without end, so that many a kill meets one.
+        // Takes checkpoints all the time, so that many kills hit one.
         let mut chance = Chance::new(seed);
         while failed.lock().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(chance.below(40)));
@@ -198,7 +198,7 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
     })
 }
 
-/// Writes until the process is killed, or something else than a conflict comes of it.
+/// Writes until the process is killed or an error other than a conflict occurs.
 fn write(db: &Database, writer: usize, mut chance: Chance) -> Result<std::convert::Infallible> {
     let mut k = long(db, &format!("g.V('w{writer}').values('n')")).unwrap_or(0) as u64 + 1;
     loop {

@@ -1,15 +1,16 @@
-//! Kill tests: a process that writes is killed (SIGKILL) at a random moment, again and again, and what it left is opened
-//! and looked at: every transaction that was acknowledged is there, and none is half there.
+//! Kill tests: a process that writes is killed (SIGKILL) at a random moment, repeatedly, and the database that it left
+//! is opened and checked. Every acknowledged transaction exists, and no transaction exists in part.
 //!
-//! Once the process is the embedded database in a program of its own ([`embedded`]), once it is `mangrove serve --data`,
-//! written to over the wire ([`server`]). Both do the transactions of [`workload`]. They are killed while they write, while
-//! they take checkpoints and change segments, while they recover, while they load in bulk, and while they start and stop:
-//! each round aims at one of these, and what it met is counted ([`phase`]); a phase that no kill of a run met fails it.
+//! In one test the process is a program with the embedded database ([`embedded`]), in the other `mangrove serve
+//! --data`, with writes over the wire ([`server`]). Both do the transactions of [`workload`]. They are killed while
+//! they write, while they take checkpoints and change segments, while they recover, while they load in bulk, and while
+//! they start and stop: each round aims at one of these, and what it met is counted ([`phase`]); a phase that no kill
+//! of a run met fails it.
 //!
-//! Rules of the schema have kills of their own ([`rules`]): they are made and dropped while others write.
+//! Rules of the schema have a test of their own ([`rules`]): they are created and dropped while other threads write.
 //!
-//! `MANGROVE_KILLS` says how many times (in all), `MANGROVE_FIRST` the seed of the first round; a failure prints the
-//! round's seed. A seed decides what is done and when the kill comes, as far as time can be repeated.
+//! `MANGROVE_KILLS` sets the total number of kills, `MANGROVE_FIRST` the seed of the first round. A failure prints the
+//! seed of its round. A seed decides the operations and the moment of the kill, as far as timing can be repeated.
 
 mod chance;
 mod embedded;
@@ -31,13 +32,13 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
 }
 
-/// How many kills each of the two tests has, and the first seed.
+/// The seeds of a test, one a kill.
 fn kills(share_of_ten: u64) -> std::ops::Range<u64> {
     let first = number("MANGROVE_FIRST", 1);
     first..first + (number("MANGROVE_KILLS", KILLS) * share_of_ten).div_ceil(10)
 }
 
-/// A directory of a test's own, removed at its end; left there when the test fails, to be looked at.
+/// A directory for one test. It is removed at its end, but kept for inspection if the test fails.
 struct Folder(PathBuf);
 
 impl Folder {

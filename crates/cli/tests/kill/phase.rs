@@ -1,36 +1,36 @@
-//! What a process was at when it was killed, and how many kills each phase got.
+//! The phases of a process, and the number of kills in each.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// See the module.
+/// The phase of a process at the moment of a kill.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// Before it looked at the directory.
+    /// Before it opened the directory.
     Starting,
-    /// Making a new database, or recovering one.
+    /// Creating a new database, or recovering one.
     Opening,
     /// Loading in bulk.
     Loading,
-    /// Committing, and nothing else.
+    /// Committing only.
     Writing,
-    /// Making a new segment of the log.
+    /// Creating a new segment of the log.
     Rotating,
-    /// Taking a checkpoint, while others commit.
+    /// Taking a checkpoint, while other threads commit.
     Checkpointing,
     /// Draining, and taking the last checkpoint.
     Stopping,
 }
 
 impl Phase {
-    /// What a process that seemed to be writing was at, by what it has left.
+    /// The phase of a process that was killed while it wrote, judged by its files.
     pub fn of_writing(data: &Path) -> Phase {
         if is_rotating(data) { Phase::Rotating } else { Phase::Writing }
     }
 }
 
-/// Whether a segment of the log is just being made.
+/// Returns true if the files show an unfinished new segment of the log.
 pub fn is_rotating(data: &Path) -> bool {
     let names = fs::read_dir(data.join("wal")).into_iter().flatten().flatten();
     names.into_iter().any(|entry| entry.file_name().to_string_lossy().ends_with(".new"))
@@ -45,7 +45,8 @@ impl Phases {
         *self.0.entry(phase).or_default() += 1;
     }
 
-    /// Says how many each had, and fails if one of these had none. Of few kills nothing is expected.
+    /// Prints the number of kills of each phase, and fails if an expected phase had none. With few kills, no phase is
+    /// expected.
     pub fn check(&self, expected: &[Phase]) {
         let all: u64 = self.0.values().sum();
         println!("{all} kills: {:?}", self.0);

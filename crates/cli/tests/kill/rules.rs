@@ -1,6 +1,6 @@
 //! Rules of the schema in a process that is killed: rules are made and dropped while others write, as often against the
-//! rules as not. Whatever the moment of the kill, a rule that was acknowledged is there, one whose drop was acknowledged is
-//! not, and every rule that is there holds of all that is there, and is enforced.
+//! rules as not. Whatever the moment of the kill, a rule that was acknowledged is there, one whose drop was
+//! acknowledged is not, and every rule that is there holds of all that is there, and is enforced.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, DurabilityOptions, ErrorKind, LogOptions, Result, RuleDefinition, RuleId, Value,
+    Database, DatabaseOptions, DurabilityOptions, ElementKind, ErrorKind, LogOptions, Result, RuleDefinition, RuleId,
+    Value,
 };
 
 use crate::chance::Chance;
@@ -18,7 +19,7 @@ use crate::{Folder, kills};
 
 const DIRECTORY: &str = "MANGROVE_KILL_RULES";
 const SEED: &str = "MANGROVE_KILL_SEED";
-/// A database is thrown away after so many kills.
+/// A database is replaced by a new one after this many kills.
 const KILLS_A_DATABASE: u64 = 8;
 const WRITERS: u64 = 2;
 const READY: &str = "ready";
@@ -27,18 +28,23 @@ const READY: &str = "ready";
 fn definitions() -> [RuleDefinition; 4] {
     let (person, at) = ("person", "at");
     [
-        RuleDefinition::Required { edges: false, label: person.into(), key: "name".into() },
-        RuleDefinition::Typed { edges: false, label: person.into(), key: "name".into(), value_type: "string".into() },
-        RuleDefinition::Required { edges: true, label: at.into(), key: "since".into() },
+        RuleDefinition::Required { kind: ElementKind::Vertex, label: person.into(), key: "name".into() },
+        RuleDefinition::Typed {
+            kind: ElementKind::Vertex,
+            label: person.into(),
+            key: "name".into(),
+            value_type: "string".into(),
+        },
+        RuleDefinition::Required { kind: ElementKind::Edge, label: at.into(), key: "since".into() },
         RuleDefinition::Ends { label: at.into(), pairs: vec![(person.into(), "company".into())] },
     ]
 }
 
-/// What breaks a rule.
+/// A traversal that finds the elements that break a rule.
 fn breaking(rule: &RuleDefinition) -> &'static str {
     match rule {
-        RuleDefinition::Required { edges: false, .. } => "g.V().hasLabel('person').hasNot('name')",
-        RuleDefinition::Required { edges: true, .. } => "g.E().hasLabel('at').hasNot('since')",
+        RuleDefinition::Required { kind: ElementKind::Vertex, .. } => "g.V().hasLabel('person').hasNot('name')",
+        RuleDefinition::Required { kind: ElementKind::Edge, .. } => "g.E().hasLabel('at').hasNot('since')",
         RuleDefinition::Typed { .. } => {
             "g.V().hasLabel('person').properties('name').not(value().is(typeOf(GType.STRING)))"
         }
@@ -51,9 +57,9 @@ fn breaking(rule: &RuleDefinition) -> &'static str {
 /// A change that the rule refuses.
 fn refused(rule: &RuleDefinition) -> &'static str {
     match rule {
-        RuleDefinition::Required { edges: false, .. } => "g.addV('person')",
+        RuleDefinition::Required { kind: ElementKind::Vertex, .. } => "g.addV('person')",
         RuleDefinition::Typed { .. } => "g.addV('person').property('name', 7)",
-        RuleDefinition::Required { edges: true, .. } => {
+        RuleDefinition::Required { kind: ElementKind::Edge, .. } => {
             "g.addV('person').property('name', 'x').as('a').addV('company').addE('at').from('a')"
         }
         RuleDefinition::Ends { .. } => {
@@ -62,7 +68,7 @@ fn refused(rule: &RuleDefinition) -> &'static str {
     }
 }
 
-/// What a writer does: half of it breaks some rule.
+/// A random change; half of the changes break some rule.
 fn change(chance: &mut Chance) -> String {
     let name =
         ["", ".property('name', 'x')", ".property('name', 'y')", ".property('name', 7)"][chance.below(4) as usize];
@@ -83,7 +89,7 @@ fn change(chance: &mut Chance) -> String {
 fn rules_outlive_kills_and_hold_of_what_is_left() {
     let folder = Folder::new("rules");
     let data = folder.path().join("data");
-    // Of the rules there: what is known of them.
+    // The rules that are known to exist.
     let mut before = BTreeSet::new();
     let (mut made, mut dropped) = (0, 0);
     for (round, seed) in kills(2).enumerate() {
@@ -100,11 +106,11 @@ fn rules_outlive_kills_and_hold_of_what_is_left() {
     assert!(made > 0 && dropped > 0, "every process was killed before it did anything");
 }
 
-/// What a process said before it was killed.
+/// The reports of a process before it was killed.
 #[derive(Default)]
 struct Told {
     made: BTreeSet<u32>,
-    /// Whose drop had begun.
+    /// The rules whose drop had begun.
     dropping: BTreeSet<u32>,
     dropped: BTreeSet<u32>,
 }
@@ -143,7 +149,7 @@ fn run_and_kill(data: &Path, seed: u64) -> Told {
     told
 }
 
-/// Opens what is left; the rules there are.
+/// Opens the database and checks its rules. Returns the rules that exist.
 fn check(data: &Path, before: &BTreeSet<u32>, told: &Told, seed: u64) -> BTreeSet<u32> {
     let db = Database::open(data.to_str().expect("a temporary directory has a name of text"), &options())
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -217,7 +223,7 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
     })
 }
 
-/// Drops a rule if it is there, or tries to make it, when what breaks it is gone.
+/// Drops a rule if it exists. Otherwise deletes the elements that break it, and tries to create it.
 fn make_or_drop(db: &Database, chance: &mut Chance) -> Result<()> {
     if chance.once_in(4) {
         return db.checkpoint().map(drop);
@@ -236,7 +242,7 @@ fn make_or_drop(db: &Database, chance: &mut Chance) -> Result<()> {
     }
     match db.define_rule(definition) {
         Ok(RuleId(id)) => say(&format!("made {id}")),
-        // Somebody wrote what breaks it in between.
+        // Another thread has added an element that breaks it.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => {}
         Err(error) => return Err(error),
     }

@@ -37,11 +37,11 @@ fn killed_servers_lose_nothing_that_was_acknowledged() {
     }
     println!("{committed} transactions were committed");
     assert!(committed > 0, "every server was killed before it did anything");
-    // What it does before it says its address cannot be told apart from outside.
+    // From outside, the phases before the server prints its address look the same.
     phases.check(&[Phase::Opening, Phase::Writing, Phase::Checkpointing, Phase::Stopping]);
 }
 
-/// A server; killed when it goes.
+/// A server, which is killed when this is dropped.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -97,7 +97,7 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
         std::thread::sleep(Duration::from_micros(50_000 + chance.below(300_000)));
         killed.store(true, Ordering::SeqCst);
         if is_asked_to_stop {
-            // The shell's own: a program of this name is not everywhere.
+            // The shell's built-in `kill`, because not every system has the program.
             let kill = format!("kill -s TERM {}", serving.0.id());
             assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
             // The server may stop before the kill, so half of the servers are killed at once.
@@ -129,7 +129,7 @@ fn write(url: &str, writer: usize, told: &AtomicU64, mut chance: Chance) -> Resu
         let [Value::I64(n)] = found[..] else { panic!("account {account} has {found:?}") };
         *balance = n;
     }
-    // Unique marks, as soon as the first writer has come.
+    // The first writer makes the index that keeps marks unique.
     if writer == 0 && client.run("g.call('mangrove.index.list')", &none)?.is_empty() {
         client.run(
             "g.call('mangrove.index.create').with('label', 'mark').with('key', 'key').with('unique', true)",

@@ -1,14 +1,15 @@
-//! Transactions whose traces can be checked.
+//! Transactions whose effects can be checked.
 //!
-//! Each of [`WRITERS`] writers counts its transactions in a vertex of its own. Transaction `k` of writer `w`, all in one:
+//! Each of [`WRITERS`] writers counts its transactions in a vertex of its own. Transaction `k` of writer `w`, all in
+//! one:
 //!
 //! - moves money between two accounts: the sum never changes;
 //! - sets the writer's count to `k`;
 //! - adds the mark `w-k`, unique by an index, with an edge from the writer and one back: both or none;
 //! - deletes mark `w-(k-KEPT)` with its edges.
 //!
-//! A writer waits for the acknowledgment of one before it begins the next. So what is there after a kill is, of every
-//! writer, all it was told is committed and at most one transaction more, each of them whole.
+//! A writer waits for the acknowledgment of a transaction before it begins the next. So after a kill, the graph has all
+//! acknowledged transactions of each writer and at most one more, each of them completely.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 use mangrove::{Database, DatabaseOptions, ErrorKind, IndexDefinition, Result, Value, verify};
 
-/// Who writes at once.
+/// The number of concurrent writers.
 pub const WRITERS: usize = 3;
-/// How many marks a writer leaves.
+/// The number of marks that a writer keeps.
 const KEPT: u64 = 10;
-/// Accounts: two a writer.
+/// The number of accounts, two for each writer.
 pub const ACCOUNTS: usize = 2 * WRITERS;
-/// What is in each at the beginning.
+/// The balance of each account at the beginning.
 const BALANCE: i64 = 1000;
 /// Other vertices, to make the load longer.
 const FILLERS: i64 = 2000;
@@ -80,14 +81,14 @@ pub fn long(db: &Database, script: &str) -> Option<i64> {
     }
 }
 
-/// Opens what a killed process left and checks it against what was acknowledged; what there is now. Reads all of it from
-/// the outside first, now and then.
+/// Opens the database of a killed process and checks it against the acknowledged transactions. Returns the transactions
+/// that it has. With `read_all`, verifies all files first.
 pub fn check(directory: &Path, acknowledged: Counts, read_all: bool, what: &str) -> Counts {
     let directory = directory.to_str().expect("a temporary directory has a name of text");
     if read_all {
         match verify(directory, &|_| {}) {
             Ok(_) => {}
-            // Killed before it made one.
+            // The process was killed before it created a database.
             Err(error) if error.kind() == ErrorKind::NotFound && acknowledged == Counts::default() => {}
             Err(error) => panic!("{what}: {error}"),
         }

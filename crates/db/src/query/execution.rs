@@ -7,22 +7,22 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{Detail, ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
-use super::instance::{Instance, Planned};
+use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
 use crate::options::Materialize;
 
 /// A running query.
 pub(crate) struct Execution {
-    planned: Arc<Planned>,
-    /// Gone when the query is complete.
-    instance: Option<Box<Instance>>,
-    /// Results are kept until the query is over: it is charged for them.
+    planned: Arc<PlannedQuery>,
+    /// `None` when the query is complete.
+    instance: Option<Box<PlanInstance>>,
+    /// True if results are kept until the query is over, so that the query is charged for them.
     keeps_results: bool,
 }
 
-/// What a query that has ended leaves to be dropped: values in operators, in queues and in side effects.
-pub(crate) struct Remains {
-    _instance: Option<Box<Instance>>,
+/// The memory of a query that has ended, to be freed: values in operators, in queues and in side effects.
+pub(crate) struct QueryRemains {
+    _instance: Option<Box<PlanInstance>>,
     _values: Option<OwnValues>,
     _leftovers: Option<Leftovers>,
     are_large: bool,
@@ -31,27 +31,27 @@ pub(crate) struct Remains {
 /// The side effects and parameters of a query.
 type OwnValues = (SideEffects, Vec<(SmolStr, Value)>);
 
-/// The part of a run's context that belongs to the query alone; the rest is shared and is released.
+/// Takes the values out of a context that belong to the query alone. The rest is shared and is released.
 fn own_values(context: ExecutionContext) -> OwnValues {
     let ExecutionContext { side_effects, parameters, .. } = context;
     (side_effects, parameters)
 }
 
-/// How many bytes of values are freed in about the time that another thread takes to wake up.
+/// The approximate number of bytes of values that are freed in the time that another thread takes to wake up.
 const LARGE_BYTES: u64 = 256 << 10;
 
-impl Remains {
-    /// Returns true if freeing them takes so long that another thread should do it.
+impl QueryRemains {
+    /// Returns true if another thread should free them, because that takes long.
     pub fn are_large(&self) -> bool {
         self.are_large
     }
 }
 
-/// How far a turn came.
-pub(crate) enum Turn {
+/// The outcome of a turn.
+pub(crate) enum TurnOutcome {
     /// Some results, each with how many times it occurs.
     Results(Vec<(Value, u64)>),
-    /// The turn is over and the query is not.
+    /// The turn is over, the query is not.
     Yielded,
     /// The query is over.
     Complete,
@@ -59,27 +59,27 @@ pub(crate) enum Turn {
 
 impl Execution {
     /// Starts a plan.
-    pub fn start(planned: Arc<Planned>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
+    pub fn start(planned: Arc<PlannedQuery>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
         let instance = if timed { planned.measured(settings)? } else { planned.instance(settings)? };
         Ok(Execution { planned, instance: Some(instance), keeps_results: false })
     }
 
-    /// Says that results are kept until the query is over: it is charged for them.
+    /// With `true`, charges the query for its results, because the caller keeps them until the query is over.
     pub fn keeping_results(self, keeps_results: bool) -> Self {
         Execution { keeps_results, ..self }
     }
 
-    /// Runs for about `quota` messages, or until there are results. A query that is complete lets go of its
-    /// transaction; after that there is no other turn.
-    pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<Turn> {
-        let Some(instance) = &mut self.instance else { return Ok(Turn::Complete) };
+    /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
+    /// and must get no further turn.
+    pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
+        let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);
         match progress.map_err(|error| self.planned.placed(error, &instance.runtime))? {
             Progress::Complete => {
                 self.complete();
-                Ok(Turn::Complete)
+                Ok(TurnOutcome::Complete)
             }
-            Progress::Yielded => Ok(Turn::Yielded),
+            Progress::Yielded => Ok(TurnOutcome::Yielded),
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
                 Some(rows) => {
@@ -87,27 +87,27 @@ impl Execution {
                     if self.keeps_results {
                         instance.runtime.control().charge(bytes(&results))?;
                     }
-                    Ok(Turn::Results(results))
+                    Ok(TurnOutcome::Results(results))
                 }
-                None => Ok(Turn::Yielded),
+                None => Ok(TurnOutcome::Yielded),
             },
         }
     }
 
-    /// Limits and state of the query, for the thread that reads its results; `None` when the query is complete.
+    /// The limits and the state of the query, for the thread that reads its results; `None` when the query is complete.
     pub fn control(&self) -> Option<Arc<QueryControl>> {
         self.instance.as_ref().map(|instance| instance.runtime.control_shared())
     }
 
-    /// Ends the query where it is: it lets go of its transaction, and of all else that is not its own, at once. What it
-    /// leaves is to be dropped, which may take long.
-    pub fn end(mut self) -> Remains {
+    /// Ends the query at once. It releases its transaction and everything that is shared. Dropping the returned remains
+    /// may take long.
+    pub fn end(mut self) -> QueryRemains {
         let mut instance = self.instance.take();
         let control = instance.as_ref().map(|instance| instance.runtime.control());
         let are_large = control.is_some_and(|control| control.memory() >= LARGE_BYTES || control.has_leftovers());
         let leftovers = control.map(QueryControl::take_leftovers);
         let values = instance.as_mut().and_then(|instance| instance.runtime.take_context()).map(own_values);
-        Remains { _instance: instance, _values: values, _leftovers: leftovers, are_large }
+        QueryRemains { _instance: instance, _values: values, _leftovers: leftovers, are_large }
     }
 
     fn complete(&mut self) {
@@ -120,7 +120,8 @@ impl Execution {
         self.instance.as_ref().map_or(0, |instance| instance.runtime.messages())
     }
 
-    /// Runs for about `messages` messages on this thread; true when the query is over.
+    /// Runs for about `messages` messages on this thread, and hands results to `accept`. Returns true when the query is
+    /// over.
     pub fn run_inline(
         &mut self,
         messages: usize,
@@ -134,14 +135,14 @@ impl Execution {
                 return Ok(false);
             }
             match self.turn((until - so_far) as usize, materialize)? {
-                Turn::Results(batch) => accept(batch)?,
-                Turn::Yielded => {}
-                Turn::Complete => return Ok(true),
+                TurnOutcome::Results(batch) => accept(batch)?,
+                TurnOutcome::Yielded => {}
+                TurnOutcome::Complete => return Ok(true),
             }
         }
     }
 
-    /// What the operators of a measured query did, as a table.
+    /// The measurements of the operators, as a table.
     pub fn profile(&self) -> String {
         let Some(instance) = &self.instance else { return String::new() };
         let (runtime, control) = (&instance.runtime, instance.runtime.control());
@@ -155,7 +156,7 @@ impl Execution {
     }
 }
 
-/// About how many bytes results take.
+/// Returns the approximate size of results in bytes.
 pub(crate) fn bytes(results: &[(Value, u64)]) -> u64 {
     let mut sizes = Sizes::default();
     let pointed_to: usize = results.iter().map(|(value, _)| sizes.pointed_to(value)).sum();

@@ -1,13 +1,13 @@
 //! Plans and their instances.
 //!
-//! To run a plan takes an *instance* of it: its operators, numbered and connected, with the queues between them. Making
-//! one costs more than a light query, so a complete query leaves its instance to the next one. What passes from one run
-//! to another is only what costs time to make (`flow::runtime` says what, and every operator says for itself whether it
-//! is as it was); what belongs to a run (transaction, parameters, side effects, limits, charges) comes with it and goes
-//! with it. A run that fails, is cancelled, or whose results are not read to their end leaves its rows anywhere: its
-//! instance is dropped.
+//! A run of a plan needs an *instance* of it: its operators, numbered and connected, with the queues between them.
+//! Making an instance costs more than a light query, so instances are recycled: a complete query leaves its instance to
+//! the next one. An instance keeps only parts that are costly to make. `flow::runtime` lists them, and every operator
+//! reports whether it is in its first state again. The transaction, parameters, side effects, limits and charges belong
+//! to one run. If a run fails or is cancelled, or if its results are not read to their end, rows may be left in
+//! operators, and the instance is dropped.
 //!
-//! An instance is of one database and of the indexes there were: operators keep numbers of labels and keys.
+//! An instance is valid for one database and one set of indexes, because operators keep numbers of labels and keys.
 
 use std::sync::{Arc, Weak};
 
@@ -22,33 +22,35 @@ use smol_str::SmolStr;
 
 use super::settings::{RunSettings, bind_parameters};
 
-/// The maximum number of idle instances of a plan. More can run at a time; those that come back to a full list are dropped.
+/// The maximum number of idle instances of a plan. More can run at a time; an instance that returns to a full list is
+/// dropped.
 const IDLE_MAX: usize = 8;
 
-/// Room for more parameters than this is not kept.
+/// The maximum capacity of the list of parameters that an idle instance keeps.
 const KEPT_PARAMETERS_MAX: usize = 64;
 
-/// Tells one open database from another.
+/// The identity of an open database.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseIdentity(Arc<()>);
 
-/// A physical plan, what it was made for, and the instances of it that are idle.
-pub(crate) struct Planned {
-    /// The database whose labels, keys and indexes the plan names. Weak, because that database may keep the plan; a weak reference
-    /// still keeps the address from being used again.
+/// A physical plan with its idle instances, for one database and one set of indexes. Before a run,
+/// [`PlannedQuery::is_for`] must be true for its database and indexes.
+pub(crate) struct PlannedQuery {
+    /// The database whose labels, keys and indexes the plan names. The reference is weak, because that database may
+    /// keep the plan. It still prevents another database from getting the same address.
     database: Weak<()>,
     indexes: Vec<IndexInfo>,
     pub plan: PhysicalPlan,
     requirements: Arc<Requirements>,
-    // A box is what is handed about: an instance is large.
+    // Boxed, because instances are large and are moved.
     #[expect(clippy::vec_box, reason = "instances are moved, and large")]
-    idle: Mutex<Vec<Box<Instance>>>,
+    idle: Mutex<Vec<Box<PlanInstance>>>,
 }
 
-impl Planned {
+impl PlannedQuery {
     pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, plan: PhysicalPlan) -> Self {
         let requirements = Arc::new(plan.requirements.clone());
-        Planned { database: Arc::downgrade(&database.0), indexes, plan, requirements, idle: Mutex::default() }
+        PlannedQuery { database: Arc::downgrade(&database.0), indexes, plan, requirements, idle: Mutex::default() }
     }
 
     /// Returns true if the plan was made for this database with these indexes.
@@ -56,47 +58,48 @@ impl Planned {
         std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(&database.0)) && self.indexes == indexes
     }
 
-    /// An instance that has begun a run: an idle one, or a new one where there is none.
-    pub fn instance(&self, settings: &RunSettings<'_>) -> Result<Box<Instance>> {
+    /// An instance that has begun a run: an idle one, or else a new one.
+    pub fn instance(&self, settings: &RunSettings<'_>) -> Result<Box<PlanInstance>> {
         let idle = self.idle.lock().pop();
         let mut instance = match idle {
             Some(mut instance) => {
                 instance.runtime.control_mut().renew(settings.limits, settings.clock, settings.cancel);
                 instance
             }
-            None => Box::new(Instance::new(&self.plan, settings, false)?),
+            None => Box::new(PlanInstance::new(&self.plan, settings, false)?),
         };
         instance.begin(&self.plan, &self.requirements, settings)?;
         Ok(instance)
     }
 
-    /// A new instance that has begun a run, measures its operators, and knows what they are.
-    pub fn measured(&self, settings: &RunSettings<'_>) -> Result<Box<Instance>> {
-        let mut instance = Box::new(Instance::new(&self.plan, settings, true)?);
+    /// A new instance that has begun a run, measures its operators, and has their descriptions.
+    pub fn measured(&self, settings: &RunSettings<'_>) -> Result<Box<PlanInstance>> {
+        let mut instance = Box::new(PlanInstance::new(&self.plan, settings, true)?);
         instance.runtime.measure_time();
         instance.begin(&self.plan, &self.requirements, settings)?;
         Ok(instance)
     }
 
-    /// The error of a run. One of evaluation that names no step gets the name of the step that met it, as `explain()` has it.
+    /// Adds a step to an error of a run: an evaluation error that names no step gets the name of the step that caused
+    /// it, as in `explain()`.
     pub fn placed(&self, error: Error, runtime: &NodeRuntime<Rows>) -> Error {
         if error.kind() != ErrorKind::Evaluation || error.message().contains("()") {
             return error;
         }
-        // Made for this: an instance that is not measured has no descriptions.
+        // Built again for the descriptions, which only measured instances have.
         let built = build(&self.plan, 1, true).ok();
         let descriptions = built.map(|built| built.descriptions).unwrap_or_default();
         match runtime.failed_operator().and_then(|id| descriptions.get(usize::from(id))) {
-            // Its message is the query's own text, to arrive as it was written.
+            // The message of `fail()` is a text of the query and stays as it is.
             Some((_, operator)) if operator == "fail" => error,
             Some((_, operator)) => error.within(with_literals(operator, &lifted(runtime))),
             None => error,
         }
     }
 
-    /// Takes back the instance of a query that is complete.
-    pub fn complete(&self, mut instance: Box<Instance>) {
-        // What belonged to the run goes before the lock is taken: it may be the last of its transaction.
+    /// Takes back the instance of a query that is complete, and keeps it for another run if it can be used again.
+    pub fn complete(&self, mut instance: Box<PlanInstance>) {
+        // The parts of the run are released before the lock is taken, because that may end the transaction.
         if !instance.recycle() {
             return;
         }
@@ -107,27 +110,27 @@ impl Planned {
     }
 }
 
-/// The literals that a run has beside its plan.
+/// The literals of a run that were lifted out of its plan.
 fn lifted(runtime: &NodeRuntime<Rows>) -> Arc<[Value]> {
     runtime.context().map(|context| context.lifted.clone()).unwrap_or_default()
 }
 
-/// An instance of a plan on one node.
-pub(crate) struct Instance {
+/// An instance of a plan on one node. It is used by one run at a time.
+pub(crate) struct PlanInstance {
     pub runtime: NodeRuntime<Rows>,
-    /// What each operator is, where it is measured.
+    /// The number and the description of every operator, if the instance is measured.
     pub descriptions: Vec<(usize, String)>,
-    /// Room for the parameters of the next run.
+    /// An empty list, whose capacity the parameters of the next run use.
     parameters: Vec<(SmolStr, Value)>,
 }
 
-impl Instance {
+impl PlanInstance {
     fn new(plan: &PhysicalPlan, settings: &RunSettings<'_>, described: bool) -> Result<Self> {
         let built = build(plan, 1, described)?;
         let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
         let control = control.drawing_on(settings.budget);
         let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(control));
-        Ok(Instance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
+        Ok(PlanInstance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
     }
 
     fn begin(
@@ -143,7 +146,7 @@ impl Instance {
         self.runtime.start(unit(plan))
     }
 
-    /// Lets go of the run; false where the instance is of no more use.
+    /// Releases the run. Returns false if the instance cannot be used again.
     fn recycle(&mut self) -> bool {
         let (context, is_clean) = self.runtime.recycle();
         self.runtime.control().give_back();
@@ -156,7 +159,7 @@ impl Instance {
     }
 }
 
-/// The context of a plan's operators on one node. The parameters are put into `room`.
+/// The execution context of a plan's operators on one node. `room` becomes its list of parameters.
 pub(crate) fn context(
     plan: &PhysicalPlan,
     requirements: &Arc<Requirements>,
@@ -182,7 +185,7 @@ pub(crate) fn context(
     Ok(context)
 }
 
-/// The row a query starts with.
+/// The row that a query starts with.
 pub(crate) fn unit(plan: &PhysicalPlan) -> Rows {
     Rows::unit(plan.requirements.path != mangrove_plan::physical::PathRequirement::None, plan.requirements.loops)
 }

@@ -1,13 +1,15 @@
 //! Prepared traversals, and the cache of them by their text.
 //!
-//! A [`Prepared`] is parsed and rewritten once. Its physical plan is made when it first runs, and again when it runs on another
-//! database or with other indexes. Traversals that differ in literals only share a plan. No lock is held while a text is parsed.
+//! A [`Prepared`] is parsed and rewritten once. Its physical plan is made for its first run, and again for a run on
+//! another database or with other indexes. Traversals that differ only in literals share a plan. No lock is held while
+//! a text is parsed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
+use mangrove_flow::QueryLimits;
 use mangrove_graph::{Catalog, DateTime, Error, GraphView, IndexInfo, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
 use mangrove_plan::logical::{Configuration, Traversal};
@@ -16,36 +18,37 @@ use mangrove_plan::{GraphFacts, PlanOptions, literals};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use super::instance::{DatabaseIdentity, Planned};
+use super::instance::{DatabaseIdentity, PlannedQuery};
+use crate::options::QueryOptions;
 
-/// What a run of a traversal returns: its results, or something about it.
+/// The answer that a run of a traversal gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
-    /// Its results.
+pub(crate) enum AnswerKind {
+    /// The results of the traversal.
     Results,
-    /// Its plan.
+    /// The plan of the traversal: `explain()`.
     Explain,
-    /// What its operators did.
+    /// The measurements of the plan's operators: `profile()`.
     Profile,
 }
 
-struct Shape {
+struct PreparedShape {
     source: SmolStr,
     configuration: Configuration,
     traversal: Traversal,
     rules: Vec<&'static str>,
     options: PlanOptions,
-    question: Question,
+    answer: AnswerKind,
     calls_services: bool,
     uses_files: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
-    planned: Mutex<Option<Arc<Planned>>>,
+    planned: Mutex<Option<Arc<PlannedQuery>>>,
 }
 
-/// A traversal that is parsed and planned, to be run with different parameters. Cloning is cheap.
+/// A parsed traversal, to be run many times with different parameters. Cloning is cheap.
 #[derive(Clone)]
 pub struct Prepared {
-    shape: Arc<Shape>,
+    shape: Arc<PreparedShape>,
     /// The literals that were taken out of the traversal before it was planned.
     lifted: Arc<[Value]>,
 }
@@ -56,13 +59,13 @@ fn asks_for_profile(bytecode: &Bytecode) -> bool {
 }
 
 impl Prepared {
-    /// Prepares bytecode. A terminal step may ask for less than all results, or for the plan.
+    /// Prepares bytecode. The terminal step says how results are taken, or asks for the plan.
     pub fn new(bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
         Self::of_source("g", bytecode, terminal)
     }
 
-    /// As [`Self::new`], planned with these optimizations only: what an optimization may have broken can so be held
-    /// against a plan without it.
+    /// As [`Self::new`], planned with these optimizations only. Tests compare the answers of plans with and without an
+    /// optimization.
     pub fn with_options(bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
         Self::planned("g", bytecode, terminal, options)
     }
@@ -73,13 +76,13 @@ impl Prepared {
 
     fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
         let mut bytecode = bytecode.clone();
-        let mut question = Question::Results;
+        let mut answer = AnswerKind::Results;
         if asks_for_profile(&bytecode) {
             bytecode.steps.pop();
-            question = Question::Profile;
+            answer = AnswerKind::Profile;
         }
         if terminal == Terminal::Explain {
-            question = Question::Explain;
+            answer = AnswerKind::Explain;
         }
         terminal.apply(&mut bytecode);
         let compiled = mangrove_plan::compile(&bytecode)?;
@@ -91,14 +94,23 @@ impl Prepared {
         let source = source.into();
         let (calls_services, uses_files) = (traversal.calls_services(), traversal.uses_files());
         let planned = Mutex::new(None);
-        let shape =
-            Shape { source, configuration, traversal, rules, options, question, calls_services, uses_files, planned };
+        let shape = PreparedShape {
+            source,
+            configuration,
+            traversal,
+            rules,
+            options,
+            answer,
+            calls_services,
+            uses_files,
+            planned,
+        };
         Ok(Prepared { shape: Arc::new(shape), lifted: Arc::default() })
     }
 
     /// Returns true if the traversal writes.
     pub fn is_mutating(&self) -> bool {
-        self.shape.question != Question::Explain && self.shape.traversal.is_mutating()
+        self.shape.answer != AnswerKind::Explain && self.shape.traversal.is_mutating()
     }
 
     /// Returns true if the traversal calls services (`call()`).
@@ -116,21 +128,28 @@ impl Prepared {
         &self.shape.source
     }
 
-    pub(crate) fn question(&self) -> Question {
-        self.shape.question
+    pub(crate) fn answer(&self) -> AnswerKind {
+        self.shape.answer
     }
 
-    /// The literals that come beside the plan, by number.
+    /// The literals that are no part of the plan, by number.
     pub(crate) fn lifted(&self) -> &Arc<[Value]> {
         &self.lifted
     }
 
-    pub(crate) fn timeout_millis(&self) -> Option<u64> {
-        self.shape.configuration.timeout_millis
+    /// The limits of a run: those of its options, and the time limit that the traversal names.
+    pub(crate) fn limits(&self, options: &QueryOptions) -> QueryLimits {
+        // 0 names no limit.
+        let named = self.shape.configuration.timeout_millis.filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
+        let time_nanos = match (options.limits.time_nanos, named) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        QueryLimits { time_nanos, ..options.limits }
     }
 
     /// The plan for the graph of a database as a transaction sees it.
-    pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<Planned>> {
+    pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<PlannedQuery>> {
         let indexes = view.vertex_indexes();
         let mut cached = self.shape.planned.lock();
         if let Some(planned) = &*cached
@@ -141,7 +160,7 @@ impl Prepared {
         let facts = facts(&indexes, view.catalog());
         let plan =
             mangrove_plan::lower_with(&self.shape.traversal, &self.shape.configuration, &facts, self.shape.options)?;
-        Ok(cached.insert(Arc::new(Planned::new(database, indexes, plan))).clone())
+        Ok(cached.insert(Arc::new(PlannedQuery::new(database, indexes, plan))).clone())
     }
 
     /// The plan as text.
@@ -173,7 +192,7 @@ const CACHED_SCRIPT_BYTES_MAX: usize = 16 << 10;
 /// Prepared scripts by their text.
 #[derive(Default)]
 pub(crate) struct PlanCache {
-    plans: Mutex<Plans>,
+    plans: Mutex<CachedPlans>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -190,7 +209,7 @@ pub struct PlanCacheReport {
 }
 
 #[derive(Default)]
-struct Plans {
+struct CachedPlans {
     by_text: HashMap<Arc<str>, (Option<Bytecode>, Prepared), foldhash::fast::RandomState>,
     in_order: VecDeque<Arc<str>>,
 }
@@ -219,20 +238,21 @@ impl PlanCache {
         Ok(prepared)
     }
 
-    /// The traversal, prepared now or before. Traversals that differ in literals alone share a plan, where it does not
-    /// depend on them; each keeps its own literals. A profile shows them, so it is planned with them.
+    /// The prepared traversal, from the cache if it is there. Traversals that differ only in literals share a plan,
+    /// unless the plan depends on the literals. Each keeps its own literals. A traversal with `profile()` is planned
+    /// with its literals, because the profile shows them.
     pub fn bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
         let lifted = if asks_for_profile(bytecode) { None } else { literals::lift(bytecode) };
         let Some(lifted) = lifted else { return self.exactly(bytecode) };
         match self.exactly(&lifted.bytecode) {
             Ok(Prepared { shape, .. }) => Ok(Prepared { shape, lifted: lifted.values.into() }),
-            // The error speaks of the traversal as it was written.
+            // Preparing it with its literals gives an error in terms of the traversal as it was written.
             Err(_) => Prepared::new(bytecode, Terminal::None),
         }
     }
 
-    /// The traversal with these literals, prepared now or before. It is looked up by the script it would be written as;
-    /// since a few values of different types are written alike, the bytecode itself decides.
+    /// The prepared traversal with exactly these literals. It is looked up by its script. A few values of different
+    /// types have the same script, so the bytecode is compared, too.
     fn exactly(&self, bytecode: &Bytecode) -> Result<Prepared> {
         let script = bytecode.to_string();
         if let Some((Some(known), prepared)) = self.plans.lock().by_text.get(script.as_str())
@@ -263,7 +283,8 @@ impl PlanCache {
     }
 }
 
-/// Prepares one statement. Returns true with it if the text means something else each time and must not be cached.
+/// Prepares one statement. Returns true with it if its text has another meaning each time (`datetime()`, `UUID()`), so
+/// that it must not be cached.
 fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
     match mangrove_gremlin::parse_one(script, &parse_options())? {
         Statement::Traversal { source, bytecode, terminal, volatile } => {
@@ -278,7 +299,7 @@ fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
     }
 }
 
-/// What `datetime()` and `UUID()` mean in a script that is parsed now.
+/// Parse options with the current time for `datetime()` and a source of random UUIDs for `UUID()`.
 pub(crate) fn parse_options() -> ParseOptions {
     ParseOptions { now: now(), fresh_uuid: Some(uuid::Uuid::new_v4()), ..ParseOptions::default() }
 }

@@ -1,8 +1,8 @@
-//! `profile()`: what each operator did, as a table of text.
+//! `profile()`: the measurements of each operator, as a table of text.
 
 use mangrove_flow::OperatorStats;
 
-/// A line an operator, scopes indented.
+/// The table: one line an operator, with operators in scopes indented.
 pub(crate) fn table(
     descriptions: &[(usize, String)],
     stats: &[OperatorStats],

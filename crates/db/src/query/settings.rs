@@ -1,4 +1,5 @@
-//! The settings of one run of a query: its transaction, parameters and limits, and the services and files that it can reach.
+//! The settings of one run of a query: its transaction, parameters and limits, and the services and files that it can
+//! reach.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,14 +11,11 @@ use mangrove_gremlin::Parameters;
 use mangrove_steps::{Files, Services};
 use smol_str::SmolStr;
 
-use super::prepared::Prepared;
-use crate::options::QueryOptions;
-
-/// What a query is run with.
+/// Everything that one run of a query needs besides its plan.
 pub(crate) struct RunSettings<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
     pub parameters: &'a Parameters,
-    /// The literals that were taken out of the traversal before it was planned.
+    /// The literals that are no part of the plan, by number.
     pub lifted: &'a Arc<[Value]>,
     pub ids: IdRule,
     pub limits: QueryLimits,
@@ -28,17 +26,6 @@ pub(crate) struct RunSettings<'a> {
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` reaches; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
-}
-
-/// What a query with these options may use, with the limit its traversal names.
-pub(crate) fn limits(options: &QueryOptions, prepared: &Prepared) -> QueryLimits {
-    // Zero names no limit of its own.
-    let named = prepared.timeout_millis().filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000));
-    let time_nanos = match (options.limits.time_nanos, named) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    QueryLimits { time_nanos, ..options.limits }
 }
 
 /// Parameters as operators look them up. Elements among them become references to the elements.
@@ -54,8 +41,8 @@ pub(super) fn bind_parameters(
     })
 }
 
-/// Replaces a detached vertex or edge, also one in a list or a set, by the element with its id. An element that does not exist becomes
-/// null and matches nothing. A property stays as it is, because its value can be compared with.
+/// Replaces a detached vertex or edge, also one in a list or a set, by the element with its id. An element that does
+/// not exist becomes null and matches nothing. A property stays as it is, because its value can be compared with.
 fn attach(value: &Value, ids: IdRule, view: &dyn GraphView) -> Result<Value> {
     use mangrove_graph::Detached;
     let is_detached = |item: &Value| matches!(item, Value::Detached(_));

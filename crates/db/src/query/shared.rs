@@ -6,15 +6,15 @@
 //!               └──────────── wakes the task ◀─────────────┘
 //! ```
 //!
-//! The reader passes the batches on. After it has taken a batch, it wakes the task, which waits while the queue is full. So a
-//! slow reader holds back its own query only.
+//! The reader passes the batches on. After it has taken a batch, it wakes the task, which waits while the queue is
+//! full. So a slow reader holds back its own query only.
 //!
-//! - **DB-6.** When `run` returns, nothing of the query runs, writes, or holds its transaction. A reader that leaves early waits for the
-//!   end of the query.
+//! - **DB-6.** When `run` returns, nothing of the query runs, writes, or holds its transaction. A reader that leaves
+//!   early waits for the end of the query.
 //!
-//! A query ends soon after its limit has passed, however many queries there are. During a turn the executor checks the limits; between
-//! turns the reader checks them every [`LOOK_INTERVAL`]. After the reader knows of the end, an executor thread frees what
-//! the query held.
+//! A query ends soon after its time limit has passed, however many queries there are. During a turn the executor checks
+//! the limits; between turns the reader checks them every [`LOOK_INTERVAL`]. When the reader has learned of the end, an
+//! executor thread frees the memory of the query.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,45 +25,45 @@ use mangrove_flow::executor::{Executors, TURN_NANOS, Task, TaskStatus, Waker};
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::execution::{Execution, Remains, Turn, bytes};
+use super::execution::{Execution, QueryRemains, TurnOutcome, bytes};
 use crate::options::Materialize;
 
-type Batch = Vec<(Value, u64)>;
+type ResultBatch = Vec<(Value, u64)>;
 
 /// Batches that may wait for the reader.
 const QUEUED_BATCHES_MAX: usize = 4;
 
-/// The query waits, too, as soon as these take so many bytes.
+/// The query also waits while the queued batches take this many bytes.
 const QUEUED_BYTES_MAX: u64 = 4 << 20;
 
-/// Messages between two looks at how long a turn has lasted: most of them take tens of microseconds.
+/// Messages between two checks of the length of a turn. Most messages take tens of microseconds.
 const LOOK_MESSAGES: usize = 4;
 
-/// How often a reader that waits looks at the limits of its query.
+/// The interval at which a waiting reader checks the limits of its query.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-struct Queue {
+struct ResultQueue {
     /// Each batch with its size in bytes.
-    batches: VecDeque<(Batch, u64)>,
-    /// What they, and the one that the reader is at, draw on the memory budget. They do not count towards the query's own limit:
-    /// texts of properties are most of them, and those the graph has anyway.
+    batches: VecDeque<(ResultBatch, u64)>,
+    /// The draw of these batches, and of the one that the reader has, on the memory budget. They do not count towards
+    /// the query's own limit: most of their memory is texts of properties, which the graph holds anyway.
     draw: Draw,
-    /// How the query ended.
+    /// The outcome of the query; `None` while it runs.
     end: Option<Result<()>>,
-    /// What must be freed after the end.
-    remains: Option<Remains>,
+    /// The memory to be freed after the end.
+    remains: Option<QueryRemains>,
     /// True if the reader has left.
     closed: bool,
 }
 
-impl Queue {
+impl ResultQueue {
     fn new(budget: &MemoryBudget) -> Self {
         let draw = budget.account(Purpose::Queries);
-        Queue { batches: VecDeque::new(), draw, end: None, remains: None, closed: false }
+        ResultQueue { batches: VecDeque::new(), draw, end: None, remains: None, closed: false }
     }
 
-    /// Adds a batch of so many bytes.
-    fn push(&mut self, batch: Batch, bytes: u64) -> Result<()> {
+    /// Adds a batch with its size in bytes.
+    fn push(&mut self, batch: ResultBatch, bytes: u64) -> Result<()> {
         self.draw.grow(bytes)?;
         self.batches.push_back((batch, bytes));
         Ok(())
@@ -77,16 +77,16 @@ impl Queue {
 }
 
 /// A query that a task and its reader share.
-struct Query {
+struct SharedQuery {
     /// The query; `None` after its end. The thread that runs or ends it holds the lock.
     execution: Mutex<Option<Execution>>,
     control: Arc<QueryControl>,
     materialize: Materialize,
-    queue: Mutex<Queue>,
+    queue: Mutex<ResultQueue>,
     news: Condvar,
 }
 
-impl Query {
+impl SharedQuery {
     fn turn(&self, execution: &mut Execution, quota: usize) -> Result<TaskStatus> {
         {
             let queue = self.queue.lock();
@@ -102,21 +102,21 @@ impl Query {
         let end = clock.now_nanos().saturating_add(TURN_NANOS);
         for _ in 0..quota.div_ceil(LOOK_MESSAGES) {
             match execution.turn(LOOK_MESSAGES, self.materialize)? {
-                Turn::Results(batch) => {
+                TurnOutcome::Results(batch) => {
                     let bytes = bytes(&batch);
                     self.queue.lock().push(batch, bytes)?;
                     self.news.notify_one();
                     break;
                 }
-                Turn::Complete => return Ok(TaskStatus::Done),
-                Turn::Yielded if clock.now_nanos() >= end => break,
-                Turn::Yielded => {}
+                TurnOutcome::Complete => return Ok(TaskStatus::Done),
+                TurnOutcome::Yielded if clock.now_nanos() >= end => break,
+                TurnOutcome::Yielded => {}
             }
         }
         Ok(TaskStatus::Again)
     }
 
-    /// Ends the query, which lets go of its transaction before its reader learns of the end.
+    /// Ends the query. It releases its transaction before its reader learns of the end.
     fn end(&self, mut execution: MutexGuard<'_, Option<Execution>>, result: Result<()>) {
         let remains = execution.take().map(Execution::end);
         let mut queue = self.queue.lock();
@@ -136,7 +136,7 @@ impl Query {
     }
 }
 
-struct QueryTask(Arc<Query>);
+struct QueryTask(Arc<SharedQuery>);
 
 impl Task for QueryTask {
     fn run(&mut self, quota: usize) -> TaskStatus {
@@ -161,12 +161,12 @@ impl Drop for QueryTask {
 }
 
 /// The reader's end of the queue. Dropping it closes the queue and waits for the end of the query (DB-6).
-struct Reader {
-    query: Arc<Query>,
+struct QueueReader {
+    query: Arc<SharedQuery>,
     waker: Waker,
 }
 
-impl Drop for Reader {
+impl Drop for QueueReader {
     fn drop(&mut self) {
         self.query.queue.lock().closed = true;
         loop {
@@ -186,9 +186,9 @@ impl Drop for Reader {
     }
 }
 
-impl Reader {
-    /// The next batch, with what it draws on the memory budget; `None` at the end.
-    fn next(&self) -> Result<Option<(Batch, u64)>> {
+impl QueueReader {
+    /// The next batch, with the number of bytes that it draws on the memory budget; `None` at the end.
+    fn next(&self) -> Result<Option<(ResultBatch, u64)>> {
         let query = &*self.query;
         let mut queue = query.queue.lock();
         loop {
@@ -216,19 +216,19 @@ pub(crate) fn run(
     execution: Execution,
     materialize: Materialize,
     budget: &MemoryBudget,
-    accept: &mut dyn FnMut(Batch) -> Result<()>,
+    accept: &mut dyn FnMut(ResultBatch) -> Result<()>,
 ) -> Result<()> {
     let Some(control) = execution.control() else { return Ok(()) };
-    let query = Arc::new(Query {
+    let query = Arc::new(SharedQuery {
         execution: Mutex::new(Some(execution)),
         control,
         materialize,
-        queue: Mutex::new(Queue::new(budget)),
+        queue: Mutex::new(ResultQueue::new(budget)),
         news: Condvar::new(),
     });
     let mut reader = None;
     executors.spawn(|waker| {
-        reader = Some(Reader { query: query.clone(), waker });
+        reader = Some(QueueReader { query: query.clone(), waker });
         Box::new(QueryTask(query.clone()))
     });
     let reader = reader.ok_or_else(|| Error::bug("an executor makes its task before it returns"))?;
@@ -242,13 +242,13 @@ pub(crate) fn run(
         queue.draw.shrink(drawn);
         queue.remains.take()
     };
-    if let Some(remains) = remains.filter(Remains::are_large) {
+    if let Some(remains) = remains.filter(QueryRemains::are_large) {
         executors.discard(remains);
     }
     outcome
 }
 
-fn read(reader: &Reader, accept: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
+fn read(reader: &QueueReader, accept: &mut dyn FnMut(ResultBatch) -> Result<()>) -> Result<()> {
     while let Some((batch, drawn)) = reader.next()? {
         accept(batch)?;
         reader.query.queue.lock().draw.shrink(drawn);

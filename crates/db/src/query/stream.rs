@@ -2,30 +2,30 @@
 
 use mangrove_graph::{Result, Value};
 
-use super::execution::{Execution, Turn};
+use super::execution::{Execution, TurnOutcome};
 use crate::options::Materialize;
 
-enum State {
+enum StreamState {
     Running(Execution),
     Over,
 }
 
-/// The results of a query, worked out as they are read. Dropping the stream ends the query.
+/// The results of a query, which runs as they are read. Dropping the stream ends the query.
 pub struct ResultStream {
-    state: State,
+    state: StreamState,
     materialize: Materialize,
-    /// Results that are ready, in reverse: each with how many times it occurs.
+    /// Results that are ready, in reverse order, each with how many times it occurs.
     ready: Vec<(Value, u64)>,
 }
 
 impl ResultStream {
     pub(crate) fn new(execution: Execution, materialize: Materialize) -> Self {
-        ResultStream { state: State::Running(execution), materialize, ready: Vec::new() }
+        ResultStream { state: StreamState::Running(execution), materialize, ready: Vec::new() }
     }
 
     pub(crate) fn finished(mut results: Vec<(Value, u64)>) -> Self {
         results.reverse();
-        ResultStream { state: State::Over, materialize: Materialize::Properties, ready: results }
+        ResultStream { state: StreamState::Over, materialize: Materialize::Properties, ready: results }
     }
 
     /// The next batch of results, each with how many times it occurs; `None` at the end.
@@ -34,17 +34,17 @@ impl ResultStream {
             self.ready.reverse();
             return Ok(Some(std::mem::take(&mut self.ready)));
         }
-        let State::Running(execution) = &mut self.state else { return Ok(None) };
+        let StreamState::Running(execution) = &mut self.state else { return Ok(None) };
         loop {
             match execution.turn(usize::MAX, self.materialize) {
-                Ok(Turn::Results(batch)) => return Ok(Some(batch)),
-                Ok(Turn::Yielded) => {}
-                Ok(Turn::Complete) => {
-                    self.state = State::Over;
+                Ok(TurnOutcome::Results(batch)) => return Ok(Some(batch)),
+                Ok(TurnOutcome::Yielded) => {}
+                Ok(TurnOutcome::Complete) => {
+                    self.state = StreamState::Over;
                     return Ok(None);
                 }
                 Err(error) => {
-                    self.state = State::Over;
+                    self.state = StreamState::Over;
                     return Err(error);
                 }
             }
@@ -69,11 +69,11 @@ impl ResultStream {
         Ok(all)
     }
 
-    /// Runs a query whose results matter less than what its operators did.
+    /// Runs the query to its end, drops its results, and returns its profile.
     pub(crate) fn into_profile(mut self) -> Result<String> {
         loop {
-            let State::Running(execution) = &mut self.state else { return Ok(String::new()) };
-            if let Turn::Complete = execution.turn(usize::MAX, Materialize::References)? {
+            let StreamState::Running(execution) = &mut self.state else { return Ok(String::new()) };
+            if let TurnOutcome::Complete = execution.turn(usize::MAX, Materialize::References)? {
                 return Ok(execution.profile());
             }
         }

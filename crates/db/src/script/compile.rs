@@ -1,18 +1,18 @@
-//! From the text or the bytecode of a request to the statements of a [`Script`].
+//! Compiles the text or the bytecode of a request to the statements of a [`Script`].
 //!
-//! Parsing is done here; what a traversal becomes, and whether its source may be used, is up to the caller's
-//! [`ScriptPlanner`]. An error in a script of several statements names the statement by number and position.
+//! Parsing is done here. The caller's [`ScriptPlanner`] plans each traversal, and decides whether its source may be
+//! used. An error in a script of several statements names the statement by number and position.
 
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::{Bytecode, ScriptStatement, Statement, Terminal, TransactionCommand};
 use smol_str::SmolStr;
 
-use super::run::ScriptFailure;
+use super::failure::ScriptFailure;
 use crate::query::prepared::{Prepared, parse_options};
 use crate::trace::TRACE_TARGET;
 
-/// Statements that are parsed and planned, to be run together. `Q` is what a traversal becomes: [`Prepared`] in an
-/// embedded database.
+/// Statements that are parsed and planned, to be run together. `Q` is the type of a planned traversal: [`Prepared`] in
+/// an embedded database.
 ///
 /// ```
 /// use mangrove::{Database, Parameters, QueryOptions, Value};
@@ -43,15 +43,15 @@ pub(super) struct PlannedStatement<Q> {
     pub position: Option<String>,
     /// The variable that gets the value of the statement.
     pub variable: Option<SmolStr>,
-    pub action: Action<Q>,
+    pub action: StatementAction<Q>,
 }
 
-/// What a statement does.
+/// The action of a statement.
 #[derive(Debug)]
-pub(super) enum Action<Q> {
+pub(super) enum StatementAction<Q> {
     Query(Q, Terminal),
     Transaction(SmolStr, TransactionCommand),
-    /// A literal.
+    /// The value of a literal.
     Value(Value),
     /// The value of another variable.
     Variable(SmolStr),
@@ -138,14 +138,14 @@ impl<Q> Script<Q> {
     /// The query, if the script is a single traversal whose results are the answer.
     pub fn only_query(&self) -> Option<&Q> {
         match self.statements.as_slice() {
-            [PlannedStatement { variable: None, action: Action::Query(query, _), .. }] => Some(query),
+            [PlannedStatement { variable: None, action: StatementAction::Query(query, _), .. }] => Some(query),
             _ => None,
         }
     }
 
     /// Returns true if the script says itself when transactions begin and end.
     pub(super) fn has_commands(&self) -> bool {
-        self.statements.iter().any(|statement| matches!(statement.action, Action::Transaction(..)))
+        self.statements.iter().any(|statement| matches!(statement.action, StatementAction::Transaction(..)))
     }
 }
 
@@ -153,8 +153,8 @@ impl Script {
     /// Returns true if no statement writes to the graph and none calls a service, which may do anything.
     pub fn only_reads(&self) -> bool {
         self.statements.iter().all(|statement| match &statement.action {
-            Action::Query(prepared, _) => !prepared.is_mutating() && !prepared.calls_services(),
-            Action::Transaction(..) | Action::Value(_) | Action::Variable(_) => true,
+            StatementAction::Query(prepared, _) => !prepared.is_mutating() && !prepared.calls_services(),
+            StatementAction::Transaction(..) | StatementAction::Value(_) | StatementAction::Variable(_) => true,
         })
     }
 }
@@ -172,14 +172,14 @@ fn plan<P: ScriptPlanner>(
     statement: Statement,
     whole_text: Option<&str>,
     planner: &mut P,
-) -> Result<Action<P::Query>, P::Failure> {
+) -> Result<StatementAction<P::Query>, P::Failure> {
     Ok(match statement {
         Statement::Traversal { source, bytecode, terminal, .. } => {
             let query = planner.traversal(ScriptTraversal { source, bytecode, terminal, whole_text })?;
-            Action::Query(query, terminal)
+            StatementAction::Query(query, terminal)
         }
-        Statement::Transaction { source, command } => Action::Transaction(planner.source(&source)?, command),
-        Statement::Value(value) => Action::Value(value),
-        Statement::Variable(name) => Action::Variable(name),
+        Statement::Transaction { source, command } => StatementAction::Transaction(planner.source(&source)?, command),
+        Statement::Value(value) => StatementAction::Value(value),
+        Statement::Variable(name) => StatementAction::Variable(name),
     })
 }

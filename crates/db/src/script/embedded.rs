@@ -1,7 +1,7 @@
 //! Scripts of an embedded database: in a transaction of their own, or in one that the caller has begun.
 //!
-//! A script of the first kind begins its transaction with the first statement that needs one, commits it, and is run again after
-//! a conflict. A script of the second kind is one request of the caller's transaction and may not end it.
+//! A script of the first kind begins its transaction with the first statement that needs one, commits it, and is run
+//! again after a conflict. A script of the second kind is one request of the caller's transaction and may not end it.
 
 use std::sync::atomic::Ordering;
 
@@ -21,11 +21,11 @@ use crate::transaction::Transaction;
 impl Database {
     /// Parses and plans a script of any number of statements.
     pub fn prepare_script(&self, text: &str) -> Result<Script> {
-        Script::compile(text, &mut Planner { database: self, source: None })
+        Script::compile(text, &mut EmbeddedPlanner { database: self, source: None })
     }
 
-    /// Runs a script in a transaction of its own, and commits. If the script is a single traversal that only reads, it runs as
-    /// its results are read. Otherwise it is over when this returns.
+    /// Runs a script in a transaction of its own, and commits. If the script is a single traversal that only reads, it
+    /// runs as its results are read. Otherwise it is over when this returns.
     pub fn run_script(&self, script: &Script, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream> {
         if let Some(prepared) = script.only_query() {
             return self.run_with(prepared, parameters, options);
@@ -38,8 +38,8 @@ impl Database {
 }
 
 impl Transaction {
-    /// Runs a script in this transaction, as one request: if a statement fails after the script has written, the transaction is
-    /// rolled back. A script that contains `g.tx()` is refused.
+    /// Runs a script in this transaction, as one request: if a statement fails after the script has written, the
+    /// transaction is rolled back. A script that contains `g.tx()` is refused.
     pub fn run_script(&self, script: &Script, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream> {
         if let Some(prepared) = script.only_query() {
             return self.run_with(prepared, parameters, options);
@@ -52,12 +52,12 @@ impl Transaction {
 }
 
 /// Plans traversals for this process. All of a script must name the same source.
-struct Planner<'d> {
+struct EmbeddedPlanner<'d> {
     database: &'d Database,
     source: Option<SmolStr>,
 }
 
-impl ScriptPlanner for Planner<'_> {
+impl ScriptPlanner for EmbeddedPlanner<'_> {
     type Query = Prepared;
     type Failure = Error;
 
@@ -75,7 +75,8 @@ impl ScriptPlanner for Planner<'_> {
     fn source(&mut self, name: &str) -> Result<SmolStr> {
         match &self.source {
             Some(known) if known != name => Err(Error::unsupported(format!(
-                "a script is one transaction on one traversal source: this is `{name}`, and the statements before are on `{known}`"
+                "a script is one transaction on one traversal source: this is `{name}`, and the statements before are \
+                 on `{known}`"
             ))),
             _ => Ok(self.source.insert(name.into()).clone()),
         }

@@ -1,24 +1,25 @@
-//! Running a [`Script`]: statements, variables, what is held until the commit, retries.
+//! Runs a [`Script`]: its statements, its variables, the results that are held until the commit, and retries.
 //!
-//! The engine owns the variables of the run. Transactions, rights and the client belong to the [`ScriptHost`]. Keeps DB-1,
-//! DB-2 and DB-3 (`script.rs`).
+//! The engine owns the variables of the run. Transactions, rights and the client belong to the [`ScriptHost`]. Keeps
+//! DB-1, DB-2 and DB-3 (`script.rs`).
 
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use mangrove_gremlin::script::{VARIABLE_SIZE_MAX, results_of};
 use mangrove_gremlin::{Parameters, TransactionCommand};
 use smol_str::SmolStr;
 
-use super::compile::{Action, PlannedStatement, Script};
+use super::compile::{PlannedStatement, Script, StatementAction};
+use super::failure::ScriptFailure;
 use crate::query::execution;
 use crate::retry::Retries;
 
-/// About how many bytes the variables of one script may hold.
+/// The maximum size of the variables of one script in bytes, approximately.
 const VARIABLES_BYTES_MAX: u64 = 64 << 20;
 
 /// Takes the results of a query.
 pub trait ResultSink {
-    /// Takes some results, each with how many times it occurs. May block until there is room for them. An error means that
-    /// no more results are wanted: the query stops and returns the error.
+    /// Takes some results, each with how many times it occurs. May block until there is room for them. An error means
+    /// that no more results are wanted: the query stops and returns the error.
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()>;
 
     /// Keeps results from now on, until the request is over.
@@ -30,7 +31,7 @@ pub trait ResultSink {
     }
 }
 
-/// Where the results of a statement go.
+/// The destination of the results of a statement.
 pub enum ScriptOutput<'a> {
     /// To the client.
     Client,
@@ -40,52 +41,16 @@ pub enum ScriptOutput<'a> {
     Nowhere,
 }
 
-/// An error of a script in the form that its host reports.
-pub trait ScriptFailure: From<Error> {
-    /// The request itself is wrong.
-    fn invalid(message: String) -> Self;
-
-    /// The failure with the position of its statement, if that has to be said.
-    #[must_use]
-    fn at(self, position: Option<&str>) -> Self;
-
-    /// The error itself.
-    fn into_error(self) -> Error;
-
-    /// The kind of the error.
-    fn kind(&self) -> ErrorKind;
-}
-
-impl ScriptFailure for Error {
-    fn invalid(message: String) -> Self {
-        Error::new(ErrorKind::InvalidArgument, message)
-    }
-
-    fn at(self, position: Option<&str>) -> Self {
-        match position {
-            Some(position) => self.context(position),
-            None => self,
-        }
-    }
-
-    fn into_error(self) -> Error {
-        self
-    }
-
-    fn kind(&self) -> ErrorKind {
-        Error::kind(self)
-    }
-}
-
-/// What a script runs on: it has at most one open transaction, knows the caller's rights, and sends results to the client.
+/// The environment in which a script runs. It has at most one open transaction, knows the caller's rights, and sends
+/// results to the client.
 pub trait ScriptHost {
     /// A planned traversal.
     type Query;
     /// The host's error.
     type Failure: ScriptFailure;
 
-    /// Runs a query in the open transaction; begins one if none is open. Fails if the caller has no right to it. `variables`
-    /// has the parameters of the script and its variables; `None` while no variable has a value.
+    /// Runs a query in the open transaction; begins one if none is open. Fails if the caller has no right to it.
+    /// `variables` has the parameters of the script and its variables; `None` while no variable has a value.
     fn run(
         &mut self,
         query: &Self::Query,
@@ -108,10 +73,10 @@ pub trait ScriptHost {
     /// Commits the open transaction, if there is one, at the end of a script that is a transaction of its own.
     fn commit(&mut self) -> Result<(), Self::Failure>;
 
-    /// Undoes what the script has done, after a failure, and says in the failure what became of the writes.
+    /// Undoes the writes of the script after a failure. Returns the error with a statement about these writes.
     fn undo(&mut self, failure: Self::Failure) -> Self::Failure;
 
-    /// Where results for the client go.
+    /// The receiver of the results for the client.
     fn sink(&mut self) -> &mut dyn ResultSink;
 
     /// The failure as the client should learn it: the sink may know more than the query that met its error.
@@ -119,8 +84,8 @@ pub trait ScriptHost {
         failure
     }
 
-    /// Takes back the transaction and all results, to run the script again. Returns false, and does nothing, if the client has
-    /// seen a result or the script was cancelled.
+    /// Rolls the transaction back and withdraws all results, to run the script again. Returns false, and does nothing,
+    /// if the client has seen a result or the script was cancelled.
     fn rewind(&mut self) -> bool;
 
     /// Counts a retry.
@@ -131,7 +96,7 @@ impl<Q> Script<Q> {
     /// Runs every statement in the host's open transaction. The results of the last one go to the client.
     pub fn run<H: ScriptHost<Query = Q>>(&self, host: &mut H) -> Result<(), H::Failure> {
         let held = host.memory_budget().account(Purpose::Variables);
-        let mut variables = Variables { values: None, held };
+        let mut variables = ScriptVariables { values: None, held };
         let Some((last, earlier)) = self.statements.split_last() else { return Ok(()) };
         for statement in earlier {
             let outcome = statement.run(host, &mut variables, false);
@@ -150,8 +115,8 @@ impl<Q> Script<Q> {
         outcome.map_err(|failure| host.explain(failure))
     }
 
-    /// Runs the script as a transaction of its own, and commits it. After a conflict it is run again, at most as often as
-    /// `retries` says.
+    /// Runs the script as a transaction of its own, and commits it. After a conflict it is run again, at most as often
+    /// as `retries` says.
     pub fn run_as_transaction<H: ScriptHost<Query = Q>>(
         &self,
         host: &mut H,
@@ -177,25 +142,25 @@ impl<Q> PlannedStatement<Q> {
     fn run<H: ScriptHost<Query = Q>>(
         &self,
         host: &mut H,
-        variables: &mut Variables,
+        variables: &mut ScriptVariables,
         is_last: bool,
     ) -> Result<(), H::Failure> {
         let value = match &self.action {
-            Action::Query(query, terminal) => match self.variable {
+            StatementAction::Query(query, terminal) => match self.variable {
                 None => {
                     let output = if is_last { ScriptOutput::Client } else { ScriptOutput::Nowhere };
                     return host.run(query, variables.values.as_ref(), output);
                 }
                 Some(_) => {
-                    let Variables { values, held } = variables;
+                    let ScriptVariables { values, held } = variables;
                     let mut kept = KeptResults { results: Vec::new(), held };
                     host.run(query, values.as_ref(), ScriptOutput::Variable(&mut kept))?;
                     terminal.value(kept.results)?
                 }
             },
-            Action::Transaction(source, command) => return host.command(source, *command),
-            Action::Value(value) => value.clone(),
-            Action::Variable(name) => {
+            StatementAction::Transaction(source, command) => return host.command(source, *command),
+            StatementAction::Value(value) => value.clone(),
+            StatementAction::Variable(name) => {
                 let values = variables.values.as_ref().unwrap_or_else(|| host.parameters());
                 let missing = || H::Failure::invalid(format!("the variable `{name}` has no value"));
                 values.get(name).ok_or_else(missing)?.clone()
@@ -209,18 +174,18 @@ impl<Q> PlannedStatement<Q> {
 }
 
 /// The variables of a script that runs.
-struct Variables {
-    /// The parameters of the script and the variables, which hide parameters of the same name; `None` while no variable has a
-    /// value.
+struct ScriptVariables {
+    /// The parameters of the script and the variables, which hide parameters of the same name; `None` while no variable
+    /// has a value.
     values: Option<Parameters>,
-    /// What the variables hold, drawn on the memory budget until the script ends.
+    /// The memory of the variables, drawn on the memory budget until the script ends.
     held: Draw,
 }
 
 /// Keeps results for a variable, within the limits of variables.
 struct KeptResults<'a> {
     results: Vec<(Value, u64)>,
-    /// What this variable and the earlier ones hold.
+    /// The memory of this variable and the earlier ones.
     held: &'a mut Draw,
 }
 
@@ -233,7 +198,8 @@ impl ResultSink for KeptResults<'_> {
             return Err(Error::new(
                 ErrorKind::MemoryLimit,
                 format!(
-                    "a variable holds at most {VARIABLE_SIZE_MAX} results, and the variables of a script {VARIABLES_BYTES_MAX} \
+                    "a variable holds at most {VARIABLE_SIZE_MAX} results, and the variables of a script \
+                     {VARIABLES_BYTES_MAX} \
                      bytes; take fewer with limit()"
                 ),
             ));

@@ -1,4 +1,4 @@
-//! `tinker.degree.centrality`: the degree of a vertex, in the caller's transaction.
+//! The service `tinker.degree.centrality`: the degree of a vertex, in the caller's transaction.
 
 use mangrove_graph::{Direction, Error, LabelFilter, Result, Value};
 use mangrove_steps::ServiceCall;

@@ -1,4 +1,4 @@
-//! `mangrove.checkpoint`, `mangrove.durability`
+//! The services `mangrove.checkpoint` and `mangrove.durability`.
 
 use mangrove_durable::checkpoint::CheckpointReport;
 use mangrove_graph::{Result, Value};
@@ -8,7 +8,7 @@ use crate::durability::Durability;
 use crate::management::count;
 use crate::state::Database;
 
-/// Takes a checkpoint; no row where nothing had changed.
+/// Takes a checkpoint. Returns one row, or none if nothing has changed since the last one.
 pub(super) fn checkpoint(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     Ok(database.checkpoint()?.iter().map(taken).collect())
 }
@@ -24,7 +24,7 @@ fn taken(report: &CheckpointReport) -> Value {
     ])
 }
 
-/// One row; of a graph in memory only that it is there.
+/// Returns one row with the state of log and checkpoints. For a graph in memory, the row has only the mode.
 pub(super) fn state(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let Some(durability) = database.durability() else { return Ok(vec![row([("mode", "memory".into())])]) };
     let cause = durability.read_only_cause().map_or(Value::Null, Value::from);

@@ -1,4 +1,4 @@
-//! `mangrove.index.…`
+//! The services `mangrove.index.…`: list, create and drop indexes.
 
 use mangrove_graph::{Error, ErrorKind, IndexId, Result, Value};
 use smol_str::SmolStr;
@@ -39,11 +39,11 @@ pub(super) fn list(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>>
     Ok(database.indexes().iter().map(shown).collect())
 }
 
-/// Says of an index whether it is meant.
-type Wanted = Box<dyn Fn(&IndexDescription) -> bool>;
+/// A test for the index that the arguments of a call mean.
+type IndexTest = Box<dyn Fn(&IndexDescription) -> bool>;
 
-/// Which index is meant: by its number, or by what it is about.
-fn wanted(arguments: &Arguments<'_>) -> Result<Wanted> {
+/// The test for the index that the arguments mean: by its number, or by its label, keys and kind.
+fn wanted(arguments: &Arguments<'_>) -> Result<IndexTest> {
     if let Some(id) = arguments.get("id") {
         let number = mangrove_graph::numeric::integer(id).and_then(|n| u32::try_from(n).ok());
         let id = IndexId(number.ok_or_else(|| arguments.misfit("id", "the number of an index", id))?);
@@ -58,7 +58,7 @@ fn wanted(arguments: &Arguments<'_>) -> Result<Wanted> {
     }))
 }
 
-/// One property or a list of them.
+/// The argument for property keys: one key or a list.
 fn keys(arguments: &Arguments<'_>) -> Result<Vec<SmolStr>> {
     let one = |value: &Value| match value {
         Value::String(key) => Ok(key.clone()),

@@ -1,11 +1,11 @@
-//! What a service is, and the registry that finds, describes and calls services.
+//! The type of a service, and the registry that finds, describes and calls services.
 //!
-//! A [`ServiceRegistry`] is a table of [`Service`] rows sorted by name. `g.call()` and `g.call('--list')` show its rows, the
-//! server checks the right that a row names, and `docs/services.md` is written from the rows. The database's own rows are in
-//! [`DATABASE_SERVICES`](super::DATABASE_SERVICES); a server adds rows of its own.
+//! A [`ServiceRegistry`] is a table of [`Service`] rows sorted by name. `g.call()` and `g.call('--list')` show its
+//! rows, the server checks the right that a row names, and `docs/services.md` is written from the rows. The database's
+//! own rows are in [`DATABASE_SERVICES`](super::DATABASE_SERVICES); a server adds rows of its own.
 //!
-//! - **DB-4.** A service that is called outside of the caller's transaction acts at once and sees the current state. A rollback
-//!   does not take it back.
+//! - **DB-4.** A service that is called outside of the caller's transaction acts at once and sees the current state. A
+//!   rollback does not take it back.
 
 use std::any::Any;
 use std::sync::LazyLock;
@@ -21,9 +21,9 @@ pub const LIST_SERVICE: &str = "--list";
 
 /// A service: one row of the registry.
 pub struct Service {
-    /// Its name.
+    /// The name, which `call()` takes.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A description, in one line.
     pub summary: &'static str,
     /// The right that its caller needs.
     pub right: ServiceRight,
@@ -33,7 +33,7 @@ pub struct Service {
     pub function: ServiceFunction,
 }
 
-/// What a caller needs to be allowed to call a service.
+/// The right that a caller of a service needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceRight {
     /// To read the graph.
@@ -63,16 +63,16 @@ impl ServiceRight {
 
 /// An argument of a service.
 pub struct ServiceParameter {
-    /// Its name.
+    /// The name of the argument.
     pub name: &'static str,
     /// The type of its values.
     pub value_type: ParameterType,
-    /// What it means, in one line.
+    /// The meaning of the argument, in one line.
     pub summary: &'static str,
 }
 
-/// The type of an argument. Texts and flags are checked before the service runs; a service checks the other types itself,
-/// together with what is in the value.
+/// The type of an argument. Texts and flags are checked before the service runs; a service checks the other types
+/// itself, together with the content of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterType {
     /// A string.
@@ -116,17 +116,18 @@ impl ParameterType {
 pub enum ServiceFunction {
     /// Lists the registry itself.
     List,
-    /// Reads in the caller's transaction, called with the object of each row. Such a service is known to a read-only source, too,
-    /// and ignores unknown arguments, as those of TinkerGraph do.
+    /// Reads in the caller's transaction, called with the object of each row. Such a service is known to a read-only
+    /// source, too, and ignores unknown arguments, as those of TinkerGraph do.
     InTransaction {
-        /// How it may be called, as `call('--list')` says it: `Start`, `Streaming`.
+        /// The ways in which it may be called, as `call('--list')` names them: `Start`, `Streaming`.
         types: &'static [&'static str],
-        /// The function.
+        /// Answers one call: the rows that the service returns.
         run: fn(&ServiceCall<'_>, &Arguments<'_>) -> Result<Vec<Value>>,
     },
     /// Works on the database, outside of the caller's transaction.
     OnDatabase(fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>),
-    /// Works on what the database runs in, outside of any transaction: the host that was given to [`ServiceRegistry::call`].
+    /// Works on the host of the database, such as its server, outside of any transaction. The host is an argument of
+    /// [`ServiceRegistry::call`].
     OnHost(fn(&dyn Any, &Arguments<'_>) -> Result<Vec<Value>>),
 }
 
@@ -273,7 +274,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The error for an argument whose value is not what it should be.
+    /// The error for an argument whose value has a wrong type.
     pub fn misfit(&self, name: &str, wanted: &str, given: &Value) -> Error {
         Error::invalid(format!("{}: '{name}' is {wanted}, not a {}", self.service.name, given.type_name()))
     }
@@ -288,7 +289,8 @@ impl<'a> Arguments<'a> {
         error.context(self.service.name)
     }
 
-    /// Refuses names that the service does not know, since a misspelled one must not be ignored, and values of other types.
+    /// Refuses names that the service does not know, since a misspelled one must not be ignored, and values of other
+    /// types.
     fn check(&self) -> Result<()> {
         for (name, value) in self.given {
             let parameter = self.service.parameters.iter().find(|parameter| parameter.name == name);

@@ -1,4 +1,5 @@
-//! `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.names`, `mangrove.stats`, `mangrove.transactions`
+//! The services `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.names`, `mangrove.stats` and
+//! `mangrove.transactions`.
 
 use mangrove_graph::{KeyId, LabelId, MemoryBudget, Purpose, Result, Value};
 use mangrove_txn::AbortCause;
@@ -8,13 +9,14 @@ use super::registry::{Arguments, row};
 use crate::management::count;
 use crate::state::Database;
 
-/// The settings, after those given were changed.
+/// Changes the settings that are given. Returns all settings.
 pub(super) fn config(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     arguments.given.iter().try_for_each(|(name, value)| database.configure(name, value))?;
     Ok(vec![row(database.config())])
 }
 
-/// What was collected, after collecting where that was asked for.
+/// Collects garbage or compacts, if an argument says so. Returns one row: the backlog of the collectors, and the
+/// numbers of records that they have collected so far.
 pub(super) fn garbage(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     if arguments.flag("compact")? {
         database.compact();
@@ -36,7 +38,7 @@ pub(super) fn garbage(database: &Database, arguments: &Arguments<'_>) -> Result<
     ])])
 }
 
-/// A row a kind of record, and one for the whole.
+/// Returns one row for each kind of record, and one with the total.
 pub(super) fn memory(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let report = database.memory();
     let kinds = report.rows.iter().map(|kind| {
@@ -48,9 +50,9 @@ pub(super) fn memory(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value
     Ok(kinds.chain([total]).collect())
 }
 
+/// Returns one row: counts of transactions, and the lag (in commits) and age of the oldest snapshot.
 pub(super) fn transactions(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let counters = database.transaction_counters();
-    let snapshots = database.snapshot_lag();
     let aborts = AbortCause::ALL.iter().map(|&cause| (cause.name(), count(counters.aborted(cause))));
     Ok(vec![row([
         ("active", count(counters.active)),
@@ -60,12 +62,12 @@ pub(super) fn transactions(database: &Database, _: &Arguments<'_>) -> Result<Vec
         ("retries", count(database.retry_count())),
         ("dependency_waits", count(counters.dependency_waits)),
         ("pre_reads", count(counters.pre_reads)),
-        ("oldest_snapshot_lag", count(snapshots)),
+        ("oldest_snapshot_lag", count(database.snapshot_lag())),
         ("oldest_snapshot_age_ms", count(database.snapshot_age_ms())),
     ])])
 }
 
-/// One row with a list of each. A name stays in the list after its last element is gone.
+/// Returns one row with a list of names of each kind. A name stays in its list after its last element was deleted.
 pub(super) fn names(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let catalog = database.catalog();
     let sorted = |mut names: Vec<smol_str::SmolStr>| {
@@ -78,7 +80,7 @@ pub(super) fn names(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>
     Ok(vec![row([("labels", sorted(labels.collect())), ("keys", sorted(keys.collect()))])])
 }
 
-/// The process's memory budget and what is in use of it; null where there is none.
+/// The memory budget of the process and the part in use; null if there is no budget.
 fn memory_budget(budget: &MemoryBudget) -> Value {
     let Some(limit) = budget.limit_bytes() else { return Value::Null };
     let used = |purpose: Purpose| (Value::from(purpose.name()), count(budget.used_for(purpose)));
@@ -90,7 +92,7 @@ fn memory_budget(budget: &MemoryBudget) -> Value {
     ])
 }
 
-/// One row of what the other services report.
+/// Returns one row with the figures of the other services.
 pub(super) fn stats(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let first = |rows: Vec<Value>| rows.into_iter().next().unwrap_or(Value::Null);
     let load = database.executor_load();

@@ -1,6 +1,6 @@
-//! `mangrove.schema.…`
+//! The services `mangrove.schema.…`: list, create and drop rules.
 
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{ElementKind, Error, ErrorKind, Result, Value};
 use mangrove_store::schema::RuleId;
 use smol_str::SmolStr;
 
@@ -10,14 +10,14 @@ use crate::schema::{RuleDefinition, RuleDescription};
 use crate::state::Database;
 
 pub(super) fn require(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let (edges, label, key) = (edges(arguments)?, name(arguments, "label")?, name(arguments, "key")?);
-    define(database, &RuleDefinition::Required { edges, label, key })
+    let (kind, label, key) = (kind(arguments)?, name(arguments, "label")?, name(arguments, "key")?);
+    define(database, &RuleDefinition::Required { kind, label, key })
 }
 
 pub(super) fn value_type(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let (edges, label, key) = (edges(arguments)?, name(arguments, "label")?, name(arguments, "key")?);
+    let (kind, label, key) = (kind(arguments)?, name(arguments, "label")?, name(arguments, "key")?);
     let value_type = name(arguments, "type")?;
-    define(database, &RuleDefinition::Typed { edges, label, key, value_type })
+    define(database, &RuleDefinition::Typed { kind, label, key, value_type })
 }
 
 pub(super) fn ends(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
@@ -47,7 +47,7 @@ pub(super) fn list(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>>
     Ok(database.rules().iter().map(shown).collect())
 }
 
-/// How pairs of labels are given.
+/// The form of pairs of labels, for error messages.
 const ENDS: &str = "a list of pairs of labels, as [['person', 'person'], ['person', 'company']]";
 
 fn define(database: &Database, definition: &RuleDefinition) -> Result<Vec<Value>> {
@@ -55,10 +55,10 @@ fn define(database: &Database, definition: &RuleDefinition) -> Result<Vec<Value>
     Ok(database.rules().iter().filter(|rule| rule.id == id).map(shown).collect())
 }
 
-fn edges(arguments: &Arguments<'_>) -> Result<bool> {
+fn kind(arguments: &Arguments<'_>) -> Result<ElementKind> {
     match arguments.text("element")? {
-        None | Some("vertex") => Ok(false),
-        Some("edge") => Ok(true),
+        None | Some("vertex") => Ok(ElementKind::Vertex),
+        Some("edge") => Ok(ElementKind::Edge),
         Some(other) => Err(Error::invalid(format!("'element' is 'vertex' or 'edge', not '{other}'"))),
     }
 }
@@ -79,18 +79,18 @@ fn ends_pair(arguments: &Arguments<'_>, pair: &Value) -> Result<(SmolStr, SmolSt
 
 fn shown(rule: &RuleDescription) -> Value {
     let (what, element, label, key, value_type, ends) = match &rule.definition {
-        RuleDefinition::Required { edges, label, key } => ("required", *edges, label, Some(key), None, None),
-        RuleDefinition::Typed { edges, label, key, value_type } => {
-            ("type", *edges, label, Some(key), Some(value_type), None)
+        RuleDefinition::Required { kind, label, key } => ("required", *kind, label, Some(key), None, None),
+        RuleDefinition::Typed { kind, label, key, value_type } => {
+            ("type", *kind, label, Some(key), Some(value_type), None)
         }
-        RuleDefinition::Ends { label, pairs } => ("ends", true, label, None, None, Some(pairs)),
+        RuleDefinition::Ends { label, pairs } => ("ends", ElementKind::Edge, label, None, None, Some(pairs)),
     };
     let text = |name: Option<&SmolStr>| name.map_or(Value::Null, |name| Value::String(name.clone()));
     let pair = |(from, to): &(SmolStr, SmolStr)| Value::list(vec![text(Some(from)), text(Some(to))]);
     row([
         ("id", count(u64::from(rule.id.0))),
         ("rule", what.into()),
-        ("element", if element { "edge" } else { "vertex" }.into()),
+        ("element", element.name().into()),
         ("label", text(Some(label))),
         ("key", text(key)),
         ("type", text(value_type)),

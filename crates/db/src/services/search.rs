@@ -16,12 +16,12 @@ const NAME: &str = "tinker.search";
 /// Elements read between two checks of the limits.
 const SCANNED_AT_ONCE: usize = 1024;
 
-/// About the bytes of a result.
+/// The approximate bytes of a result.
 const FOUND_BYTES: u64 = 128;
 
 /// The elements whose properties are searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owners {
+enum SearchedElements {
     All,
     Vertices,
     Edges,
@@ -34,42 +34,42 @@ pub(super) fn run(call: &ServiceCall<'_>, arguments: &Arguments<'_>) -> Result<V
         Some(other) => return Err(arguments.misfit("search", "a string", other)),
         None => return Err(Error::invalid(format!("{NAME} needs to be given 'search', the text to look for"))),
     };
-    let owners = arguments.get("type").map_or(Ok(Owners::All), |given| owners(arguments, given))?;
-    let mut search = Search { call, text, found: Vec::new() };
-    if owners != Owners::Edges {
+    let owners = arguments.get("type").map_or(Ok(SearchedElements::All), |given| owners(arguments, given))?;
+    let mut search = PropertySearch { call, text, found: Vec::new() };
+    if owners != SearchedElements::Edges {
         search.vertices(owners)?;
     }
-    if matches!(owners, Owners::All | Owners::Edges) {
+    if matches!(owners, SearchedElements::All | SearchedElements::Edges) {
         search.edges()?;
     }
     Ok(search.found)
 }
 
-fn owners(arguments: &Arguments<'_>, given: &Value) -> Result<Owners> {
+fn owners(arguments: &Arguments<'_>, given: &Value) -> Result<SearchedElements> {
     let Value::String(name) = given else {
         return Err(arguments.misfit("type", "'Vertex', 'Edge' or 'VertexProperty'", given));
     };
     match name.as_str() {
-        "Vertex" => Ok(Owners::Vertices),
-        "Edge" => Ok(Owners::Edges),
-        "VertexProperty" => Ok(Owners::VertexProperties),
+        "Vertex" => Ok(SearchedElements::Vertices),
+        "Edge" => Ok(SearchedElements::Edges),
+        "VertexProperty" => Ok(SearchedElements::VertexProperties),
         other => Err(Error::invalid(format!("{NAME}: 'type' is 'Vertex', 'Edge' or 'VertexProperty', not '{other}'"))),
     }
 }
 
-struct Search<'a> {
+struct PropertySearch<'a> {
     call: &'a ServiceCall<'a>,
     text: SmolStr,
     found: Vec<Value>,
 }
 
-impl Search<'_> {
+impl PropertySearch<'_> {
     fn matches(&self, value: &Value) -> bool {
         matches!(value, Value::String(text) if text.contains(self.text.as_str()))
     }
 
     /// Properties of vertices, and their meta-properties.
-    fn vertices(&mut self, owners: Owners) -> Result<()> {
+    fn vertices(&mut self, owners: SearchedElements) -> Result<()> {
         let (mut cursor, mut vertices, mut rows) = (ScanCursor::default(), Vec::new(), Vec::new());
         let mut ended = false;
         while !ended {
@@ -82,14 +82,14 @@ impl Search<'_> {
             let before = self.found.len();
             for PropertyRow { row, key, ordinal, value, meta } in rows.drain(..) {
                 let vertex = vertices[row as usize];
-                if owners != Owners::Vertices {
+                if owners != SearchedElements::Vertices {
                     let owner = PropertyOwner::VertexProperty(vertex, key, ordinal);
                     let matching = meta.iter().filter(|(_, value)| self.matches(value));
                     let made = matching.map(|(key, value)| PropertyValue { owner, key: *key, value: value.clone() });
                     let made: Vec<Value> = made.map(|property| Value::Property(Arc::new(property))).collect();
                     self.found.extend(made);
                 }
-                if owners != Owners::VertexProperties && self.matches(&value) {
+                if owners != SearchedElements::VertexProperties && self.matches(&value) {
                     let property = VertexPropertyValue { vertex, key, ordinal, value, meta };
                     self.found.push(Value::VertexProperty(Arc::new(property)));
                 }

@@ -1,4 +1,4 @@
-//! `mangrove.upsert.…`: what `mangrove load --url` sends a batch to.
+//! The services `mangrove.upsert.…`, to which `mangrove load --url` sends batches.
 
 use mangrove_graph::{Result, Value};
 use mangrove_load::Upserted;
@@ -23,8 +23,8 @@ pub(super) fn find(database: &Database, arguments: &Arguments<'_>) -> Result<Vec
     Ok(vec![row([("id", remote::find(database, &identity, &id)?)])])
 }
 
-/// Two lists with an element a row.
-fn shown(outcomes: Vec<remote::Outcome>) -> Value {
+/// One row with two lists, ids and outcomes, in the order of the rows of the batch.
+fn shown(outcomes: Vec<remote::RowOutcome>) -> Value {
     let word = |outcome: &Upserted<()>| match outcome {
         Upserted::Created(()) => "created".into(),
         Upserted::Updated(()) => "updated".into(),

@@ -1,4 +1,4 @@
-//! The edges of an upsert: which edge of the graph a row means.
+//! The edges of an upsert: decides which edge of the graph each row means, and writes it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,17 +10,18 @@ use mangrove_load::{EdgeBatch, EdgeIdentity, PropertyColumn, Upserted};
 use mangrove_txn::Transaction;
 use smol_str::SmolStr;
 
-use super::{Present, changed, is_same};
+use super::{CurrentProperties, changed, is_same};
 
-/// What is meant by the row of an edge.
+/// The edge that a row means: a new one, an existing one, or none, with the reason.
 #[derive(Clone)]
-enum Meant {
+enum EdgeMatch {
     New,
     Edge(EdgeId),
     Refused(String),
 }
 
-/// Writes a batch of edges; says of each row what became of it, and of which edge.
+/// Writes a batch of edges. Returns the outcome of every row with its edge. `met` has the edges that earlier batches of
+/// the load created or found by ends alone.
 pub(super) fn upsert_edges(
     transaction: &Transaction,
     label: &str,
@@ -34,23 +35,23 @@ pub(super) fn upsert_edges(
     let meant = match identity {
         EdgeIdentity::Id => edges_by_id(transaction, labels, batch)?,
         EdgeIdentity::Key(properties) => {
-            Parallel::find(transaction, label, labels, batch, met)?.by_key(batch, properties)
+            ParallelEdges::find(transaction, label, labels, batch, met)?.by_key(batch, properties)
         }
-        EdgeIdentity::Ends => Parallel::find(transaction, label, labels, batch, met)?.by_content(batch, &keys),
+        EdgeIdentity::Ends => ParallelEdges::find(transaction, label, labels, batch, met)?.by_content(batch, &keys),
     };
     let found: Vec<Option<EdgeId>> =
-        meant.iter().map(|meant| if let Meant::Edge(edge) = meant { Some(*edge) } else { None }).collect();
-    let present = Present::of_edges(transaction, &found)?;
+        meant.iter().map(|meant| if let EdgeMatch::Edge(edge) = meant { Some(*edge) } else { None }).collect();
+    let present = CurrentProperties::of_edges(transaction, &found)?;
     let mut outcomes = Vec::with_capacity(meant.len());
     for (row, meant) in meant.into_iter().enumerate() {
         outcomes.push(match meant {
-            Meant::New => {
+            EdgeMatch::New => {
                 let (source, target) = batch.ends[row];
                 let id = batch.ids.as_ref().map(|ids| ids[row].clone());
                 Upserted::Created(transaction.insert_edge(source, target, labels, id)?)
             }
-            Meant::Edge(edge) => Upserted::Unchanged(edge),
-            Meant::Refused(reason) => Upserted::Refused(reason),
+            EdgeMatch::Edge(edge) => Upserted::Unchanged(edge),
+            EdgeMatch::Refused(reason) => Upserted::Refused(reason),
         });
     }
     for (column, key) in batch.columns.iter().zip(&keys) {
@@ -62,9 +63,9 @@ pub(super) fn upsert_edges(
     Ok(outcomes)
 }
 
-/// The edges with the ids of a batch. One that is there with other ends or another label is another edge.
-fn edges_by_id(transaction: &Transaction, label: LabelSetId, batch: &EdgeBatch) -> Result<Vec<Meant>> {
-    let Some(ids) = &batch.ids else { return Ok(vec![Meant::New; batch.ends.len()]) };
+/// Finds the edges with the ids of a batch. A row is refused if the edge has other ends or another label.
+fn edges_by_id(transaction: &Transaction, label: LabelSetId, batch: &EdgeBatch) -> Result<Vec<EdgeMatch>> {
+    let Some(ids) = &batch.ids else { return Ok(vec![EdgeMatch::New; batch.ends.len()]) };
     let mut existing = Vec::with_capacity(ids.len());
     transaction.find_edges(ids, &mut existing)?;
     let (rows, found): (Vec<usize>, Vec<EdgeId>) =
@@ -72,12 +73,12 @@ fn edges_by_id(transaction: &Transaction, label: LabelSetId, batch: &EdgeBatch) 
     let (mut sources, mut targets, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     transaction.edge_ends(&found, &mut sources, &mut targets)?;
     transaction.edge_labels(&found, &mut labels)?;
-    let mut meant = vec![Meant::New; ids.len()];
+    let mut meant = vec![EdgeMatch::New; ids.len()];
     for (at, row) in rows.into_iter().enumerate() {
         let same = (sources[at], targets[at]) == batch.ends[row] && labels[at] == label;
         meant[row] = match same {
-            true => Meant::Edge(found[at]),
-            false => Meant::Refused(format!(
+            true => EdgeMatch::Edge(found[at]),
+            false => EdgeMatch::Refused(format!(
                 "the edge {} exists with other ends or another label, which cannot be changed; delete it first",
                 ids[row]
             )),
@@ -86,19 +87,26 @@ fn edges_by_id(transaction: &Transaction, label: LabelSetId, batch: &EdgeBatch) 
     Ok(meant)
 }
 
-/// The edges of a label between the ends of rows, told apart by what they hold.
+/// The existing edges of one label between the ends of a batch's rows, with their properties.
 ///
-/// Of rows without an id or a key, those with the same ends may mean the same edge or parallel ones. A row that says
-/// what an edge holds means that edge, and no second row means it too. A row that is alone with its ends, and finds one edge there,
-/// means that one. A row that finds none left is a new edge. Any other row is refused: it could mean several.
-/// So every row of a load is an edge, as in a plain load, and a load that is run again finds its own edges.
-pub(super) struct Parallel<'l> {
+/// Rows without an id and without a key that have the same ends may mean the same edge or parallel edges. These rules
+/// decide, in this order:
+///
+/// 1. A row whose values are exactly the properties of an edge means that edge. So does a row whose values are a part
+///    of them. No second row means the same edge.
+/// 2. If no edge is left between the ends, the row is a new edge.
+/// 3. If the batch has one row with these ends and the graph has one such edge, which no earlier batch met, the row
+///    means it.
+/// 4. Any other row is refused, because it could mean several edges.
+///
+/// So every row of a load is an edge of its own, as in a plain load, and a load that is run again finds its own edges.
+pub(super) struct ParallelEdges<'l> {
     label: &'l str,
-    /// By ends: the edges that are there, and how many of them earlier rows of the load meant.
+    /// By ends: the edges that no earlier batch of the load met, and the number of the edges that one did.
     edges: BTreeMap<(VertexId, VertexId), (Vec<ParallelEdge>, usize)>,
 }
 
-/// An edge with what it holds.
+/// An existing edge with its properties.
 struct ParallelEdge {
     edge: EdgeId,
     properties: Vec<(KeyId, SmolStr, Value)>,
@@ -110,8 +118,8 @@ impl ParallelEdge {
     }
 }
 
-impl<'l> Parallel<'l> {
-    /// Finds them, from the end of each that has fewer edges.
+impl<'l> ParallelEdges<'l> {
+    /// Reads the edges between the ends of a batch. For each pair, the end with fewer edges is expanded.
     fn find(
         transaction: &Transaction,
         label: &'l str,
@@ -119,7 +127,8 @@ impl<'l> Parallel<'l> {
         batch: &EdgeBatch,
         met: &HashSet<EdgeId>,
     ) -> Result<Self> {
-        let mut parallel = Parallel { label, edges: batch.ends.iter().map(|ends| (*ends, (Vec::new(), 0))).collect() };
+        let mut parallel =
+            ParallelEdges { label, edges: batch.ends.iter().map(|ends| (*ends, (Vec::new(), 0))).collect() };
         let ends: Vec<(VertexId, VertexId)> = parallel.edges.keys().copied().collect();
         let (sources, targets): (Vec<VertexId>, Vec<VertexId>) = ends.iter().copied().unzip();
         let labels = LabelFilter::Sets([set].into());
@@ -127,7 +136,7 @@ impl<'l> Parallel<'l> {
         transaction.degrees(&sources, Direction::Out, &labels, &mut out)?;
         transaction.degrees(&targets, Direction::In, &labels, &mut into)?;
         let from_source = |at: usize| out[at] <= into[at];
-        // Both directions may meet an edge.
+        // An edge may be found from both ends.
         let mut seen = HashSet::new();
         for direction in [Direction::Out, Direction::In] {
             let outward = direction == Direction::Out;
@@ -184,8 +193,8 @@ impl<'l> Parallel<'l> {
         Ok(())
     }
 
-    /// What rows mean whose edges have a key.
-    fn by_key(self, batch: &EdgeBatch, properties: &[SmolStr]) -> Vec<Meant> {
+    /// By row: the edge between its ends that has the row's values under the properties of a key.
+    fn by_key(self, batch: &EdgeBatch, properties: &[SmolStr]) -> Vec<EdgeMatch> {
         let columns: Vec<(&SmolStr, Option<&PropertyColumn>)> = properties
             .iter()
             .map(|property| (property, batch.columns.iter().find(|column| column.key == *property)))
@@ -208,22 +217,24 @@ impl<'l> Parallel<'l> {
             let edges = self.edges.get(ends).map_or(&[][..], |(edges, _)| edges.as_slice());
             let fitting: Vec<EdgeId> = edges.iter().filter(|edge| has(edge, row)).map(|edge| edge.edge).collect();
             meant.push(match fitting.as_slice() {
-                [] => Meant::New,
-                [edge] => Meant::Edge(*edge),
+                [] => EdgeMatch::New,
+                [edge] => EdgeMatch::Edge(*edge),
                 several => {
                     let (count, label, key) = (several.len(), self.label, properties.join(", "));
-                    Meant::Refused(format!("{count} edges '{label}' between these vertices have the {key} of the row"))
+                    EdgeMatch::Refused(format!(
+                        "{count} edges '{label}' between these vertices have the {key} of the row"
+                    ))
                 }
             });
         }
         meant
     }
 
-    /// What rows mean whose edges have nothing but their ends and what they hold.
-    fn by_content(mut self, batch: &EdgeBatch, keys: &[KeyId]) -> Vec<Meant> {
+    /// By row: the edge that it means by the rules of [`ParallelEdges`].
+    fn by_content(mut self, batch: &EdgeBatch, keys: &[KeyId]) -> Vec<EdgeMatch> {
         let mut rows_of: HashMap<(VertexId, VertexId), Vec<usize>> = HashMap::new();
         batch.ends.iter().enumerate().for_each(|(row, ends)| rows_of.entry(*ends).or_default().push(row));
-        let mut meant = vec![Meant::New; batch.ends.len()];
+        let mut meant = vec![EdgeMatch::New; batch.ends.len()];
         for (ends, rows) in rows_of {
             let Some((mut left, taken)) = self.edges.remove(&ends) else { continue };
             let alone = rows.len() == 1 && left.len() == 1 && taken == 0;
@@ -236,9 +247,9 @@ impl<'l> Parallel<'l> {
             let rest = take_fitting(&mut left, &rest, &mut meant, |edge, row| holds(edge, &content(row)));
             for row in rest {
                 meant[row] = match left.as_slice() {
-                    [] => Meant::New,
-                    [only] if alone => Meant::Edge(only.edge),
-                    _ => Meant::Refused(self.ambiguous(there)),
+                    [] => EdgeMatch::New,
+                    [only] if alone => EdgeMatch::Edge(only.edge),
+                    _ => EdgeMatch::Refused(self.ambiguous(there)),
                 };
             }
         }
@@ -248,7 +259,8 @@ impl<'l> Parallel<'l> {
     fn ambiguous(&self, there: usize) -> String {
         let (label, are) = (self.label, if there == 1 { "is 1 edge" } else { "are several edges" });
         format!(
-            "there {are} '{label}' between these vertices already and the row could be another one or mean one of them: say by              which properties an edge is known, as in --edge-key {label}.PROPERTY"
+            "there {are} '{label}' between these vertices already, and the row could mean one of them or another edge: \
+             name the properties that distinguish them, as in --edge-key {label}.PROPERTY"
         )
     }
 }
@@ -257,11 +269,12 @@ fn holds(edge: &ParallelEdge, content: &[(KeyId, &Value)]) -> bool {
     content.iter().all(|(key, value)| edge.value(*key).is_some_and(|there| is_same(there, value)))
 }
 
-/// Gives each row an edge that holds just what it says, which no other row gets; returns the rows for which there is none.
+/// Gives each row an edge with exactly the row's values, and no edge to two rows. Returns the rows without such an
+/// edge. `left` keeps the edges that no row got.
 fn take_identical<'v>(
     left: &mut Vec<ParallelEdge>,
     rows: &[usize],
-    meant: &mut [Meant],
+    meant: &mut [EdgeMatch],
     content: impl Fn(usize) -> Vec<(KeyId, &'v Value)>,
 ) -> Vec<usize> {
     let digest = |mut content: Vec<(KeyId, &Value)>| {
@@ -275,7 +288,7 @@ fn take_identical<'v>(
     for &row in rows {
         match by_content.get_mut(&digest(content(row))).and_then(Vec::pop) {
             Some(at) => {
-                meant[row] = Meant::Edge(left[at].edge);
+                meant[row] = EdgeMatch::Edge(left[at].edge);
                 taken.insert(left[at].edge);
             }
             None => rest.push(row),
@@ -285,17 +298,18 @@ fn take_identical<'v>(
     rest
 }
 
-/// Gives each row an edge that fits it, which no other row gets; returns the rows that none fits.
+/// Gives each row an edge that fits it, and no edge to two rows. Returns the rows that no edge fits. `left` keeps the
+/// edges that no row got.
 fn take_fitting(
     left: &mut Vec<ParallelEdge>,
     rows: &[usize],
-    meant: &mut [Meant],
+    meant: &mut [EdgeMatch],
     fits: impl Fn(&ParallelEdge, usize) -> bool,
 ) -> Vec<usize> {
     let mut rest = Vec::new();
     for &row in rows {
         match left.iter().position(|edge| fits(edge, row)) {
-            Some(at) => meant[row] = Meant::Edge(left.swap_remove(at).edge),
+            Some(at) => meant[row] = EdgeMatch::Edge(left.swap_remove(at).edge),
             None => rest.push(row),
         }
     }

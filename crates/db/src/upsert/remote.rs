@@ -1,4 +1,4 @@
-//! Batches of an upsert that came over a connection: vertices and edges are named by the ids that users know them by.
+//! Batches of an upsert that a client of a server sends. Clients name vertices and edges by user ids.
 
 use std::collections::HashSet;
 
@@ -11,19 +11,20 @@ use super::edges::upsert_edges;
 use super::{UpsertSink, upsert_vertices};
 use crate::state::Database;
 
-/// What became of a row, with the id of its element; null where the row was refused.
-pub(crate) type Outcome = (Value, Upserted<()>);
+/// The outcome of a row, with the user id of its element; null if the row was refused.
+pub(crate) type RowOutcome = (Value, Upserted<()>);
 
-/// Writes vertices as one transaction; says of each row what became of it.
-pub(crate) fn vertices(database: &Database, rows: &VertexRows) -> Result<Vec<Outcome>> {
+/// Writes vertices as one transaction. Returns the outcome of every row.
+pub(crate) fn vertices(database: &Database, rows: &VertexRows) -> Result<Vec<RowOutcome>> {
     UpsertSink::new(database).commit(|transaction| {
         let outcomes = upsert_vertices(transaction, &rows.label, &rows.batch, &rows.identity)?;
         named(outcomes, |vertices, ids| transaction.vertex_user_ids(vertices, ids))
     })
 }
 
-/// Writes edges as one transaction; says of each row what became of it. A row whose ends are not there is refused.
-pub(crate) fn edges(database: &Database, rows: &EdgeRows) -> Result<Vec<Outcome>> {
+/// Writes edges as one transaction. Returns the outcome of every row. A row is refused if one of its ends does not
+/// exist.
+pub(crate) fn edges(database: &Database, rows: &EdgeRows) -> Result<Vec<RowOutcome>> {
     UpsertSink::new(database).commit(|transaction| {
         let sources: Vec<UserId> = rows.ends.iter().map(|(source, _)| source.clone()).collect();
         let targets: Vec<UserId> = rows.ends.iter().map(|(_, target)| target.clone()).collect();
@@ -44,7 +45,7 @@ pub(crate) fn edges(database: &Database, rows: &EdgeRows) -> Result<Vec<Outcome>
     })
 }
 
-/// The id of a vertex that is known by an id or by the value of a key; null where there is none.
+/// The user id of the vertex with this id or with this value of a key; null if there is none.
 pub(crate) fn find(database: &Database, identity: &VertexIdentity, id: &UserId) -> Result<Value> {
     let Some(vertex) = UpsertSink::new(database).find(identity, id)? else { return Ok(Value::Null) };
     let mut ids = Vec::new();
@@ -52,18 +53,18 @@ pub(crate) fn find(database: &Database, identity: &VertexIdentity, id: &UserId) 
     Ok(ids.pop().unwrap_or(Value::Null))
 }
 
-fn gone(end: &str, id: &UserId) -> Outcome {
+fn gone(end: &str, id: &UserId) -> RowOutcome {
     (Value::Null, Upserted::Refused(format!("the {end} vertex {id} is not in the graph, or was deleted meanwhile")))
 }
 
-/// Writes the rows whose ends are there.
+/// Writes the rows whose ends exist.
 fn write(
     transaction: &Transaction,
     rows: &EdgeRows,
     whole: &[usize],
     from: &[Option<VertexId>],
     to: &[Option<VertexId>],
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<RowOutcome>> {
     let ends = whole.iter().filter_map(|row| Some((from[*row]?, to[*row]?))).collect();
     let columns = match whole.len() == rows.ends.len() {
         true => columns_of(&rows.columns, &(0..whole.len())),
@@ -82,11 +83,11 @@ fn chosen(column: &PropertyColumn, rows: &[usize]) -> PropertyColumn {
     PropertyColumn { key: column.key.clone(), values: rows.iter().map(|row| column.values[*row].clone()).collect() }
 }
 
-/// Outcomes with the ids of their elements.
+/// Adds the user ids of the elements to the outcomes.
 fn named<T: Copy>(
     outcomes: Vec<Upserted<T>>,
     ids_of: impl FnOnce(&[T], &mut Vec<Value>) -> Result<()>,
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<RowOutcome>> {
     let element = |outcome: &Upserted<T>| match outcome {
         Upserted::Created(element) | Upserted::Updated(element) | Upserted::Unchanged(element) => Some(*element),
         Upserted::Refused(_) => None,

@@ -1,11 +1,11 @@
-//! The book of what was committed: what writers were told, and the model that follows from it.
+//! The book: the answers to commits that writers received, and the model that follows from them.
 //!
-//! A writer enters a transaction before it asks for the commit, and what became of it after the answer. So the book
-//! knows three kinds of transactions: *acknowledged* ones, with their timestamps; those that are certainly not there; and
-//! those whose outcome is *unknown*, because the commit was never answered.
+//! A writer enters a transaction before it asks for the commit, and the outcome after the answer. So the book knows
+//! three kinds of transactions: *acknowledged* ones, with their timestamps; refused ones; and ones whose outcome is
+//! *unknown*, because the commit was never answered.
 //!
-//! A reader of the snapshot `ts` is checked once every transaction that was asking for its commit is entered: then the book
-//! has every commit up to `ts`.
+//! A reader of the snapshot `ts` is checked once every transaction that was asking for its commit is entered: then the
+//! book has every commit up to `ts`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -28,13 +28,13 @@ const CHOSEN_IDS: i64 = 600;
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub writer: usize,
-    /// Which transaction of its writer it is; the writer's vertex has it as its count.
+    /// The number of the transaction among those of its writer. The writer's vertex has it as its count.
     pub number: u64,
     pub begin_ts: u64,
     pub ops: Vec<Op>,
 }
 
-/// Elements by which the graph knows what the model has.
+/// The internal ids of the model's elements in the graph.
 pub struct Handles<Id> {
     list: Vec<(Tag, Id)>,
     places: HashMap<Tag, usize>,
@@ -88,14 +88,14 @@ struct Entries {
     journal: Option<File>,
 }
 
-/// What writers were told about each commit, and the model that follows from it.
+/// The answers to commits that writers received, and the model that follows from them.
 pub struct Book {
     entries: Mutex<Entries>,
     is_entered: Condvar,
 }
 
 impl Book {
-    /// A book about a graph that is `base` now, and known by these handles.
+    /// A book about a graph with the content `base` and these internal ids.
     pub fn new(base: State, handles: Made, writer_count: usize, journal: Option<File>) -> Self {
         let mut entries = Entries {
             model: Model::of(base.clone(), 0),
@@ -134,12 +134,12 @@ impl Book {
         self.entries().edges.pick(random)
     }
 
-    /// Picks this edge no more: its end was deleted.
+    /// Excludes this edge from being picked, because one of its ends was deleted.
     pub fn forget_edge(&self, tag: Tag) {
         self.entries().edges.remove(tag);
     }
 
-    /// How many vertices and edges can be picked.
+    /// The numbers of vertices and edges that can be picked.
     pub fn sizes(&self) -> (usize, usize) {
         let entries = self.entries();
         (entries.vertices.list.len(), entries.edges.list.len())
@@ -194,7 +194,7 @@ impl Book {
         self.entries().commits.last_key_value().map_or(0, |(ts, _)| *ts)
     }
 
-    /// Checks what was read of the snapshot `ts`, as far as that is known: not beside commits of unknown outcome.
+    /// Checks the observations of a reader of the snapshot `ts`, unless a commit of unknown outcome is involved.
     pub fn check(&self, seen: &[Observed], ts: u64) -> Outcome<()> {
         let mut entries = self.entries();
         let numbers = |entries: &Entries| -> Vec<Option<u64>> {
@@ -214,7 +214,7 @@ impl Book {
             .map_err(|error| format!("at {ts}: {error}"))
     }
 
-    /// What happens now, and all that is known at this very moment.
+    /// Runs `happens`, and returns the book's content at that moment with its result.
     pub fn at_this_moment<T>(&self, happens: impl FnOnce() -> T) -> (T, Closed) {
         let entries = self.entries();
         let unknown = entries.unknown.iter().chain(entries.committing.iter().flatten()).cloned().collect();
@@ -222,7 +222,7 @@ impl Book {
         (happens(), Closed { base, commits, unknown, ..Closed::default() })
     }
 
-    /// All that is known, at the end.
+    /// The content of the book at its end.
     pub fn close(self) -> Closed {
         let Entries { base, commits, unknown, aborted, checked, .. } = self.entries.into_inner().unwrap();
         Closed { base, commits, unknown, aborted, checked }
@@ -273,7 +273,7 @@ impl Entries {
     }
 }
 
-/// What a book says at its end.
+/// The content of a book at its end.
 #[derive(Default)]
 pub struct Closed {
     pub base: Arc<State>,

@@ -1,5 +1,5 @@
-//! Rounds on one thread: all take turns as the seed says, on a disk whose power goes off. A seed repeats a round to the
-//! letter.
+//! Rounds on one thread: writers, readers and keepers take turns in an order of the seed, on a disk with power cuts. A
+//! seed repeats a round exactly.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn round(seed: u64, tally: &mut Tally) -> Outcome<()> {
     let mut indexes = Some(BTreeSet::new());
     for number in 0..LIVES {
         let db = open(&mut disk, seed, &mut random)?;
-        // The collector would take its turns when it likes.
+        // The collector's thread would not follow the seed.
         db.configure("garbage_collection", &Value::Bool(false)).map_err(|error| error.to_string())?;
         let (mut life, found) = Life::begin(db, Level::of(seed), WRITERS, None)?;
         check_recovered(&before, &found, WRITERS).map_err(|error| format!("life {number}: {error}"))?;
@@ -68,11 +68,11 @@ fn round(seed: u64, tally: &mut Tally) -> Outcome<()> {
     Ok(())
 }
 
-/// Opens the database; once in a while the power goes off while it recovers.
+/// Opens the database; sometimes the power goes off during recovery.
 fn open(disk: &mut SimDisk, seed: u64, random: &mut SmallRng) -> Outcome<Database> {
     while random.random_bool(0.3) {
         disk.power_off_at(disk.operations() + random.random_range(1..30));
-        // What it says does not matter: it is asked again.
+        // The outcome does not matter, because the database is opened again.
         drop(Database::open_on(Arc::new(disk.clone()), &options(seed)));
         *disk = disk.power_cut(random.random());
     }
@@ -89,7 +89,7 @@ fn check_indexes(life: &Life, expected: Option<&BTreeSet<Index>>) -> Outcome<()>
     Ok(())
 }
 
-/// Everybody takes turns; the number of operations.
+/// Lets writers, readers and keepers take turns. Returns the number of operations.
 fn live(life: &Life, number: u64, random: &mut SmallRng) -> Outcome<u64> {
     let mut writers: Vec<Writer<'_>> = (0..WRITERS)
         .map(|writer| {

@@ -1,6 +1,7 @@
 //! The journal of a process that is killed: the entries of its book as lines, which outlive it.
 //!
-//! `T writer number begin op;op;…` asks for a commit, `A writer number ts` has it acknowledged, `X writer number` refused.
+//! `T writer number begin op;op;…` asks for a commit, `A writer number ts` has it acknowledged, `X writer number`
+//! refused.
 
 use crate::book::{Attempt, Closed};
 use crate::model::{Op, State};
@@ -21,11 +22,11 @@ pub fn refused(attempt: &Attempt) -> String {
     format!("X {} {}\n", attempt.writer, attempt.number)
 }
 
-/// What the journal of a process says that began with a graph.
+/// Reads the journal of a process that began with the graph `base`.
 pub fn read(text: &str, base: State) -> Closed {
     let mut closed = Closed { base: base.into(), ..Closed::default() };
     let mut asking: Vec<Attempt> = Vec::new();
-    // A line without its end was never more than begun.
+    // A line without its end was not written completely.
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let words: Vec<&str> = line.splitn(5, ' ').collect();
         let number = |at: usize| -> u64 { words[at].parse().unwrap() };

@@ -1,4 +1,5 @@
-//! Rounds in a process of its own, which is killed (SIGKILL) at a random moment. Its journal says what it was told.
+//! Rounds in a process of its own, which is killed (SIGKILL) at a random moment. Its journal has the answers that it
+//! received.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::{Tally, journal};
 
 const DIRECTORY: &str = "MANGROVE_CHURN_DIRECTORY";
 const SEED: &str = "MANGROVE_CHURN_SEED";
-/// A database is thrown away after so many kills.
+/// A database is replaced by a new one after this many kills.
 const KILLS_A_DATABASE: u64 = 6;
 /// The latest moment of a kill.
 const LIFE_MS_MAX: u64 = 1_500;
@@ -49,7 +50,7 @@ fn wait_for_commit(journal: &Path) {
     }
 }
 
-/// Runs the driver until it is killed, and compares what it left with its journal; what there is now.
+/// Runs the driver until it is killed, and compares the graph that it left with its journal. Returns the graph.
 fn run_and_kill(folder: &Folder, seed: u64, base: State, tally: &mut Tally) -> Outcome<State> {
     let path = folder.path().with_extension("journal");
     let mut child = Command::new(std::env::current_exe().unwrap())

@@ -1,4 +1,4 @@
-//! One opening of the database, with the book of what happens to it.
+//! One opening of the database, with the book of its commits.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -36,8 +36,8 @@ impl Level {
     }
 }
 
-/// The smallest segments, nothing in the background, and structures of the store that take another form at small sizes:
-/// by seed at the smallest, at some in between, or as ever.
+/// Options with the smallest log segments and without background work. The sizes at which structures of the store
+/// change their form depend on the seed: the smallest ones, medium ones, or the defaults.
 pub fn options(seed: u64) -> DatabaseOptions {
     let log = LogOptions {
         segment_bytes_min: 16 << 10,
@@ -56,7 +56,7 @@ pub fn options(seed: u64) -> DatabaseOptions {
     DatabaseOptions { tablet_count: 3, executor_count: 1, sizes, durability, ..DatabaseOptions::default() }
 }
 
-/// What an index is of: a label or all, a key, and whether it is ordered.
+/// An index: its label (`None`: all vertices), its key, and whether it is ordered.
 pub type Index = (Option<usize>, usize, bool);
 
 /// One opening of the database, with the book of its commits.
@@ -66,7 +66,7 @@ pub struct Life {
     book: Book,
     level: Level,
     has_threads: bool,
-    /// Whether the disk may fail: then the life ends with the first error.
+    /// True if the disk may fail. Then the life ends with the first error.
     pub may_fail: bool,
     is_over: AtomicBool,
     counters: Vec<Option<(Tag, VertexId)>>,
@@ -76,7 +76,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// A life that begins with what the graph has now: it was compared with the model before.
+    /// A life that begins with the current graph, which the caller has compared with the model.
     pub fn begin(db: Database, level: Level, writer_count: usize, journal: Option<File>) -> Outcome<(Self, State)> {
         let names = Names::of(&db);
         let (state, made) = whole::read(&db, &names)?;
@@ -153,7 +153,8 @@ impl Life {
         }
     }
 
-    /// An error that is neither a conflict nor expected ends the life, and is a failure unless the power went off.
+    /// Handles an error. One that is neither a conflict nor expected ends the life, and is a failure unless the power
+    /// went off.
     pub fn excuse(&self, error: Error) -> Outcome<()> {
         let is_of_disk =
             matches!(error.kind(), ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::OutcomeUnknown | ErrorKind::Closed);
@@ -187,7 +188,7 @@ impl Life {
         tx.run(&prepared, &parameters)?.collect().map(drop)
     }
 
-    /// What keepers do: pack, collect, take a checkpoint, make and drop indexes.
+    /// One action of a keeper: packs lists, collects garbage, takes a checkpoint, or creates or drops an index.
     pub fn keep(&self, random: &mut SmallRng) -> Outcome<()> {
         let outcome = match random.random_range(0..12) {
             0..6 => {
@@ -204,7 +205,7 @@ impl Life {
         outcome.or_else(|error| self.excuse(error))
     }
 
-    /// The indexes that the database says it has.
+    /// The indexes that the database lists.
     pub fn indexes_of_database(&self) -> BTreeSet<Index> {
         let labels = (0..VERTEX_LABELS.len()).map(Some).chain([None]);
         let kinds =

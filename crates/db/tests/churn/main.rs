@@ -1,17 +1,18 @@
 //! Churn: random transactions, and snapshots read in small batches, beside compaction, collection and checkpoints, on a
-//! database that is closed, cut off and killed again and again. Nothing is lost, and nothing is there twice.
+//! database that is closed, cut off and killed again and again. No element is lost or duplicated.
 //!
-//! - [`model`] says what transactions do to a graph of maps; [`book`] keeps those that were acknowledged, in the order of their
+//! - [`model`] applies transactions to a graph of maps; [`book`] keeps acknowledged transactions in the order of their
 //!   commits, and those of unknown outcome.
-//! - [`writer`] runs transactions of random reads and writes at both isolation levels; [`reader`] reads snapshots through
-//!   cursors, lazily. What either [`observed`] is compared with the model at the moment that the isolation level promises.
+//! - [`writer`] runs transactions of random reads and writes at both isolation levels; [`reader`] reads snapshots
+//!   through cursors, lazily. Their observations ([`observed`]) are compared with the model at the moment that the
+//!   isolation level promises.
 //! - [`life`] is one opening of a database, [`whole`] compares everything that the next opening finds.
 //!
-//! Sizes are the smallest that there are, so that every boundary is crossed in seconds. There are three kinds of rounds:
-//! [`interleaved`] ones on one thread, on a disk whose power goes off, which a seed repeats to the letter; [`threads`] on a
-//! directory; and [`kills`] of a process.
+//! Sizes are the smallest that there are, so that every boundary is crossed in seconds. There are three kinds of
+//! rounds: [`interleaved`] ones on one thread, on a disk whose power goes off, which a seed repeats to the letter;
+//! [`threads`] on a directory; and [`kills`] of a process.
 //!
-//! `MANGROVE_CASES` sets how many rounds of each kind there are, or `MANGROVE_TIMES` how many times as many as in CI;
+//! `MANGROVE_CASES` sets the number of rounds of each kind, or `MANGROVE_TIMES` a multiple of CI's number;
 //! `MANGROVE_FIRST` is the first seed. `MANGROVE_CHURN_STEPS` makes rounds longer or shorter.
 
 mod book;
@@ -29,7 +30,7 @@ mod threads;
 mod whole;
 mod writer;
 
-/// How many steps a thread takes in a life; in the interleaved rounds, how many all of them take together.
+/// The number of steps of a thread in a life; in the interleaved rounds, of all threads together.
 fn step_count(in_ci: usize) -> usize {
     match std::env::var("MANGROVE_CHURN_STEPS") {
         Ok(text) => text.parse().unwrap_or_else(|error| panic!("MANGROVE_CHURN_STEPS={text}: {error}")),
@@ -37,7 +38,7 @@ fn step_count(in_ci: usize) -> usize {
     }
 }
 
-/// What rounds did, to be seen that they did something.
+/// Counts of what rounds did, so that an idle test is noticed.
 #[derive(Default)]
 struct Tally {
     commits: u64,
@@ -56,7 +57,7 @@ impl Tally {
         self.operations += operations;
     }
 
-    /// Says what was done, and fails if nothing was.
+    /// Prints the counts, and fails if one is zero.
     fn print(&self, what: &str) {
         let Tally { commits, aborted, operations, checked, unknown } = self;
         println!(

@@ -1,8 +1,8 @@
 //! The model: what the graph is after each commit, as maps of whole elements.
 //!
 //! Every vertex and every edge has a *tag*, a number that is never given twice; the graph keeps it as a property. A
-//! transaction is a list of [`Op`]s, each of which names elements by their tags, so that applying the transactions in the
-//! order of their commit timestamps gives the graph at each timestamp.
+//! transaction is a list of [`Op`]s, each of which names elements by their tags, so that applying the transactions in
+//! the order of their commit timestamps gives the graph at each timestamp.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -26,7 +26,7 @@ pub const WRITER: usize = 3;
 /// Labels of edges.
 pub const EDGE_LABELS: [&str; 2] = ["knows", "likes"];
 
-/// What a transaction does to one element.
+/// The change of one element by a transaction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Op {
     AddVertex {
@@ -46,19 +46,19 @@ pub enum Op {
     DeleteEdge {
         tag: Tag,
     },
-    /// One value takes the place of all.
+    /// One value replaces all values.
     SetVertex {
         tag: Tag,
         key: usize,
         value: u64,
     },
-    /// The value is added after those there are.
+    /// The value is added after the existing ones.
     AddToList {
         tag: Tag,
         key: usize,
         value: u64,
     },
-    /// The value is added unless it is there.
+    /// The value is added unless it exists.
     AddToSet {
         tag: Tag,
         key: usize,
@@ -97,8 +97,8 @@ impl Op {
     }
 }
 
-/// What a transaction does in the end: without the edges that it adds and ends itself. Others may delete a vertex beside
-/// them, for they are never there.
+/// The net changes of a transaction: without the edges that it adds and ends itself. Another transaction may delete a
+/// vertex of such an edge, because the edge never exists outside.
 pub fn net(ops: Vec<Op>) -> Vec<Op> {
     let (mut added, mut gone) = (Vec::new(), BTreeSet::new());
     for op in &ops {
@@ -156,7 +156,7 @@ pub struct State {
 }
 
 impl State {
-    /// How another state differs from this one: at most a few lines of it.
+    /// The differences of another state from this one: at most a few lines.
     pub fn difference(&self, found: &State) -> Option<String> {
         let mut text = String::new();
         differ("vertex", &self.vertices, &found.vertices, &mut text);
@@ -201,7 +201,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// The model of a graph that is so from a timestamp on.
+    /// The model of a graph that has this state from a timestamp on.
     pub fn of(state: State, ts: u64) -> Self {
         let mut model = Model { last_ts: ts, ..Model::default() };
         model.vertices = state.vertices.into_iter().map(|(tag, vertex)| (tag, vec![(ts, Some(vertex))])).collect();
@@ -246,7 +246,7 @@ impl Model {
         }
     }
 
-    /// Applies a transaction after all that were applied. Fails if it does not fit what is there.
+    /// Applies a transaction after all earlier ones. Fails if it does not fit the state.
     pub fn apply(&mut self, ts: u64, ops: &[Op]) -> Result<(), String> {
         self.last_ts = ts;
         for op in ops {
@@ -258,7 +258,7 @@ impl Model {
         Ok(())
     }
 
-    /// When an element came and went.
+    /// The begins and ends of an element, for messages.
     fn story(&self, tag: Tag) -> String {
         fn versions<T>(history: &History<T>) -> Vec<(u64, bool)> {
             history.iter().map(|(ts, element)| (*ts, element.is_some())).collect()

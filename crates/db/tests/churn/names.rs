@@ -4,7 +4,7 @@ use mangrove::{Database, EdgeId, GraphView, KeyId, LabelFilter, LabelSetId, Valu
 
 use crate::model::{EDGE_LABELS, KEYS, TAG, Tag, VERTEX_LABELS};
 
-/// What went wrong, in words.
+/// A result whose error is a text.
 pub type Outcome<T> = Result<T, String>;
 
 /// Labels and keys by their place in the model's arrays.
@@ -53,7 +53,7 @@ fn filter(labels: &[LabelSetId], label: Option<usize>) -> LabelFilter {
     label.map_or(LabelFilter::Any, |label| LabelFilter::Sets([labels[label]].into()))
 }
 
-/// The tag of what has none, because it is not there.
+/// The tag of an element that does not exist.
 pub const NO_TAG: Tag = Tag::MAX;
 
 fn tags_of(count: usize, rows: &ValueRows) -> Vec<Tag> {

@@ -1,4 +1,4 @@
-//! What a reader found, to be compared with the model of the reader's moment.
+//! The observations of a reader, to be compared with the model at the reader's moment.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::names::Outcome;
 /// An answer of the graph.
 #[derive(Debug)]
 pub enum Observed {
-    /// Whether a vertex is there.
+    /// Whether a vertex exists.
     Vertex { tag: Tag, is_there: bool },
     /// The values of a key of a vertex.
     Values { tag: Tag, key: usize, values: Vec<Value> },
@@ -20,7 +20,7 @@ pub enum Observed {
     Edges { tag: Tag, direction: Direction, label: Option<usize>, edges: Vec<Tag> },
     /// The vertices at the other ends of the edges of a vertex, by a traversal.
     Neighbors { tag: Tag, direction: Direction, neighbors: Vec<Tag> },
-    /// How many edges a vertex has in one direction.
+    /// The number of edges of a vertex in one direction.
     Degree { tag: Tag, direction: Direction, degree: u64 },
     /// The vertex with an id.
     ById { id: i64, found: Option<Tag> },

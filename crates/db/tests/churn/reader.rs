@@ -1,4 +1,4 @@
-//! A reader: one snapshot, read in small batches that go on through cursors, whatever others do meanwhile.
+//! A reader: one snapshot, read in small batches through cursors, while other clients change the graph.
 
 use mangrove::{Error, Result, Transaction};
 use rand::Rng;
@@ -10,7 +10,7 @@ use crate::observed::Observed;
 use crate::reading::Walk;
 use crate::writer::sees;
 
-/// Walks that a reader has open at a time.
+/// The largest number of walks that a reader has open at a time.
 const WALKS: usize = 4;
 
 /// One snapshot, read in small batches that go on through cursors.
@@ -22,7 +22,7 @@ pub struct Reader<'a> {
 }
 
 struct Running {
-    // Before the transaction that they read.
+    // The first field, because walks must be dropped before the transaction that they read.
     walks: Vec<Walk>,
     transaction: Transaction,
     seen: Vec<Observed>,
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
         Reader { life, random, running: None, read_count: 0 }
     }
 
-    /// Begins a snapshot, reads a batch of it, or compares what it read with the model.
+    /// Begins a snapshot, reads a batch of it, or compares its observations with the model.
     pub fn step(&mut self) -> Outcome<()> {
         let Some(mut running) = self.running.take() else {
             let acknowledged = self.life.book().last_ts();
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Takes all walks to their ends, and checks what was read.
+    /// Takes all walks to their ends, and checks the observations.
     fn finish(&mut self, mut running: Running) -> Outcome<()> {
         let reading = self.life.reading(&running.transaction);
         for mut walk in running.walks.drain(..) {

@@ -1,4 +1,4 @@
-//! Random reads through a view: in one go, or in small batches between which anything may happen.
+//! Random reads through a view: at once, or in small batches with other work between them.
 
 use mangrove::{
     Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, Result, ResultStream,
@@ -60,7 +60,7 @@ impl Reading<'_> {
         self.transaction.view()
     }
 
-    /// Begins a walk; none if the graph has no vertex that is known.
+    /// Begins a walk; `None` if no vertex can be picked.
     pub fn begin_walk(&self, random: &mut SmallRng) -> Result<Option<Walk>> {
         let direction = if random.random() { Direction::Out } else { Direction::In };
         Ok(Some(match random.random_range(0..10) {
@@ -96,7 +96,7 @@ impl Reading<'_> {
         Ok((!visible.is_empty()).then_some((tag, vertex)))
     }
 
-    /// Takes a walk a batch further; what it found, at its end.
+    /// Reads the next batch of a walk. Returns the observation at its end, or else the walk.
     pub fn walk_on(&self, walk: Walk, limit: usize) -> Result<std::result::Result<Observed, Walk>> {
         match walk {
             Walk::Expand { tag, vertex, direction, label, mut cursor, mut edges } => {
@@ -145,7 +145,7 @@ impl Reading<'_> {
                 for value in stream.by_ref().take(limit) {
                     neighbors.push(tag_of(&value?));
                 }
-                // A stream says that it is over when it is asked for more.
+                // A stream reports its end only when more is read.
                 match stream.next() {
                     Some(value) => {
                         neighbors.push(tag_of(&value?));
@@ -194,7 +194,7 @@ impl Reading<'_> {
         Ok(Observed::Counts { vertices, edges })
     }
 
-    /// Whether vertices are there, and their values: read together, as one batch.
+    /// Reads as one batch whether vertices exist, and their values.
     pub fn read_values(&self, picked: &[(Tag, VertexId)], key: usize, seen: &mut Vec<Observed>) -> Result<()> {
         let mut vertices: Vec<VertexId> = picked.iter().map(|(_, vertex)| *vertex).collect();
         self.view().retain_vertices(&mut vertices)?;

@@ -1,4 +1,4 @@
-//! A simulated disk whose syncs take their time, so that commits are for a while in the log and not durable.
+//! A simulated disk with slow syncs, so that commits are in the log for a while before they are durable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,13 +6,14 @@ use std::time::Duration;
 use mangrove::{Disk, SimDisk};
 use mangrove_durable::disk::{DiskFile, DiskResult};
 
-/// As a fast drive's.
+/// The time of a sync on a fast drive.
 const SYNC_TIME: Duration = Duration::from_micros(200);
 
 /// A simulated disk whose syncs take time.
 #[derive(Debug)]
 pub struct SlowDisk(pub SimDisk);
 
+/// A file of that disk.
 #[derive(Debug)]
 struct SlowFile(Arc<dyn DiskFile>);
 

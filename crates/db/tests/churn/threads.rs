@@ -1,6 +1,7 @@
-//! Rounds on threads: writers, readers and keepers at once. Rounds with even seeds are on a directory that is closed and
-//! opened again. Those with odd seeds are on a simulated disk: again and again the power goes off in a copy of it, and what
-//! the copy then has is compared with what was acknowledged at that very moment, while the round goes on.
+//! Rounds on threads: writers, readers and keepers at once. Rounds with even seeds are on a directory that is closed
+//! and opened again. Those with odd seeds are on a simulated disk. Repeatedly, the power goes off in a copy of the
+//! disk, and the graph in the copy is compared with the commits that were acknowledged at that moment, while the round
+//! continues.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,12 +23,13 @@ use crate::whole::{check_recovered, look_from_every_side};
 use crate::writer::Writer;
 use crate::{Tally, step_count};
 
+/// How many times a round runs its threads on the graph. The graph is opened again before each time and at the end.
 const LIVES: u64 = 3;
 pub const WRITERS: usize = 5;
 const READERS: usize = 2;
-/// After each batch.
+/// The pause of a reader after each batch.
 const READER_PAUSE: Duration = Duration::from_micros(300);
-/// One takes checkpoints without end, the others do anything.
+/// The number of keepers. The first repeats one action, the others do everything ([`Life::keep`]).
 const KEEPERS: usize = 2;
 
 #[test]
@@ -35,11 +37,14 @@ fn transactions_of_many_threads_lose_nothing() {
     let mut tally = Tally::default();
     let first = first_seed(1);
     for seed in first..first + case_count(3_u64) {
-        let outcome = match seed % 2 {
-            0 => round_on_directory(&Folder::new(&format!("threads-{seed}")), seed, &mut tally),
-            _ => round_on_simulated_disk(seed, &mut tally),
-        };
-        outcome.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let fail = |error: String| panic!("seed {seed}: {error}");
+        if seed % 2 == 0 {
+            // The folder is dropped after a failure, so that the failure keeps it.
+            let folder = Folder::new(&format!("threads-{seed}"));
+            round_on_directory(&folder, seed, &mut tally).unwrap_or_else(fail);
+        } else {
+            round_on_simulated_disk(seed, &mut tally).unwrap_or_else(fail);
+        }
     }
     tally.print("threads");
 }
@@ -95,7 +100,7 @@ fn reopen_disk(disk: Arc<dyn Disk>, seed: u64, before: &Closed) -> Outcome<(Life
     Ok((life, found))
 }
 
-/// Opens what the life before has left, and compares it with its book.
+/// Opens the graph that the previous life has left, and compares it with its book.
 pub fn reopen(directory: &Path, seed: u64, before: &Closed) -> Outcome<(Life, State)> {
     let directory = directory.to_str().expect("a temporary directory has a name of text");
     match verify(directory, &|_| {}) {
@@ -110,7 +115,7 @@ pub fn reopen(directory: &Path, seed: u64, before: &Closed) -> Outcome<(Life, St
     Ok((life, found))
 }
 
-/// A life with threads of a graph that has what writers count on.
+/// A life with threads; first adds the vertices that writers need.
 pub fn prepare(mut life: Life, found: &State, seed: u64) -> Outcome<Life> {
     if *found == State::default() {
         Writer::new(&life, 0, 0, 1 << 30, SmallRng::seed_from_u64(seed)).set_up(WRITERS)?;
@@ -120,10 +125,10 @@ pub fn prepare(mut life: Life, found: &State, seed: u64) -> Outcome<Life> {
     Ok(life.with_threads())
 }
 
-/// What the first keeper does all the time.
+/// The action that the first keeper repeats.
 pub type Keeper<'a> = &'a (dyn Fn(&Life, &mut SmallRng) -> Outcome<()> + Sync);
 
-/// All threads go on until the writers have taken so many steps each, or without end; the number of operations.
+/// Runs all threads until each writer has taken `steps` steps, or without end. Returns the number of operations.
 pub fn live(life: &Life, seed: u64, number: u64, steps: Option<usize>, keeper_does: Keeper<'_>) -> Outcome<u64> {
     let (failed, writing) = (Mutex::new(None), AtomicUsize::new(WRITERS));
     let operations = Mutex::new(0);
@@ -156,7 +161,7 @@ pub fn live(life: &Life, seed: u64, number: u64, steps: Option<usize>, keeper_do
                 let mut reader = Reader::new(life, random(100 + reader));
                 while goes_on() {
                     fail(reader.step());
-                    // Writers are to get on, too.
+                    // Gives writers time to proceed.
                     std::thread::sleep(READER_PAUSE);
                 }
                 *operations.lock().unwrap() += reader.read_count;
@@ -182,7 +187,7 @@ pub fn live(life: &Life, seed: u64, number: u64, steps: Option<usize>, keeper_do
     }
 }
 
-/// A directory of a round's own, removed at its end; left there when the round fails, to be looked at.
+/// A directory for one round. It is removed at its end, but kept for inspection if the round fails.
 pub struct Folder(PathBuf);
 
 impl Folder {

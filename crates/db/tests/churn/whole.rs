@@ -1,4 +1,4 @@
-//! The whole graph: read from every side, and compared with what a book says after a close, a power cut or a kill.
+//! The whole graph: read in every way, and compared with a book after a close, a power cut or a kill.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::observed::Observed;
 use crate::reading::Walk;
 use crate::writer::WRITER_ID;
 
-/// Elements are read so many at a time.
+/// The number of elements that are read at a time.
 const PORTION: usize = 17;
 
 impl State {
-    /// How many commits of a writer it has, by the vertex that counts them.
+    /// The number of commits of a writer, from the vertex that counts them.
     pub fn count_of(&self, writer: usize) -> u64 {
         let counter = self.vertices.values().find(|vertex| vertex.id == WRITER_ID + writer as i64);
         match counter.and_then(|vertex| vertex.properties.get(&COUNT)).map(Vec::as_slice) {
@@ -28,7 +28,7 @@ impl State {
     }
 }
 
-/// Everything there is, and by which ids the graph knows it.
+/// Reads all elements, with their internal ids.
 pub fn read(db: &Database, names: &Names) -> Outcome<(State, Made)> {
     let read = || -> Result<(State, Made, Vec<String>)> {
         let transaction = db.begin_read()?;
@@ -122,7 +122,7 @@ fn read_edges(
     Ok(())
 }
 
-/// Checks a graph that no other thread uses, from every side: lists of both directions, ids, indexes, counts.
+/// Checks a graph that no other thread uses in every way: lists of both directions, ids, indexes, counts.
 pub fn look_from_every_side(life: &Life, state: &State) -> Outcome<()> {
     let look = || -> Result<(Vec<Observed>, u64)> {
         let transaction = life.db().begin_read()?;
@@ -162,8 +162,8 @@ pub fn look_from_every_side(life: &Life, state: &State) -> Outcome<()> {
     life.book().check(&seen, ts)
 }
 
-/// Compares what is found after a close, a power cut or a kill with what the book says: every acknowledged transaction,
-/// and of those with an unknown outcome the ones that the counters have, each wholly.
+/// Compares the graph after a close, a power cut or a kill with the book. It must have every acknowledged transaction,
+/// and completely those transactions of unknown outcome that the counters include.
 pub fn check_recovered(closed: &Closed, found: &State, writer_count: usize) -> Outcome<()> {
     let mut present = Vec::new();
     for writer in 0..writer_count {
@@ -194,9 +194,9 @@ pub fn check_recovered(closed: &Closed, found: &State, writer_count: usize) -> O
     }
 }
 
-/// Tries every place in the order that transactions of unknown outcome may have had among the others; true if one of
-/// these orders makes the graph that was found. A transaction comes after those that its snapshot had, and its order
-/// matters only beside those that change the same elements.
+/// Tries every position that transactions of unknown outcome may have in the order of commits. Returns true if one of
+/// these orders makes the graph that was found. A transaction comes after those of its snapshot, and its position
+/// matters only relative to transactions that change the same elements.
 fn place(
     known: &[(u64, &Attempt)],
     unknown: &[&Attempt],
@@ -211,7 +211,7 @@ fn place(
     let begin = known.iter().position(|(ts, _)| *ts > attempt.begin_ts).unwrap_or(known.len());
     let tags: Vec<Tag> = attempt.ops.iter().flat_map(Op::tags).collect();
     let deletes = |attempt: &Attempt| attempt.ops.iter().any(|op| matches!(op, Op::DeleteVertex { .. }));
-    // A vertex that goes takes edges along that its deletion does not name.
+    // The deletion of a vertex deletes edges that it does not name.
     let is_near = |other: &Attempt| {
         deletes(attempt) || deletes(other) || other.ops.iter().flat_map(Op::tags).any(|tag| tags.contains(&tag))
     };

@@ -15,9 +15,9 @@ use crate::reading::Reading;
 
 /// The ids of vertices that count their writers' commits.
 pub const WRITER_ID: i64 = 1_000_000;
-/// Hubs that are there from the beginning.
+/// The number of hubs at the beginning.
 const HUBS: u64 = 3;
-/// About so many vertices and edges there are after a while.
+/// About the numbers of vertices and edges that the graph settles at.
 const VERTICES: usize = 300;
 const EDGES: usize = 4_000;
 
@@ -44,7 +44,8 @@ struct Running {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer whose last transaction had this number. `first_tag` is the first of the tags that only this writer gives.
+    /// A writer whose last transaction had this number. `first_tag` is the first of the tags that only this writer
+    /// gives.
     pub fn new(life: &'a Life, writer: usize, number: u64, first_tag: Tag, random: SmallRng) -> Self {
         Writer { life, writer, number, next_tag: first_tag, random, running: None, op_count: 0 }
     }
@@ -64,7 +65,7 @@ impl<'a> Writer<'a> {
         self.commit(running)
     }
 
-    /// Begins a transaction, does one thing in it, or commits it.
+    /// Begins a transaction, does one operation in it, or commits it.
     pub fn step(&mut self) -> Outcome<()> {
         let Some(mut running) = self.running.take() else {
             let isolation = self.life.isolation(&mut self.random);
@@ -153,7 +154,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Reads before the first write: then the model knows what is to be found.
+    /// Reads, before the first write, because then the model has the expected result.
     fn read(&mut self, running: &mut Running) -> Result<()> {
         let reading = self.life.reading(&running.transaction);
         if self.life.has_threads() && self.random.random_bool(0.2) {
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// One of the transaction's own vertices, or one that was there.
+    /// One of the transaction's own vertices, or an earlier one.
     fn some_vertex(&mut self, running: &Running) -> Result<Option<(Tag, VertexId)>> {
         let own = &running.made.vertices;
         if own.is_empty() || self.random.random_bool(0.7) {
@@ -265,7 +266,7 @@ impl<'a> Writer<'a> {
         let Some((tag, vertex)) = self.some_vertex(running)? else { return Ok(()) };
         let mut labels = Vec::new();
         running.transaction.view().vertex_labels(&[vertex], &mut labels)?;
-        // A hub goes seldom: it is to grow.
+        // Hubs are seldom deleted, so that they grow.
         if labels[0] == self.life.names().vertex_labels[HUB] && self.random.random_bool(0.95) {
             return Ok(());
         }
@@ -301,7 +302,7 @@ impl<'a> Writer<'a> {
                 self.life.add_value(transaction, vertex, "list", key, value)?;
                 Op::AddToList { tag, key, value }
             }
-            // Of one type, so that what is equal is the same.
+            // Values of one type, so that equal values are identical.
             7..9 if key < 2 => {
                 self.life.add_value(transaction, vertex, "set", key, value)?;
                 Op::AddToSet { tag, key, value }
@@ -311,7 +312,7 @@ impl<'a> Writer<'a> {
                 transaction.view().vertex_values(&[vertex], self.life.names().keys[key], &mut rows)?;
                 transaction.remove_vertex_property(KEYS[key], &[vertex])?;
                 if rows.row.is_empty() {
-                    // Nothing is changed, so it is no conflict either that the vertex goes.
+                    // Nothing is changed, so a deletion of the vertex is no conflict.
                     return Ok(());
                 }
                 Op::RemoveVertexProperty { tag, key }
@@ -344,7 +345,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Fails unless a transaction that began then sees what was acknowledged before.
+/// Fails unless a transaction with this begin timestamp sees the last commit that was acknowledged before.
 pub fn sees(begin_ts: u64, acknowledged: u64) -> Outcome<()> {
     match begin_ts >= acknowledged {
         true => Ok(()),
@@ -379,7 +380,7 @@ fn read_on_two_threads(reading: &Reading<'_>, random: &mut SmallRng, seen: &mut 
     Ok(())
 }
 
-/// An error of the set-up, in which nothing may go wrong.
+/// An error of the set-up, which must not fail.
 fn said(error: Error) -> String {
     format!("the set-up failed: {error}")
 }

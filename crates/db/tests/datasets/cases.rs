@@ -10,9 +10,9 @@
 //! = 98
 //! ```
 //!
-//! The name is optional. The script goes on to the first line of results. A line `= value` is a result in any
-//! order; with `- value` the results are in this order. A case without either has its answers elsewhere, or
-//! none at all: `= ` alone says that there are no results.
+//! The name is optional. The script ends before the first line of results. Lines `= value` are results in any order,
+//! lines `- value` results in this order. A case without either has its answers in another file, or is not checked. A
+//! line `=` alone means that there are no results.
 
 /// The results of a traversal as text.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub enum Expected {
 /// A traversal and its results.
 #[derive(Debug)]
 pub struct Case {
-    /// Its name, or nothing.
+    /// Its name; empty if it has none.
     pub name: String,
     /// The traversal.
     pub script: String,
@@ -61,7 +61,7 @@ impl Case {
         Case { name, script, expected }
     }
 
-    /// The case of this name.
+    /// The case with this name.
     #[track_caller]
     pub fn named<'a>(cases: &'a [Case], name: &str) -> &'a Case {
         cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no traversal is named {name}"))

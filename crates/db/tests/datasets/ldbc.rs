@@ -1,4 +1,4 @@
-//! LDBC SNB: counts of the README, answers that another engine computed on the same files.
+//! LDBC SNB: counts from the data set's README, and answers that another engine computed on the same files.
 //!
 //! Results are those of the development data set, not results of the benchmark.
 
@@ -13,7 +13,8 @@ use crate::cases::Case;
 use crate::lsqb::{self, Literal};
 use crate::support::{ask, ask_with, check_file, full, load_clean, number};
 
-/// The traversals of the known answers, named as these are. Parameters are names in them.
+/// The traversals that have recorded answers, with the names of these answers. Parameters are variables in the
+/// traversals.
 const ANSWERED: &str = include_str!("queries/ldbc_answered.txt");
 
 /// The graph of scale factor 0.1, loaded once for all tests, and the folder of its data set.
@@ -30,7 +31,7 @@ fn load_sf01(folder: &Path) -> Database {
     db
 }
 
-/// The recorded answers whose query's name starts so: the name, the parameters and the result.
+/// The recorded answers to queries whose name starts with `start`: name, parameters and result.
 fn answers(folder: &Path, start: &str) -> Vec<(String, Parameters, Json)> {
     let lines = std::fs::read_to_string(folder.join("answers/sf0.1_answers_public.jsonl")).unwrap();
     let answers = lines.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());

@@ -1,7 +1,7 @@
 //! The LDBC Labelled Subgraph Query Benchmark: nine patterns, counted.
 //!
 //! `queries/lsqb.txt` has the patterns in a form the engine can count fast, `queries/lsqb_literal.txt` and
-//! `queries/lsqb_slow.txt` as the benchmark writes them. The same questions are put to the LDBC SNB graph (`ldbc.rs`).
+//! `queries/lsqb_slow.txt` as the benchmark writes them. The same patterns run on the LDBC SNB graph (`ldbc.rs`).
 
 use mangrove::Database;
 use mangrove_testdata::dataset;
@@ -13,18 +13,18 @@ const FAST: &str = include_str!("queries/lsqb.txt");
 const QUICK: &str = include_str!("queries/lsqb_literal.txt");
 const SLOW: &str = include_str!("queries/lsqb_slow.txt");
 
-/// Which traversals are asked besides the fast ones.
+/// The traversals that run besides the fast ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Literal {
     /// None.
     None,
     /// The patterns as the benchmark writes them, where that takes seconds.
     Quick,
-    /// And where it takes a minute.
+    /// All patterns as the benchmark writes them, also where that takes a minute.
     Slow,
 }
 
-/// Checks the counts of the nine patterns by every traversal that is asked.
+/// Checks the counts of the nine patterns, by the fast traversals and by those of `literal`.
 #[track_caller]
 pub fn check_counts(db: &Database, graph: &str, expected: &[(String, i64)], literal: Literal) {
     assert_eq!(expected.len(), 9, "{graph}: nine patterns have a count");

@@ -1,14 +1,12 @@
-//! Real data, known answers: every data set beside the project is loaded with the mapping that ships for it and
-//! asked in Gremlin.
+//! Real data with known answers: every data set beside the project is loaded with the mapping that ships for it and
+//! queried in Gremlin.
 //!
-//! Where the answers come from, so that no engine checks itself: the publishers' own figures (air routes, LSQB, the
-//! TinkerPop reference), answers that another engine computed and that lie with the data (LDBC), and plain counting
-//! of the files in the test (SNAP) or by hand (tinysnb, OpenFlights). Traversals are data: `queries/*.txt`, in
-//! the format that [`cases`] explains.
+//! The answers come from other sources than this engine: the publishers' own figures (air routes, LSQB, the TinkerPop
+//! reference), answers of another engine that are part of the data set (LDBC), and plain counts of the files in the
+//! test (SNAP) or by hand (tinysnb, OpenFlights). Traversals are data: `queries/*.txt`, in the format of [`cases`].
 //!
-//! A data set that is not there is skipped with a printed word. Traversals that write a benchmark's pattern down
-//! word for word, and take long for it, run with `MANGROVE_TEST_FULL` set; the same question in a form that
-//! is counted faster always runs.
+//! A missing data set is skipped with a printed note. Traversals that write a benchmark's pattern literally, and
+//! therefore take long, run only if `MANGROVE_TEST_FULL` is set. The same question in a faster form always runs.
 
 mod air_routes;
 mod cases;

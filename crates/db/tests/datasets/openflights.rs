@@ -1,4 +1,4 @@
-//! OpenFlights: parallel edges by the thousand, nulls, and rows that name what is not there.
+//! OpenFlights: thousands of parallel edges, nulls, and rows that name missing elements.
 
 use mangrove_testdata::dataset;
 

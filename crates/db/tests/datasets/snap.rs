@@ -1,4 +1,4 @@
-//! SNAP graphs: degrees and two hops, counted here from the files in the plainest way.
+//! SNAP graphs: degrees and two hops, compared with plain counts of the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use mangrove_testdata::dataset;
 
 use crate::support::{ask, load_clean, number};
 
-/// An edge list as it lies in the file.
+/// The edges of a file, in its order: an independent count to compare with.
 struct EdgeList {
     edges: Vec<(i64, i64)>,
 }
@@ -23,14 +23,14 @@ impl EdgeList {
         EdgeList { edges: text.lines().map(edge).collect() }
     }
 
-    /// How many edges each vertex has on one side.
+    /// The number of edges of each vertex on one side.
     fn degrees(&self, end: impl Fn(&(i64, i64)) -> i64) -> BTreeMap<i64, i64> {
         let mut degrees = BTreeMap::new();
         self.edges.iter().for_each(|edge| *degrees.entry(end(edge)).or_default() += 1);
         degrees
     }
 
-    /// Whom a vertex reaches in exactly two steps along the edges.
+    /// The vertices that a vertex reaches in exactly two steps along the edges.
     fn two_steps(&self, start: i64) -> BTreeSet<i64> {
         let next =
             |from: &BTreeSet<i64>| self.edges.iter().filter(|(s, _)| from.contains(s)).map(|(_, t)| *t).collect();
@@ -55,6 +55,7 @@ fn check_degrees(db: &Database, name: &str, direction: &str, degrees: &BTreeMap<
     assert_eq!(without, number(db, "g.V().count()") - degrees.len() as i64, "{name} {direction}");
 }
 
+/// Checks a graph. `component` is the size of its largest weakly connected component.
 fn check_graph(name: &str, vertices: i64, edges: i64, component: i64) {
     let Some(folder) = dataset("snap") else { return };
     let folder = folder.join(name);
@@ -75,7 +76,7 @@ fn check_graph(name: &str, vertices: i64, edges: i64, component: i64) {
     let reached = list.two_steps(hub).len() as i64;
     assert_eq!(number(&db, &format!("g.V({hub}).out().out().dedup().count()")), reached, "{name}");
 
-    // The hub lies in the largest weak component, whose size the publisher of the tests gives.
+    // The hub lies in the largest weakly connected component, whose size the publisher of the data states.
     let script = format!(
         "g.V({hub}).repeat(both().where(without('seen')).dedup().aggregate('seen')).cap('seen').unfold().count()"
     );

@@ -1,4 +1,4 @@
-//! Loading a data set, asking it, and values as text.
+//! Helpers that load a data set, run traversals, and show values as text.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use mangrove::{Database, Detached, LoadOptions, LoadReport, Mapping, Parameters,
 
 use crate::cases::{Case, Expected};
 
-/// How many virtual nodes a traversal also runs over, and the seed that shuffles their messages.
+/// The number of virtual nodes that a traversal also runs over; also the seed that shuffles their messages.
 const NODES: u16 = 3;
 const SEED: u64 = 7;
 
-/// Whether the traversals that take long run too.
+/// Returns true if the slow traversals run, too.
 pub fn full() -> bool {
     std::env::var_os("MANGROVE_TEST_FULL").is_some()
 }
@@ -24,7 +24,7 @@ pub fn load(files: &[PathBuf], mapping: Option<&str>) -> (Database, LoadReport) 
     (db, report)
 }
 
-/// As [`load`], for files without a single bad row.
+/// As [`load`], for files without rejected rows.
 pub fn load_clean(files: &[PathBuf], mapping: Option<&str>) -> Database {
     let (db, report) = load(files, mapping);
     assert_eq!(report.rejects, 0, "{files:?}");

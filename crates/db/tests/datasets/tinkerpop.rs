@@ -1,5 +1,5 @@
-//! TinkerPop's own graphs. The answers are what the reference implementation gives, worked out on paper for the
-//! small graphs; for the Grateful Dead graph, counted in the file with another program.
+//! TinkerPop's own graphs. The answers are those of the reference implementation. For the small graphs they were worked
+//! out by hand; for the Grateful Dead graph, another program counted them in the file.
 
 use mangrove_testdata::dataset;
 

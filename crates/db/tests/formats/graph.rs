@@ -1,8 +1,8 @@
 //! The graph that the kept files of every format hold: every kind of value, id, element and change, half of it in a
 //! checkpoint and half in the log.
 //!
-//! What is written here is fixed with the first format that was kept. A later format that can hold more gets an addition
-//! of its own.
+//! The graph is fixed since the first format that was kept. A later format that can hold more gets an addition of its
+//! own.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub fn write(db: &Database) -> Result<()> {
     let add = db.prepare("g.addV('kind').property('name', n).property('value', v)")?;
     let (checkpointed, logged) = (values(), values());
     for (n, (name, value)) in checkpointed.into_iter().enumerate() {
-        // Every other one is left to the log.
+        // The others are left to the log.
         if n % 2 == 0 {
             db.run(&add, &Parameters::from([("n".into(), name.into()), ("v".into(), value)]))?.collect()?;
         }
@@ -99,7 +99,7 @@ pub fn write(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Looks at everything that [`write`] wrote.
+/// Checks everything that [`write`] wrote.
 #[allow(dead_code, reason = "who writes the files does not look")]
 pub fn check(db: &Database) {
     let ask = |script: &str| {

@@ -29,7 +29,7 @@ fn databases_of_every_format_are_opened() {
         copy(&format, &copied);
         let directory = copied.to_str().unwrap();
         verify(directory, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"));
-        // What it is when it is opened, and when it was changed by this version and is opened again.
+        // Checked when it is opened, and again after this version has changed it.
         for _ in 0..2 {
             let db = Database::open(directory, &graph::options()).unwrap();
             graph::check(&db);

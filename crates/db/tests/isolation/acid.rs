@@ -1,9 +1,9 @@
 //! The twelve tests of the LDBC ACID suite (Waudby et al., TPCTC 2020), embedded.
 //!
-//! Graphs, loads and conditions are the suite's, written anew for Gremlin; its sleeps are shortened by a factor of
-//! fifty, and what it leaves to chance comes from a seed. Isolation tests of this kind are probabilistic: passing
-//! means that no anomaly was seen, so the scripted ones (`anomalies`, `exhaustive`) come first. Every test holds at
-//! both levels but the last, write skew, which is serializable's own.
+//! Graphs, loads and conditions are those of the suite, rewritten in Gremlin. Its sleeps are shortened by a factor of
+//! fifty, and its random choices come from a seed. These tests are probabilistic: passing means that no anomaly was
+//! seen. So the scripted tests (`anomalies`, `exhaustive`) matter more. Every test holds at both levels, except for the
+//! last one, write skew, which only serializable prevents.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -163,7 +163,7 @@ fn g1a_aborted_read() {
         let seen = jobs(10, |number| {
             let tx = begin(&database, isolation);
             if number % 2 == 0 {
-                // Two writers at once: one of them is sent away, which is an abort as well.
+                // Of two concurrent writers one is refused, which is an abort as well.
                 let _ = ask(&tx, "g.V(1).count()", &[]);
                 pause();
                 let _ = ask(&tx, "g.V(1).property('version', 2).count()", &[]);
@@ -204,7 +204,7 @@ fn g1c_circular_information_flow() {
             "g.addV('person').property(id, 1).property('version', 0)\
              .addV('person').property(id, 2).property('version', 0)",
         );
-        // What each read, by its number; nothing where it aborted.
+        // The result of each reader, by its number; `None` if it aborted.
         let read = jobs(100, |number| {
             let write = random(number).random_range(1..=2);
             once(&database, isolation, |tx| {
@@ -328,7 +328,7 @@ fn fr_fractured_read() {
     }
 }
 
-/// Takes 100 from one of a pair if it has them together; how many pairs ended overdrawn.
+/// Takes 100 from one of a pair if the pair has 100 together. Returns the number of overdrawn pairs.
 fn overdrawn_pairs(isolation: Isolation, seed: usize) -> usize {
     let database = Database::in_memory();
     for pair in 0..10 {

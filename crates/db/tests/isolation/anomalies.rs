@@ -1,23 +1,23 @@
 //! The classic anomalies by name, one scripted interleaving each, at both levels.
 //!
-//! What no level of ours allows is asserted at both; what snapshot isolation allows is asserted to be seen there,
-//! so that the scripts are known to be able to see it, and never to be seen at serializable.
+//! Anomalies that both levels prevent are asserted to be absent at both. Those that snapshot isolation allows are
+//! asserted to occur there, which shows that the scripts can detect them, and to be absent at serializable.
 
 use mangrove::{Database, ErrorKind, Isolation, Transaction};
 
 use crate::support::{BOTH, begin, committed, database, integers, run, skew_is_decided};
 
-/// What became of one transaction of a script.
+/// The outcome of one transaction of a script.
 #[derive(Debug, Default)]
 struct Ended {
     committed: bool,
-    /// What its statements returned, up to the first conflict.
+    /// The results of its statements, up to the first conflict.
     results: Vec<Vec<i64>>,
 }
 
-/// Runs statements of several transactions in the given order. Each begins with its first statement; `commit` and
-/// `rollback` end it; who is left at the end commits, in the order of their numbers. A transaction that meets a
-/// conflict is over.
+/// Runs statements of several transactions in the given order. A transaction begins with its first statement; `commit`
+/// and `rollback` end it. Those still open at the end commit in the order of their numbers. A conflict ends a
+/// transaction.
 fn interleave(database: &Database, isolation: Isolation, script: &[(usize, &str)]) -> Vec<Ended> {
     let count = script.iter().map(|(number, _)| number + 1).max().unwrap_or_default();
     let mut ended: Vec<Ended> = (0..count).map(|_| Ended::default()).collect();
@@ -207,7 +207,8 @@ fn write_skew() {
     }
 }
 
-/// Of two that wrote and a third that only read, the third makes the anomaly (Fekete, O'Neil and O'Neil 2004).
+/// Two transactions write and a third only reads; the reads of the third make the anomaly (Fekete, O'Neil and O'Neil
+/// 2004).
 #[test]
 fn read_only_transaction_anomaly() {
     for isolation in BOTH {
@@ -259,8 +260,8 @@ struct Phantom {
     write: &'static str,
 }
 
-/// The graph that phantoms are written into: items 10 and 20, joined, and two vertices without edges. With the names of
-/// labels and keys that these scripts use, as if they had been used before; whatever else they did is taken back.
+/// The graph that phantoms are written into: items 10 and 20, joined, and two vertices without edges. The catalog gets
+/// the labels and keys of the scripts in `known`: they are run and rolled back.
 fn phantom_graph(known: &[String]) -> Database {
     let database = Database::in_memory();
     database.create_index(None, "hashed", false, false).unwrap();
@@ -372,14 +373,15 @@ fn skew_over(phantom: &Phantom, isolation: Isolation, names_are_known: bool) {
     let as_promised = skewed == (isolation == Isolation::Snapshot);
     assert!(!skew_is_decided(isolation) || as_promised, "{isolation:?}, {}: {ended:?}", phantom.name);
     assert!(ended[0].committed || ended[1].committed, "{isolation:?}, {}: neither went through", phantom.name);
-    // It was about something: the first one's predicate has changed.
+    // The test is effective: the first transaction's predicate has changed.
     if skewed {
         let after = committed(&database, &read1);
         assert_ne!(after, ended[0].results[0], "{}: the write changed nothing", phantom.name);
     }
 }
 
-/// A predicate that is read again gives the same, whoever has committed meanwhile; or its reader does not commit.
+/// A predicate that is read twice gives the same result, whatever was committed between the reads; or its reader does
+/// not commit.
 fn read_again(phantom: &Phantom, isolation: Isolation, names_are_known: bool) {
     let (read, write) = (numbered(phantom.read, 1), format!("{}.count()", numbered(phantom.write, 1)));
     let database = phantom_graph(if names_are_known { std::slice::from_ref(&write) } else { &[] });
@@ -407,7 +409,7 @@ fn predicate_many_preceders() {
     over_all(read_again, true);
 }
 
-/// What was never there can be read, too: labels and keys that the catalog does not know yet.
+/// Reads of labels and keys that the catalog does not know yet are reads, too.
 #[test]
 fn write_skew_over_names_never_used() {
     over_all(skew_over, false);
@@ -418,7 +420,7 @@ fn names_never_used_are_read_again() {
     over_all(read_again, false);
 }
 
-/// What does not touch a predicate does not abort who read it.
+/// A write that does not concern a predicate does not abort its reader.
 #[test]
 fn writes_beside_a_predicate_are_no_conflict() {
     for (read, write) in [
@@ -431,7 +433,7 @@ fn writes_beside_a_predicate_are_no_conflict() {
         ("g.V(101).count()", "g.addV('x').property(id, 102)"),
     ] {
         let write = format!("{write}.count()");
-        // New names would be a conflict: a label that comes into being may belong to any label set.
+        // New names would be a conflict, because a new label may belong to any label set.
         let database = phantom_graph(&[write.clone(), "g.addV('own')".to_owned()]);
         // Both write something, so both are validated.
         let script = [(0, read), (1, &*write), (0, "g.addV('own').count()"), (1, "commit")];

@@ -1,7 +1,7 @@
 //! One transaction against the database that writes its own history.
 //!
-//! Everything a workload does goes through four calls, two for reading and two for writing, Gremlin and typed.
-//! There a [`Fault`] can be built in, to see that the checker fails a database that deserves it.
+//! All operations of a workload go through four calls, two for reads and two for writes, Gremlin and typed. A [`Fault`]
+//! can be injected there, to test that the checker finds it.
 
 use mangrove::{
     Database, Direction, ErrorKind, ExpandCursor, ExpandRequest, Expansion, Result, Transaction, TransactionOptions,
@@ -20,7 +20,7 @@ pub enum Fault {
     ReadsOutside,
     /// Every write is committed at once, on its own.
     WritesOutside,
-    /// What the transaction says it did is not what it does: it reports success and rolls back.
+    /// The transaction reports success and rolls back.
     CommitsNothing,
 }
 
@@ -43,17 +43,17 @@ impl<'d> Attempt<'d> {
         Attempt { database, transaction: database.begin_with(options).unwrap(), draft, fault }
     }
 
-    /// A value nobody else writes.
+    /// A value that no other transaction writes.
     pub fn value(&self) -> u64 {
         self.draft.value()
     }
 
-    /// Notes down an operation: a read after it was done, a write before it is tried.
+    /// Records an operation: a read after it was done, a write before it is tried.
     pub fn note(&mut self, operation: Operation) {
         self.draft.push(operation);
     }
 
-    /// Whether the typed interface can be used: it works on the transaction itself.
+    /// Returns true if the typed interface can be used, which bypasses faults.
     pub fn is_sound(&self) -> bool {
         self.fault == Fault::None
     }
@@ -125,12 +125,12 @@ impl<'d> Attempt<'d> {
         self.transaction.insert_edges(catalog.intern_label_text(label), &[(hub, leaves[0])]).map(drop)
     }
 
-    /// Ends it: commits if all went well and it is wanted, rolls back otherwise.
+    /// Ends the transaction: commits if `outcome` is a success and `wanted` is true, rolls back otherwise.
     pub fn end(self, outcome: Result<()>, wanted: bool) -> histories::Transaction {
         match outcome {
             Ok(()) if wanted => self.commit(),
             Ok(()) => self.roll_back(),
-            // Another transaction made the id first: that is how such a conflict may show.
+            // Another transaction made the id first: such a conflict may appear as a duplicate id.
             Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::DuplicateId) => self.roll_back(),
             // A serializable transaction may meet a state that never was; then it cannot commit.
             Err(error) => {

@@ -1,7 +1,8 @@
 //! All interleavings of small transactions, over every kind of object.
 //!
 //! Every two transactions of two operations (read or write one of two objects) in every order of their steps, and
-//! chosen programs of three transactions. One thread, no chance: a failure repeats. The history checker is the judge.
+//! chosen programs of three transactions. Everything runs on one thread and without random choices, so a failure
+//! repeats. The history checker decides.
 
 use mangrove::{Database, Isolation, Result, TransactionOptions};
 use mangrove_histories::{History, Kind, Object, Recorder, Report, check};
@@ -123,7 +124,7 @@ fn all_pairs() -> Vec<Vec<Program>> {
 /// Programs of three transactions for the anomalies that need so many.
 fn triples() -> Vec<Vec<Program>> {
     vec![
-        // A reader makes an anomaly of what was none: Fekete, O'Neil and O'Neil.
+        // Without the reader there is no anomaly (Fekete, O'Neil and O'Neil).
         vec![vec![READ_FIRST, READ_SECOND, WRITE_FIRST], vec![WRITE_SECOND], vec![READ_FIRST, READ_SECOND]],
         // Two independent writers and a reader, whose reads lie before, between and after.
         vec![vec![WRITE_FIRST], vec![WRITE_SECOND], vec![READ_SECOND, READ_FIRST]],
@@ -150,7 +151,7 @@ fn no_interleaving_of_two_serializable_transactions_is_anomalous() {
 #[test]
 fn interleavings_of_two_snapshot_transactions_show_write_skew_only() {
     for report in check_level(Isolation::Snapshot, &all_pairs()) {
-        // Every kind of object can be skewed over.
+        // Write skew must occur over every kind of object.
         let skewed = report.anomalies.iter().any(|a| matches!(a.kind, Kind::G2Item | Kind::G2));
         assert!(skewed, "{:?}", report.counts());
     }

@@ -1,8 +1,9 @@
 //! Random histories of many threads, checked.
 //!
-//! `MANGROVE_CASES` transactions of each level, in rounds of a database each, with seeds from `MANGROVE_FIRST` on.
-//! Half of the rounds run on threads: only what each client tries is repeatable then. The others take
-//! turns on one thread as the seed says: they are repeatable to the letter, and overlap much more.
+//! `MANGROVE_CASES` transactions of each level, in rounds of a database each, with seeds from `MANGROVE_FIRST` on. Half
+//! of the rounds run on threads. There, a seed repeats only the operations that each client tries. In the other rounds,
+//! clients take turns on one thread in an order of the seed. A seed repeats these exactly, and their transactions
+//! overlap much more.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -62,7 +63,7 @@ impl Round {
         Outcome { report, database }
     }
 
-    /// Every combination of the protocol's optimizations has its turn; the first seeds, CI's, have both.
+    /// Seeds select every combination of the protocol's optimizations; the first seeds, those of CI, enable both.
     fn switch_optimizations(&self, database: &Database) {
         let combination = self.seed / 2 % 4;
         let settings = database.settings();
@@ -123,7 +124,7 @@ impl<'r> Process<'r> {
     }
 }
 
-/// A thread for each.
+/// Runs each process on a thread of its own.
 fn run_on_threads(processes: Vec<Process<'_>>, each: usize) -> Vec<Transaction> {
     std::thread::scope(|scope| {
         let run = |mut process: Process<'_>| {
@@ -141,7 +142,7 @@ fn run_on_threads(processes: Vec<Process<'_>>, each: usize) -> Vec<Transaction> 
     })
 }
 
-/// All on this thread, in an order that the seed decides: what is found is found again.
+/// Runs all processes on this thread, in an order of the seed, so that a failure repeats.
 fn run_interleaved(mut processes: Vec<Process<'_>>, each: usize, seed: u64) -> Vec<Transaction> {
     let mut random = SmallRng::seed_from_u64(seed);
     let total = each * processes.len();
@@ -162,7 +163,7 @@ fn name_objects(history: &mut History) {
     }
 }
 
-/// What became of the transactions of a level.
+/// The outcomes of the transactions of a level.
 #[derive(Default)]
 struct Summary {
     checked: usize,
@@ -214,8 +215,7 @@ impl Summary {
     }
 }
 
-/// Runs a level's share of transactions and prints what became of them. Fails at the first anomaly that the level
-/// forbids.
+/// Runs a level's share of transactions and prints their outcomes. Fails at the first anomaly that the level forbids.
 fn run_level(isolation: Isolation) -> BTreeMap<Kind, usize> {
     let count = mangrove_testdata::case_count(8_000_usize);
     let first = mangrove_testdata::first_seed(0);
@@ -248,7 +248,7 @@ fn snapshot_histories_have_write_skew_and_nothing_else() {
     }
 }
 
-/// The checker must be able to fail: a database that is broken on purpose is found out.
+/// The checker must be able to fail: it finds faults that are injected on purpose.
 #[test]
 fn broken_isolation_is_found_out() {
     for (fault, expected) in [

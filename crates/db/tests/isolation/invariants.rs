@@ -1,4 +1,4 @@
-//! Invariants under load: what must hold whoever runs when, and what snapshot isolation lets slip.
+//! Invariants under load that must hold in any schedule, and those that snapshot isolation does not keep.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -60,7 +60,7 @@ fn bank_transfers_keep_the_total() {
             while running.load(Ordering::SeqCst) > 0 {
                 let tx = database.begin_with(TransactionOptions { isolation, read_only: true }).unwrap();
                 assert_eq!(numbers(&tx, "g.V().values('balance').sum()"), [100 * ACCOUNTS], "{isolation:?}");
-                // What may write may read ahead; what it read counts when it has committed.
+                // A transaction that may write may read later commits, so its reads count only if it commits.
                 let tx = begin(&database, isolation);
                 let total = numbers(&tx, "g.V().values('balance').sum()");
                 assert!(total == [100 * ACCOUNTS] || tx.commit().is_err(), "{isolation:?}: {total:?}");
@@ -72,7 +72,7 @@ fn bank_transfers_keep_the_total() {
     }
 }
 
-/// Of the doctors on call one may leave if another stays. How many shifts ended with nobody there.
+/// Of two doctors on call, one may leave if the other stays. Returns the number of shifts that end without a doctor.
 fn abandoned_shifts(isolation: Isolation, shifts: i64) -> usize {
     let database = Database::in_memory();
     for shift in 0..shifts {
@@ -87,7 +87,7 @@ fn abandoned_shifts(isolation: Isolation, shifts: i64) -> usize {
             barrier.wait();
             until_committed(&database, isolation, |tx| {
                 let count = ask(tx, "g.V().has('shift', v).has('on_call', 1).count()", &[shift])?;
-                // So that the other has counted, too.
+                // Lets the other thread count, too.
                 (0..4).for_each(|_| std::thread::yield_now());
                 if count[0] == 2 {
                     ask(tx, "g.V(v).property('on_call', 0).count()", &[me])?;
@@ -108,11 +108,11 @@ fn somebody_stays_on_call_at_serializable() {
 
 #[test]
 fn nobody_may_be_left_on_call_at_snapshot() {
-    // How often two threads overlap is chance; that they never do in so many shifts is none.
+    // Two threads overlap by chance, but in so many shifts some overlap is practically certain.
     assert!((0..20).any(|_| abandoned_shifts(Isolation::Snapshot, 60) > 0));
 }
 
-/// Each takes the number of tickets there are as the number of the next: a count protects what it counted.
+/// Each transaction uses the count of tickets as the number of its ticket: the count protects the tickets it counted.
 #[test]
 fn tickets_are_numbered_without_gap_at_serializable() {
     let database = database("g.addV('office')");

@@ -1,5 +1,5 @@
-//! Isolation, proven from outside: classic anomalies one by one, the LDBC ACID suite, invariants under load, and
-//! random histories that a checker looks through. `docs/isolation.md` says what each part is good for.
+//! Isolation, tested from outside: classic anomalies one by one, the LDBC ACID suite, invariants under load, and random
+//! histories that a checker verifies. `docs/isolation.md` says what each part tests.
 
 mod acid;
 mod anomalies;

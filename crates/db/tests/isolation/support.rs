@@ -1,20 +1,19 @@
-//! Short ways to ask a database, shared by the tests.
+//! Short forms of queries and transactions, shared by the tests.
 
 use mangrove::{Database, ErrorKind, Isolation, Parameters, Result, Transaction, TransactionOptions, Value};
 use mangrove_histories::Level;
 
 pub const BOTH: [Isolation; 2] = [Isolation::Snapshot, Isolation::Serializable];
 
-/// Whether serializable transactions are validated. As long as they are not, the tests hold them to snapshot
-/// isolation, and say nothing of write skew. To be `true` from the moment they are.
+/// True if serializable transactions are validated. If false, the tests require only snapshot isolation of them.
 pub const VALIDATED: bool = true;
 
-/// Whether it is known if write skew can be seen at this level: it can at snapshot, and cannot at serializable.
+/// Returns true if it is decided whether this level allows write skew: snapshot does, serializable does not.
 pub fn skew_is_decided(isolation: Isolation) -> bool {
     VALIDATED || isolation == Isolation::Snapshot
 }
 
-/// What the histories of a level are held to.
+/// The level that the histories of an isolation level must satisfy.
 pub fn promised(isolation: Isolation) -> Level {
     match isolation {
         Isolation::Serializable if VALIDATED => Level::StrictSerializable,
@@ -63,7 +62,7 @@ pub fn parameters(values: &[i64]) -> Parameters {
     ["v", "x", "y"].into_iter().zip(values).map(|(name, value)| (name.into(), Value::I64(*value))).collect()
 }
 
-/// Runs transactions until one commits; what it returned, and how often it had to be run again.
+/// Runs transactions until one commits. Returns its result, and the number of retries.
 pub fn until_committed<T>(
     database: &Database,
     isolation: Isolation,

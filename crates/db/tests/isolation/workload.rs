@@ -1,4 +1,5 @@
-//! Random transactions over everything a graph has, in one history, so that dependencies cross between kinds.
+//! Random transactions over all kinds of objects of a graph, in one history, so that dependencies connect different
+//! kinds.
 //!
 //! | objects | kind | written by | read by |
 //! |---|---|---|---|
@@ -21,7 +22,7 @@ use rand::seq::IndexedRandom;
 use crate::attempt::Attempt;
 use crate::support::integer;
 
-/// How many objects of a kind there are in a generation.
+/// The number of objects of a kind in a generation.
 const OBJECTS: u64 = 4;
 /// Values an item's property runs through before the item is dropped.
 const BUCKETS: u64 = 4;
@@ -64,7 +65,7 @@ fn items_object(generation: u64, key: u64, value: u64) -> Object {
     object(ITEMS, generation, key * BUCKETS + value)
 }
 
-/// How many kinds of pairs there are.
+/// The number of kinds of pairs.
 pub const PAIR_KINDS: usize = 8;
 
 /// Two objects of one kind that no other generation has.
@@ -80,7 +81,7 @@ pub fn set_up_pairs(database: &Database, generations: u64, kind: usize) {
     set_up(database, generations, &[pair(kind, 0)[0].0 >> KIND_SHIFT]);
 }
 
-/// The kinds whose objects must be there before they are read or written.
+/// The kinds whose objects must exist before they are read or written.
 pub const PREPARED: [u64; 4] = [LIST, REGISTER, EDGE_REGISTER, HUB];
 
 /// Makes the objects of all generations, of these kinds.
@@ -149,8 +150,8 @@ pub fn operate(attempt: &mut Attempt<'_>, random: &mut SmallRng, generation: u64
     }
 }
 
-/// Reads an object or writes to it, in the plainest way: a list is appended to, a register written blindly, a set
-/// added to; what lies under an id is made where it is absent and dropped where it is there.
+/// Reads an object or writes to it in the simplest way: appends to a list, overwrites a register, adds to a set;
+/// creates the vertex under an id if it is absent, and drops it otherwise.
 pub fn touch(attempt: &mut Attempt<'_>, object: Object, writes: bool, typed: bool) -> Result<()> {
     match kind(object) {
         LIST => list(attempt, object, writes),
@@ -246,7 +247,7 @@ fn hub(attempt: &mut Attempt<'_>, random: &mut SmallRng, object: Object, writes:
     Ok(())
 }
 
-/// A count that contradicts what was read before is noted as another read, which contradicts it, too.
+/// A count that contradicts an earlier read is recorded as another read, which contradicts that read, too.
 fn note_count(attempt: &mut Attempt<'_>, object: Object, values: &[u64], count: u64) {
     let values = values.iter().copied().chain(std::iter::repeat(u64::MAX)).take(count as usize).collect();
     attempt.note(Operation::ReadSet { object, values });
@@ -328,8 +329,9 @@ fn read_items(attempt: &mut Attempt<'_>, first: Object, last: Object) -> Result<
     );
     let item = |row: Value| {
         let Value::Map(row) = row else { panic!("a map expected, not {row:?}") };
-        // A serializable transaction that will not commit may find an item and not its properties, which somebody
-        // has dropped meanwhile. A token that nobody wrote tells if it commits after all.
+        // A serializable transaction that will not commit may find an item without its properties, which another
+        // transaction has dropped meanwhile. If it commits all the same, a token that no transaction wrote reveals
+        // that.
         let [id, value, token] = [0, 1, 2].map(|i| row.get(i).map_or(-1, |(_, value)| integer(value)));
         let value = if row.len() == 3 { value as u64 } else { low };
         Item { id, value, token: token as u64 }

@@ -74,7 +74,7 @@ impl BlockPosition {
     }
 }
 
-/// What a manifest notes of a file.
+/// The facts about a file that a manifest notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct WrittenFile {
     pub(super) path: String,
@@ -248,7 +248,7 @@ impl<'a> CheckpointFileReader<'a> {
     fn check_header(&self, name: CheckpointFileName, database: Uuid) -> Result<()> {
         let header = self.exactly(0, HEADER_BYTES as usize)?;
         if header[..8] != MAGIC {
-            return Err(self.damaged(0, "this is not how a segment file begins"));
+            return Err(self.damaged(0, "this is no checkpoint file: its first bytes differ"));
         }
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
         if word(60) != crc32c::crc32c(&header[..60]) {
@@ -262,7 +262,7 @@ impl<'a> CheckpointFileReader<'a> {
         }
         let version = u64::from_le_bytes(header[16..24].try_into().expect("eight bytes"));
         if (word(12), version) != (name.word(), name.version) {
-            return Err(self.damaged(12, "the file is another one than its name says"));
+            return Err(self.damaged(12, "the header belongs to another file than the name"));
         }
         Ok(())
     }
@@ -278,7 +278,7 @@ impl<'a> CheckpointFileReader<'a> {
         let length = u32::from_le_bytes(trailer[8..12].try_into().expect("four bytes"));
         let position = BlockPosition { offset, length };
         if offset < HEADER_BYTES || offset.checked_add(position.bytes()) != Some(at) {
-            return Err(self.damaged(at, "the directory does not lie before the trailer"));
+            return Err(self.damaged(at, "the block table does not end where the trailer begins"));
         }
         Ok(position)
     }
@@ -301,7 +301,7 @@ impl<'a> CheckpointFileReader<'a> {
         let image = read.map_err(|m| self.damaged(position.offset + FRAME_BYTES + m.at, m.what))?;
         match image.name == name {
             true => Ok(image),
-            false => Err(self.damaged(position.offset, format!("here is {}, and not {name}", image.name))),
+            false => Err(self.damaged(position.offset, format!("expected {name}, found {}", image.name))),
         }
     }
 }

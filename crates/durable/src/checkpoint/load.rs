@@ -1,7 +1,7 @@
 //! Loading a checkpoint into a store that is being restored.
 //!
 //! Of every page only the newest image is read; tablets are read in parallel. Every block is checked against its
-//! checksum, its own name and its format. What images say about one another is checked at the end of the restore;
+//! checksum, its own name and its format. References between images are checked at the end of the restore;
 //! [`ImageSource`] then tells which file and offset a damaged page came from. Nothing on the disk is changed.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -102,7 +102,9 @@ fn load_names(
     let name = CheckpointFileName { tablet: None, version: file.version };
     let reader = CheckpointFileReader::open(disk, name, file.bytes, manifest.database)?;
     let [(_, position)] = *reader.blocks else {
-        return Err(reader.damaged(0, format!("it has {} blocks, and names are one", reader.blocks.len())));
+        return Err(
+            reader.damaged(0, format!("expected one block with the names, found {} blocks", reader.blocks.len()))
+        );
     };
     let body = reader.body(position)?;
     let read = read_names(&body, store.catalog()).map_err(|m| reader.damaged(position.offset + m.at, m.what))?;
@@ -142,7 +144,7 @@ impl CheckpointLoad<'_> {
     fn open(&self, tablet: &ManifestTablet, file: &ManifestFile) -> Result<CheckpointFileReader<'_>> {
         let name = CheckpointFileName { tablet: Some(TabletId(tablet.tablet)), version: file.version };
         if file.path != name.path() {
-            let what = format!("it names {}, and that file is {}", file.path, name.path());
+            let what = format!("expected the file {}, found the name {}", name.path(), file.path);
             return Err(damaged(self.disk, &Manifest::path(self.manifest.version), 0, what));
         }
         CheckpointFileReader::open(self.disk, name, file.bytes, self.manifest.database)

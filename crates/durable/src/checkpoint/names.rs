@@ -20,7 +20,7 @@ use crate::codec::{
 
 /// Appends the names, indexes and rules of a store.
 pub(super) fn put_names(store: &Store, out: &mut Vec<u8>) {
-    // First, so that the names they use are among those that are taken after them.
+    // Taken first, so that the names taken below include all names that they use (LOG-25).
     let (rules, next) = store.lasting_rules();
     let catalog = store.catalog();
     let mut sets = Vec::new();
@@ -109,7 +109,8 @@ fn read_indexes(reader: &mut Reader<'_>, catalog: &Catalog) -> Result<Indexes, M
 }
 
 /// The error text for an index that is not [`is_possible`].
-pub(crate) const IMPOSSIBLE_INDEX: &str = "an index on names that there are not, on no key, or on too many";
+pub(crate) const IMPOSSIBLE_INDEX: &str =
+    "an index with names that the catalog does not have, without a key, or with too many keys";
 
 /// Returns true if a catalog has all names that an index uses, and it has a possible number of keys.
 pub(crate) fn is_possible(index: &IndexInfo, catalog: &Catalog) -> bool {
@@ -149,7 +150,7 @@ mod tests {
             read.label_set_name(read.intern_label_text("a::b")),
             catalog.label_set_name(mangrove_graph::LabelSetId(0))
         );
-        // No rules are two bytes; without them it is a file from before there were any.
+        // The last two bytes are the empty rules. Without them the bytes are those of a version without schema rules.
         let older = bytes.len() - 2;
         for at in 0..bytes.len() {
             assert_eq!(read_names(&bytes[..at], &Catalog::new()).is_ok(), at == older, "{at} bytes");

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Numbers without a width are varints; differences of source slots are signed. Sources lie in the tablet of the page.
-//! The decoder checks what can be checked within one page; `store::restore` checks the rest.
+//! The decoder checks each page by itself; `store::restore` checks that pages agree with one another.
 
 use mangrove_graph::{ElementKind, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
 use mangrove_store::Content;
@@ -234,7 +234,7 @@ fn read_column(reader: &mut Reader<'_>, live: &SlotSet, used: usize) -> Result<C
 }
 
 fn read_present(reader: &mut Reader<'_>) -> Result<Content, Malformed> {
-    let at = reader.malformed("no value where there is one");
+    let at = reader.malformed("an absent value in a slot that is marked as present");
     match read_content(reader)? {
         Content::Absent => Err(at),
         content => Ok(content),
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_live_slot_beyond_those_in_use_is_refused() {
-        // 8 slots in use; as many bits are set, one of them for slot 8.
+        // 8 slots are in use. The words have 8 bits set, one of them for slot 8, which is not in use.
         let image = [&[VERTICES, 0, 0, 0, 8, 8, 0][..], &0x017f_u64.to_le_bytes(), &[0, 0]].concat();
         let refused = read_image(&mut Reader::new(&image)).unwrap_err();
         assert!(refused.to_string().contains("beyond those that the page uses"), "{refused}");
@@ -317,7 +317,7 @@ mod tests {
                 for flip in [1, 0x10, 0x80, 0xff] {
                     let mut other = bytes.clone();
                     other[at] ^= flip;
-                    // Whatever comes of it, nothing panics.
+                    // Whatever the result is, the decoder must not panic.
                     let _ = read_image(&mut Reader::new(&other));
                 }
             }

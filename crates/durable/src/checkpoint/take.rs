@@ -20,7 +20,7 @@ use crate::disk::Disk;
 use crate::log::LogFloor;
 use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile, ManifestTablet, fenced};
 
-/// What a checkpoint has written.
+/// The result of a checkpoint, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CheckpointReport {
     /// The number of its manifest.
@@ -62,7 +62,7 @@ impl TabletFiles {
 /// The snapshot that a checkpoint writes.
 #[derive(Debug)]
 pub(crate) struct CheckpointSnapshot {
-    /// Its timestamp.
+    /// The timestamp of the snapshot.
     pub(crate) at_ts: u64,
     /// The floor of the log, as it was before the snapshot was taken.
     pub(crate) floor: LogFloor,
@@ -70,7 +70,7 @@ pub(crate) struct CheckpointSnapshot {
     pub(crate) held: Option<Transaction>,
 }
 
-/// What the last checkpoint left, on which the next one builds.
+/// The state after the last checkpoint, on which the next one builds.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     manifest: Manifest,
@@ -83,7 +83,7 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// The state after the checkpoint of a manifest, with what was loaded of it.
+    /// The state after the checkpoint of a manifest: the files of each tablet, and the content of the file of names.
     pub(super) fn new(manifest: Manifest, tablets: Vec<TabletFiles>, names: Vec<u8>) -> Self {
         Checkpoints { tried: manifest.version, manifest, tablets, names }
     }
@@ -126,7 +126,9 @@ impl Checkpoints {
         let CheckpointSnapshot { at_ts, floor, held } = snapshot;
         if !floor.is_covered_by(at_ts) {
             // LOG-7: recovery would refuse it, after the log that it releases is gone.
-            return Err(Error::bug(format!("a checkpoint at commit {at_ts} lets go of later commits: {floor:?}")));
+            return Err(Error::bug(format!(
+                "a checkpoint at commit {at_ts} would release later commits of the log: {floor:?}"
+            )));
         }
         assert!(at_ts >= self.manifest.checkpoint_ts, "a checkpoint goes back in time");
         // LOG-24.

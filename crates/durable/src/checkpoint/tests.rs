@@ -1,4 +1,4 @@
-//! Checkpoints of a graph with a random history, on a disk that loses its power.
+//! Checkpoints of a graph with a random history, on a disk with power cuts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::testing::{Actor, Dump, dump, dump_now, new_graph, quiet};
 
 /// A graph and the state of its checkpoints.
-struct Kept {
+struct CheckpointedGraph {
     disk: SimDisk,
     manager: TransactionManager,
     checkpoints: Checkpoints,
@@ -29,17 +29,17 @@ fn new_disk() -> SimDisk {
     disk
 }
 
-impl Kept {
+impl CheckpointedGraph {
     fn new() -> Self {
         let (disk, manager) = (new_disk(), new_graph());
         let manifest = Manifest::first(Uuid::from_u128(1), 3);
         manifest.put(&disk).unwrap();
         let checkpoints = Checkpoints::new(manifest, (0..3).map(|_| Default::default()).collect(), Vec::new());
-        Kept { disk, manager, checkpoints }
+        CheckpointedGraph { disk, manager, checkpoints }
     }
 
-    /// What is found on a disk.
-    fn open(disk: SimDisk) -> Result<Kept> {
+    /// Recovers the graph from a disk.
+    fn open(disk: SimDisk) -> Result<CheckpointedGraph> {
         let manifest = Manifest::newest(&disk)?.ok_or_else(|| Error::invalid("no manifest"))?;
         let options = StoreOptions { tablet_count: manifest.tablet_count, ..StoreOptions::default() };
         let loaded = load(&disk, &manifest, &options, 2, &|_, _| ())?;
@@ -49,10 +49,10 @@ impl Kept {
         let restored = restored.map_err(|damage| loaded.source.error(&disk, &damage))?;
         let manager = TransactionManager::resuming(Arc::new(restored.store), RecentOptions::default(), at);
         quiet(&manager);
-        Ok(Kept { disk, manager, checkpoints: loaded.checkpoints })
+        Ok(CheckpointedGraph { disk, manager, checkpoints: loaded.checkpoints })
     }
 
-    /// Takes a checkpoint with transactions in between; what it should have.
+    /// Takes a checkpoint with transactions in between. Returns the state that it should have.
     fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
         let held = self.manager.begin_protected_read().unwrap();
         let expected = dump(&held);
@@ -88,20 +88,20 @@ impl Kept {
     }
 }
 
-/// Takes a checkpoint with nothing in between.
-fn take_quietly(kept: &mut Kept) -> Option<CheckpointReport> {
+/// Takes a checkpoint without concurrent transactions.
+fn take_quietly(kept: &mut CheckpointedGraph) -> Option<CheckpointReport> {
     let held = kept.manager.begin_protected_read().unwrap();
     let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1), held: Some(held) };
     kept.checkpoints.take(&kept.disk, kept.manager.store(), snapshot, &mut || Ok(())).unwrap()
 }
 
 #[test]
-fn the_newest_checkpoint_is_found_again_and_others_go() {
-    let mut kept = Kept::new();
+fn the_newest_checkpoint_is_recovered_and_old_files_are_removed() {
+    let mut kept = CheckpointedGraph::new();
     let mut actor = Actor::new(1);
     let (mut rewritten, mut skipped) = (0, 0);
     for round in 0..40 {
-        // A transaction may change nothing, or be rolled back.
+        // A transaction may change nothing, or roll back.
         let before = dump_now(&kept.manager);
         kept.run(&mut actor, 1 + round % 4 * 20);
         while dump_now(&kept.manager) == before {
@@ -115,10 +115,10 @@ fn the_newest_checkpoint_is_found_again_and_others_go() {
             .map(|n| kept.manager.store().pages_changed_since(mangrove_graph::TabletId(n), None).len() as u64)
             .sum();
         skipped += pages - report.pages;
-        let found = Kept::open(kept.disk.power_cut(round as u64)).unwrap();
+        let found = CheckpointedGraph::open(kept.disk.power_cut(round as u64)).unwrap();
         assert_eq!(dump_now(&found.manager), expected);
         assert_eq!(found.manager.store().indexes(), kept.manager.store().indexes());
-        // Now and then the one that was found goes on.
+        // Sometimes the recovered graph continues.
         if round % 5 == 0 {
             kept = found;
             clean_up(&kept.disk, kept.checkpoints.manifest()).unwrap();
@@ -132,8 +132,8 @@ fn the_newest_checkpoint_is_found_again_and_others_go() {
 }
 
 #[test]
-fn nothing_new_writes_nothing() {
-    let mut kept = Kept::new();
+fn a_checkpoint_without_changes_writes_nothing() {
+    let mut kept = CheckpointedGraph::new();
     let mut actor = Actor::new(2);
     kept.run(&mut actor, 20);
     assert!(take_quietly(&mut kept).is_some());
@@ -142,8 +142,8 @@ fn nothing_new_writes_nothing() {
     assert_eq!(kept.disk.operations(), before);
 }
 
-/// The power goes off at every operation of a checkpoint in turn: what is found is the old state or the new one, the
-/// new one if that was acknowledged, and goes on.
+/// Cuts the power at every operation of a checkpoint in turn. Recovery finds the old state or the new one, and the new
+/// one if the checkpoint was acknowledged. The recovered graph can continue.
 #[test]
 fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
     let seeds: u64 = mangrove_testdata::case_count(4);
@@ -151,7 +151,7 @@ fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
         let mut operation = 0;
         loop {
             operation += 1;
-            let mut kept = Kept::new();
+            let mut kept = CheckpointedGraph::new();
             let mut actor = Actor::new(seed);
             kept.run(&mut actor, 30);
             let (old, taken) = kept.take(&mut actor);
@@ -162,14 +162,14 @@ fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
             let (new, taken) = kept.take(&mut actor);
             let is_put = kept.checkpoints.manifest().version > version;
             let disk = kept.disk.power_cut(seed.wrapping_mul(1_000) + operation);
-            let mut found = Kept::open(disk).unwrap();
+            let mut found = CheckpointedGraph::open(disk).unwrap();
             let state = dump_now(&found.manager);
             assert!(state == new || (state == old && !is_put), "operation {operation} of seed {seed}");
-            // What was cut off is taken again over its remains.
+            // Another checkpoint is taken over the remains of the interrupted one.
             found.run(&mut actor, 3);
             let (expected, again) = found.take(&mut actor);
             assert!(again.unwrap().is_some());
-            assert_eq!(dump_now(&Kept::open(found.disk.power_cut(operation)).unwrap().manager), expected);
+            assert_eq!(dump_now(&CheckpointedGraph::open(found.disk.power_cut(operation)).unwrap().manager), expected);
             if taken.is_ok() {
                 break;
             }
@@ -180,7 +180,7 @@ fn a_power_cut_at_any_moment_leaves_the_old_checkpoint_or_the_new_one() {
 
 #[test]
 fn a_flipped_bit_in_any_file_is_found_and_named() {
-    let mut kept = Kept::new();
+    let mut kept = CheckpointedGraph::new();
     let mut actor = Actor::new(5);
     kept.run(&mut actor, 100);
     take_quietly(&mut kept).unwrap();
@@ -201,8 +201,8 @@ fn a_flipped_bit_in_any_file_is_found_and_named() {
         for at in (0..length).step_by(13) {
             let disk = kept.disk.power_cut(0);
             disk.flip_bit(&path, at, (at % 8) as u8).unwrap();
-            match Kept::open(disk) {
-                // The bytes of an image that does not count any more.
+            match CheckpointedGraph::open(disk) {
+                // The byte is in an image that a newer image replaces.
                 Ok(found) => {
                     assert_eq!(dump_now(&found.manager), expected);
                     harmless += 1;
@@ -214,30 +214,30 @@ fn a_flipped_bit_in_any_file_is_found_and_named() {
             }
         }
     }
-    assert!(harmless > 0, "some images are of no account");
+    assert!(harmless > 0, "some bytes are in replaced images");
 }
 
 #[test]
 fn a_missing_or_a_cut_file_is_named() {
-    let mut kept = Kept::new();
+    let mut kept = CheckpointedGraph::new();
     let mut actor = Actor::new(6);
     kept.run(&mut actor, 40);
     kept.take(&mut actor).1.unwrap();
     for file in kept.checkpoints.manifest().files() {
         let disk = kept.disk.power_cut(0);
         disk.open(&file.path).unwrap().set_len(file.bytes - 1).unwrap();
-        let Err(error) = Kept::open(disk) else { panic!("a file is too short") };
+        let Err(error) = CheckpointedGraph::open(disk) else { panic!("a file is too short") };
         assert!(error.message().contains(&file.path) && error.kind() == ErrorKind::Damaged, "{error}");
         let disk = kept.disk.power_cut(0);
         disk.remove(&file.path).unwrap();
-        let Err(error) = Kept::open(disk) else { panic!("a file is gone") };
+        let Err(error) = CheckpointedGraph::open(disk) else { panic!("a file is gone") };
         assert!(error.message().contains(&file.path), "{error}");
     }
 }
 
 #[test]
 fn a_full_disk_ends_a_checkpoint_and_the_next_one_makes_up_for_it() {
-    let mut kept = Kept::new();
+    let mut kept = CheckpointedGraph::new();
     let mut actor = Actor::new(7);
     kept.run(&mut actor, 40);
     kept.take(&mut actor).1.unwrap();
@@ -248,5 +248,5 @@ fn a_full_disk_ends_a_checkpoint_and_the_next_one_makes_up_for_it() {
     kept.disk.set_capacity(None);
     let (expected, report) = kept.take(&mut actor);
     assert!(report.unwrap().is_some());
-    assert_eq!(dump_now(&Kept::open(kept.disk.power_cut(3)).unwrap().manager), expected);
+    assert_eq!(dump_now(&CheckpointedGraph::open(kept.disk.power_cut(3)).unwrap().manager), expected);
 }

@@ -1,8 +1,8 @@
 //! The definition of an index as bytes: `id | flags 1: ordered 1, unique 2, of one label 4 | label, if of one | count,
 //! keys`.
 //!
-//! The log has one when an index is created, a checkpoint has one for each index. The caller checks the names against
-//! its catalog.
+//! The log has a definition for each creation of an index, and a checkpoint has one for each index. The caller checks
+//! the names against its catalog.
 
 use mangrove_graph::{IndexId, IndexInfo, KeyId, LabelId};
 
@@ -22,8 +22,8 @@ pub fn put_index(info: &IndexInfo, out: &mut Vec<u8>) {
     info.keys.iter().for_each(|key| put_varint(u64::from(key.0), out));
 }
 
-/// Reads what [`put_index`] wrote. Unknown flags are refused: an index with an unknown property must not be built
-/// without it.
+/// Reads the bytes of [`put_index`]. Refuses unknown flags: an index with an unknown property must not be built without
+/// that property.
 pub fn read_index(reader: &mut Reader<'_>) -> Result<IndexInfo, Malformed> {
     let id = IndexId(reader.varint_u32()?);
     let unknown = reader.malformed("an index of an unknown kind");

@@ -9,7 +9,7 @@ mod rule;
 mod value;
 
 pub use index::{put_index, read_index};
-pub use mangrove_graph::codec::{Malformed, Reader, put_bytes, put_signed, put_text, put_varint};
+pub use mangrove_graph::codec::{Malformed, Reader, put_signed, put_text, put_varint};
 pub use rule::{IMPOSSIBLE_RULE, SavedRules, put_rules, read_rules};
 pub use value::{put_content, put_user_id, put_value, read_content, read_user_id, read_value};
 

@@ -6,15 +6,17 @@
 //! | 3, 4 | typed, of vertices, of edges | label, key, type (a byte) |
 //! | 5 | ends of edges | label, count, pairs of labels |
 //!
-//! The log has all rules whenever one changes, a checkpoint has those in force.
+//! When a rule changes, the log gets all rules. A checkpoint has the rules in force.
 
 use mangrove_graph::{Catalog, ElementKind, KeyId, LabelId};
 use mangrove_store::schema::{Rule, RuleId, ValueType};
 
 use super::{Malformed, Reader, put_varint};
 
+// The tags for rules of vertices. The tag for edges is one more.
 const REQUIRED: u8 = 1;
 const TYPED: u8 = 3;
+/// The tag of a rule that only edges can have.
 const ENDS: u8 = 5;
 
 /// The rules of a schema, and the number of the next one.
@@ -43,7 +45,7 @@ impl SavedRules {
 }
 
 /// The error text for rules that are not [`SavedRules::are_possible`].
-pub const IMPOSSIBLE_RULE: &str = "a rule of the schema about names that there are not";
+pub const IMPOSSIBLE_RULE: &str = "a schema rule with names that the catalog does not have";
 
 /// Appends the rules.
 pub fn put_rules(rules: &SavedRules, out: &mut Vec<u8>) {
@@ -75,7 +77,7 @@ fn put_rule(rule: &Rule, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`put_rules`] wrote. A rule of an unknown kind is refused: the graph must not be opened without a rule
+/// Reads the bytes of [`put_rules`]. Refuses a rule of an unknown kind: the graph must not be opened without a rule
 /// that it has.
 pub fn read_rules(reader: &mut Reader<'_>) -> Result<SavedRules, Malformed> {
     let next = reader.varint_u32()?;
@@ -88,7 +90,7 @@ pub fn read_rules(reader: &mut Reader<'_>) -> Result<SavedRules, Malformed> {
 }
 
 fn read_rule(reader: &mut Reader<'_>) -> Result<Rule, Malformed> {
-    let unknown = reader.malformed("a rule of the schema of an unknown kind");
+    let unknown = reader.malformed("a schema rule of an unknown kind");
     let tag = reader.byte()?;
     let label = LabelId(reader.varint_u32()?);
     let kind = |tag: u8| if tag % 2 == 1 { ElementKind::Vertex } else { ElementKind::Edge };
@@ -138,6 +140,6 @@ mod tests {
         }
         bytes[3] = 6;
         let error = read_rules(&mut Reader::new(&bytes)).unwrap_err();
-        assert_eq!(error, Malformed { at: 3, what: "a rule of the schema of an unknown kind" });
+        assert_eq!(error, Malformed { at: 3, what: "a schema rule of an unknown kind" });
     }
 }

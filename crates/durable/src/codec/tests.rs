@@ -1,4 +1,4 @@
-//! What is written is read again, and nothing else is taken.
+//! Decoders read what encoders wrote, and refuse all other bytes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn values() -> impl Strategy<Value = Value> {
         any::<i32>().prop_map(Value::I32),
         any::<i64>().prop_map(Value::I64),
         any::<i128>().prop_map(|n| Value::BigInt(Arc::new(BigInt::from(n)))),
-        // NaN is not equal to itself; a test of its own looks at bits.
+        // NaN is not equal to itself; another test compares its bits.
         any::<f32>().prop_filter("equal to itself", |n| !n.is_nan()).prop_map(Value::F32),
         any::<f64>().prop_filter("equal to itself", |n| !n.is_nan()).prop_map(Value::F64),
         (any::<i64>(), -400_i64..400)
@@ -58,7 +58,7 @@ fn user_ids() -> impl Strategy<Value = UserId> {
     ]
 }
 
-/// What `put` writes, `read` reads, to its last byte and whatever follows; a part of it is refused.
+/// Checks that `read` reads the bytes of `put` to the last one, leaves bytes after them, and refuses a part of them.
 fn check<T: PartialEq + std::fmt::Debug>(
     value: &T,
     put: impl Fn(&T, &mut Vec<u8>),
@@ -84,7 +84,7 @@ proptest! {
 
     #[test]
     fn ids_come_back(id in user_ids()) {
-        // Equality leaves the width out; what is shown does not.
+        // Equality ignores the width of numbers; the debug form does not.
         check(&(id.clone(), id.to_value()), |(id, _), out| put_user_id(id, out), |reader| {
             let id = read_user_id(reader)?;
             Ok((id.clone(), id.to_value()))

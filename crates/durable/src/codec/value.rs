@@ -1,7 +1,7 @@
 //! Values, user ids and the content under a property key as bytes.
 //!
-//! Scalars are those of [`mangrove_graph::codec`]; this module adds lists, sets and maps, absence, and several values
-//! under one key.
+//! [`mangrove_graph::codec`] has the bytes of scalars. This module adds lists, sets and maps, absence, and several
+//! values under one key.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ fn read_values(reader: &mut Reader<'_>) -> Result<Vec<Value>, Malformed> {
     reader.repeat(count, read_value)
 }
 
-/// Appends what an element has under a key: nothing, one value, or several with ordinals and meta-properties.
+/// Appends the content under a key: nothing, one value, or several with ordinals and meta-properties.
 pub fn put_content(content: &Content, out: &mut Vec<u8>) {
     match content {
         Content::Absent => out.push(ABSENT),
@@ -100,7 +100,7 @@ pub fn put_content(content: &Content, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`put_content`] wrote.
+/// Reads the bytes of [`put_content`].
 pub fn read_content(reader: &mut Reader<'_>) -> Result<Content, Malformed> {
     let mut ahead = reader.clone();
     match ahead.byte()? {
@@ -144,13 +144,13 @@ pub fn put_user_id(id: &UserId, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`put_user_id`] wrote.
+/// Reads the bytes of [`put_user_id`].
 pub fn read_user_id(reader: &mut Reader<'_>) -> Result<UserId, Malformed> {
-    let at = reader.malformed("an id of an unknown kind");
+    let unknown = reader.malformed("an id of an unknown kind");
     Ok(match reader.byte()? {
         tag @ (ID_INT | ID_NARROW_INT) => UserId::Int(IntId { number: reader.signed()?, narrow: tag == ID_NARROW_INT }),
         ID_STRING => UserId::String(reader.text()?.into()),
         ID_UUID => UserId::Uuid(Uuid::from_bytes(reader.array()?)),
-        _ => return Err(at),
+        _ => return Err(unknown),
     })
 }

@@ -46,16 +46,16 @@ impl fmt::Display for DiskError {
 
 impl std::error::Error for DiskError {}
 
-/// What an operator can do about a failure of this kind.
+/// Advice to an operator for a failure of this kind.
 fn way_out(kind: io::ErrorKind) -> Option<&'static str> {
     use io::ErrorKind::{NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match kind {
         StorageFull => Some("make room on the disk"),
-        QuotaExceeded => Some("make room, or have the quota raised"),
-        PermissionDenied => Some("give the user that this program runs as the right to, or run it as another one"),
-        ReadOnlyFilesystem => Some(
-            "the file system is mounted read-only: mount it so that it can be written to, or work on a copy of the directory",
-        ),
+        QuotaExceeded => Some("make room, or raise the quota"),
+        PermissionDenied => Some("give the user of this program that permission, or run it as another user"),
+        ReadOnlyFilesystem => {
+            Some("the file system is mounted read-only: mount it writable, or work on a copy of the directory")
+        }
         NotADirectory => Some("a part of the path is a file; name another directory"),
         _ => None,
     }

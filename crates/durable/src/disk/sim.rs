@@ -1,9 +1,9 @@
 //! [`SimDisk`]: a disk in memory that behaves as badly as a real one may, and repeatably by seed.
 //!
 //! It keeps synced data apart from data that was only written. [`SimDisk::power_cut`] returns the disk that a program
-//! finds after a power cut: everything synced and, of the rest, what the seed decides. Each unsynced sector and name is
-//! there or not; a sector may also be torn. Each cut draws how much survives at all, so that "nothing", "nearly
-//! everything" and mixtures all occur.
+//! finds after a power cut: everything synced and, of the rest, the part that the seed decides on. Each unsynced sector
+//! and name is there or not; a sector may also be torn. Each cut draws how much survives at all, so that "nothing",
+//! "nearly everything" and mixtures all occur.
 //!
 //! Faults are set beforehand: the power going off at an operation, one operation that fails or panics, a sync that
 //! fails, a full or read-only disk, bits that flip.
@@ -26,7 +26,7 @@ pub struct SimDisk {
 #[derive(Debug, Default)]
 struct SimState {
     files: Vec<SimContent>,
-    /// What a program sees: directories, and files by their number.
+    /// The names that a program sees: directories, and files by their number.
     names: BTreeMap<String, SimNode>,
     durable_names: BTreeMap<String, SimNode>,
     name_changes: Vec<NameChange>,
@@ -88,7 +88,7 @@ impl NameChange {
 /// The bytes of one file.
 #[derive(Debug, Default)]
 struct SimContent {
-    /// What a program reads.
+    /// The bytes that a program reads.
     current: Vec<u8>,
     durable: Vec<u8>,
     /// The changes that lead from the durable bytes to the current ones.
@@ -135,7 +135,7 @@ fn overlay(bytes: &mut Vec<u8>, at: usize, written: &[u8]) {
     bytes[at..at + written.len()].copy_from_slice(written);
 }
 
-/// Draws from a seed (SplitMix64) what survives a power cut.
+/// Draws from a seed (SplitMix64) which changes survive a power cut.
 #[derive(Debug)]
 struct Survival {
     state: u64,
@@ -310,8 +310,8 @@ impl SimDisk {
         self.state.lock().syncs
     }
 
-    /// Makes the operation with this number, and all after it, fail as after a power cut. What the operation itself
-    /// wrote may survive, as everything unsynced may.
+    /// Makes the operation with this number, and all after it, fail as after a power cut. The bytes that the operation
+    /// itself wrote may survive, like all unsynced bytes.
     pub fn power_off_at(&self, operation: u64) {
         self.state.lock().faults.power_off_at = Some(operation);
     }
@@ -346,7 +346,7 @@ impl SimDisk {
         self.state.lock().faults.read_only = read_only;
     }
 
-    /// Flips a bit of a file, on the medium and in what a program reads.
+    /// Flips a bit of a file, both in its durable bytes and in the bytes that a program reads.
     pub fn flip_bit(&self, path: &str, offset: u64, bit: u8) -> DiskResult<()> {
         self.run("damage", path, |state| {
             let number = state.file(path)?;

@@ -1,10 +1,10 @@
-//! One contract for every disk, and what the simulated one adds to it.
+//! The contract of every disk, and the further behavior of the simulated one.
 
 use std::io::ErrorKind;
 
 use super::*;
 
-/// What every disk does when nothing goes wrong.
+/// The behavior of a disk without failures.
 fn check_contract(disk: &dyn Disk) {
     disk.create_dir("wal/old").unwrap();
     disk.create_dir("wal/old").unwrap();

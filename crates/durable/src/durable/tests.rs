@@ -1,4 +1,4 @@
-//! A whole durable graph on a disk that loses its power: what is found is what was acknowledged.
+//! A whole durable graph on a disk with power cuts: recovery finds every acknowledged commit.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::disk::SimDisk;
 use crate::log::LogState;
 use crate::testing::{Actor, Dump, dump, dump_now, quiet};
 
-/// Everything on the thread that asks for it, and small, so that much happens.
+/// Options without background threads, and with small sizes, so that boundaries are crossed often.
 fn options() -> DurableOptions {
     DurableOptions {
         tablet_count: 3,
@@ -32,18 +32,18 @@ fn open(disk: &SimDisk) -> Result<Durable> {
     Ok(durable)
 }
 
-/// What the graph in memory shows of everything that was decided, durable or not.
+/// The state of the graph in memory, with all decided commits, durable or not.
 fn dump_decided(durable: &Durable) -> Dump {
     dump(&durable.manager().begin(Default::default()).unwrap())
 }
 
-/// One life of a database: it is opened and used until the power goes. What may be found afterwards, the last state that
-/// was acknowledged first.
-fn live(disk: &SimDisk, actor: &mut Actor, expected: &[Dump]) -> Vec<Dump> {
+/// One run of a database: it is opened and used until the power is cut. Returns the states that recovery may find, the
+/// last acknowledged state first.
+fn run_until_power_cut(disk: &SimDisk, actor: &mut Actor, expected: &[Dump]) -> Vec<Dump> {
     use rand::Rng;
     let Ok(durable) = open(disk) else { return expected.to_vec() };
     let mut acknowledged = dump_now(durable.manager());
-    assert!(expected.contains(&acknowledged), "what was found was never acknowledged");
+    assert!(expected.contains(&acknowledged), "recovery found a state that was never acknowledged");
     for _ in 0..40 {
         let outcome = match actor.rng.random_range(0..12) {
             0 | 1 => durable.checkpoint().map(|_| ()),
@@ -87,7 +87,7 @@ fn change_indexes(durable: &Durable, actor: &mut Actor) -> Result<()> {
 }
 
 #[test]
-fn whatever_was_acknowledged_is_found_after_any_power_cut() {
+fn acknowledged_commits_are_found_after_any_power_cut() {
     use rand::Rng;
     let cases: u64 = mangrove_testdata::case_count(150);
     for seed in 0..cases {
@@ -96,7 +96,7 @@ fn whatever_was_acknowledged_is_found_after_any_power_cut() {
         let mut expected = vec![Dump::new()];
         for _ in 0..6 {
             disk.power_off_at(disk.operations() + actor.rng.random_range(1..160));
-            expected = live(&disk, &mut actor, &expected);
+            expected = run_until_power_cut(&disk, &mut actor, &expected);
             disk = disk.power_cut(actor.rng.random());
         }
         let durable = open(&disk).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -186,7 +186,7 @@ fn a_bulk_load_is_there_wholly_or_not_at_all() {
             load(&found).unwrap();
         }
         assert_eq!(dump_now(found.manager()).len(), 199);
-        // It is an ordinary graph then.
+        // After that, it is an ordinary graph.
         let txn = found.manager().begin(Default::default()).unwrap();
         txn.insert_vertex(txn.store().catalog().intern_label_text("person"), None).unwrap();
         txn.commit().unwrap();
@@ -195,7 +195,7 @@ fn a_bulk_load_is_there_wholly_or_not_at_all() {
 }
 
 #[test]
-fn who_opens_a_database_stops_the_one_before() {
+fn a_second_opening_stops_the_first() {
     let disk = SimDisk::new();
     let first = open(&disk).unwrap();
     let mut actor = Actor::new(9);
@@ -212,12 +212,11 @@ fn who_opens_a_database_stops_the_one_before() {
     assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
 }
 
-/// Threads that each count in a vertex of their own, checkpoints beside them, and the power goes off.
-/// The transactions of a graph may be held longer than the graph, and with it the directory's lock.
+/// A client may keep the transaction manager of a graph after the graph was closed and its directory unlocked.
 #[test]
-fn what_outlives_a_closed_graph_changes_nothing_on_its_disk() {
+fn a_manager_that_outlives_its_graph_changes_nothing_on_the_disk() {
     let disk = SimDisk::new();
-    // With a thread that makes segments, as graphs have.
+    // With a thread that makes segments, like graphs in production.
     let log = LogOptions { prepare_ahead: true, ..options().log };
     let durable = Durable::open(Arc::new(disk.clone()), &DurableOptions { log, ..options() }, &|_| ()).unwrap();
     let manager = durable.manager().clone();
@@ -237,6 +236,7 @@ fn what_outlives_a_closed_graph_changes_nothing_on_its_disk() {
     assert_eq!(dump_now(open(&disk).unwrap().manager()).len(), 1);
 }
 
+/// Threads count, each in a vertex of its own, while checkpoints are taken, until the power is cut.
 #[test]
 fn threads_and_checkpoints_lose_nothing_that_was_acknowledged() {
     let cases: u64 = mangrove_testdata::case_count(40);
@@ -321,9 +321,9 @@ fn lost_manifests_are_no_new_database() {
     assert!(error.message().contains("no manifest"), "{error}");
 }
 
-/// A missing file is named, whether there was a checkpoint or not; and nothing is changed by looking.
+/// An error names a missing file, with and without a checkpoint, and changes nothing.
 #[test]
-fn whatever_is_missing_is_named() {
+fn a_missing_file_is_named() {
     for is_checkpointed in [false, true] {
         let disk = SimDisk::new();
         let durable = open(&disk).unwrap();
@@ -337,7 +337,7 @@ fn whatever_is_missing_is_named() {
         drop(durable);
         let manifest = Manifest::newest(&disk).unwrap().unwrap();
         let logs = disk.list(crate::log::DIRECTORY).unwrap();
-        // The last segment that was written to is the end of the log, which nothing is known of behind.
+        // The last segment with batches is the end of the log: no later batch shows that it is missing.
         let logs = logs.into_iter().map(|name| format!("wal/{name}")).filter(|path| {
             let seq = u64::from_str_radix(&path["wal/".len()..], 16).unwrap();
             seq >= manifest.first_log_segment
@@ -362,8 +362,8 @@ fn whatever_is_missing_is_named() {
     }
 }
 
-/// The disk fills up before the log has a segment of its own, and has space again when a checkpoint is taken: what the
-/// checkpoint's manifest names is there.
+/// The disk fills up before the opened log has a segment, and has space again when a checkpoint is taken. All files
+/// that the checkpoint's manifest names must exist.
 #[test]
 fn a_checkpoint_names_no_segment_that_is_not_there() {
     let disk = SimDisk::new();
@@ -372,9 +372,9 @@ fn a_checkpoint_names_no_segment_that_is_not_there() {
     (0..30).for_each(|_| drop(actor.transaction(durable.manager())));
     let expected = dump_now(durable.manager());
     drop(durable);
-    // What can be cut of the log is cut.
+    // This opening cuts off the end of the log.
     drop(open(&disk).unwrap());
-    // Enough for the manifest of an opening, and for no segment.
+    // Space for the manifest of an opening, but not for a segment.
     disk.set_capacity(Some(disk.used() + 2_000));
     let durable = open(&disk).unwrap();
     assert_ne!(durable.log_status().state, LogState::Running);
@@ -385,7 +385,8 @@ fn a_checkpoint_names_no_segment_that_is_not_there() {
     assert_eq!(dump_now(open(&disk).unwrap().manager()), expected);
 }
 
-/// A founding that is cut off anywhere is begun again, and never taken for a database that lost its manifests.
+/// If the creation of a database is interrupted at any operation, the next opening repeats it. It does not take the
+/// directory for a database that lost its manifests.
 #[test]
 fn a_new_database_is_made_in_spite_of_power_cuts() {
     for operation in 1.. {
@@ -432,7 +433,7 @@ fn checkpoints_come_by_themselves_and_go_on_under_writers() {
     assert_eq!(dump_now(open(&disk.power_cut(1)).unwrap().manager()), expected);
 }
 
-/// What a log cannot say of a graph that kept its promises: two vertices have what an index keeps unique.
+/// A log that no correct graph writes: two vertices have the same value for a unique index.
 #[test]
 fn unique_indexes_are_checked_again() {
     let disk = SimDisk::new();
@@ -450,7 +451,7 @@ fn unique_indexes_are_checked_again() {
     assert_eq!(manager.create_index(&options).unwrap_err().kind(), ErrorKind::DuplicateId);
     let info = IndexInfo { id: IndexId(7), label: None, keys: [key].into(), ordered: false, unique: true };
     let forged = mangrove_txn::IndexChange::Created(info);
-    mangrove_txn::CommitLog::change_index(&*durable.inner.log, &forged, &Standing(manager.watermark())).unwrap();
+    mangrove_txn::CommitLog::change_index(&*durable.inner.log, &forged, &FixedWatermarks(manager.watermark())).unwrap();
     drop(durable);
     for error in [open(&disk).map(drop).unwrap_err(), crate::verify::verify(&disk, 1, &|_| ()).map(drop).unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
@@ -458,33 +459,33 @@ fn unique_indexes_are_checked_again() {
     }
 }
 
-/// Watermarks of a graph whose commits up to this timestamp are handed over.
-struct Standing(u64);
+/// Watermarks of a graph in which all commits up to this timestamp were handed over.
+struct FixedWatermarks(u64);
 
-impl mangrove_txn::Watermarks for Standing {
+impl mangrove_txn::Watermarks for FixedWatermarks {
     fn stable(&self) -> u64 {
         self.0
     }
     fn set_durable(&self, _: u64) {}
 }
 
-/// A worker of the recovery finds the damage, long before the log is read to its end.
+/// A worker of the recovery finds the damage, long before the reader reaches the end of the log.
 #[test]
-fn what_a_worker_finds_is_named_with_file_and_offset() {
+fn damage_found_by_a_worker_is_named_with_file_and_offset() {
     let disk = SimDisk::new();
     let durable = open(&disk).unwrap();
     let mut actor = Actor::new(41);
     (0..20).for_each(|_| drop(actor.transaction(durable.manager())));
     let (log, first) = (&durable.inner.log, durable.manager().watermark() + 1);
-    let (segment, bytes) = (log.status().segment.unwrap(), log.status().bytes);
-    // Each deletes a vertex of the first tablet that is not there: a byte, then the id with the tablet last.
+    let (segment, bytes) = (log.status().segment, log.status().bytes);
+    // Each commit deletes a missing vertex of the first tablet: a byte, then the id with the tablet last.
     for ts in first..first + 300 {
         let mut body = vec![5];
         crate::codec::put_varint(9_999 << 16 | 1, &mut body);
         log.forge(ts, body);
-        mangrove_txn::CommitLog::wait(&**log, ts, &Standing(ts)).unwrap();
+        mangrove_txn::CommitLog::wait(&**log, ts, &FixedWatermarks(ts)).unwrap();
     }
-    assert!(log.status().segment.unwrap() > segment && bytes > 0);
+    assert!(log.status().segment > segment && bytes > 0);
     drop(durable);
     for _ in 0..20 {
         let error = open(&disk).map(drop).unwrap_err();
@@ -493,10 +494,10 @@ fn what_a_worker_finds_is_named_with_file_and_offset() {
     }
 }
 
-/// The kinds of files that a database has on its disk, and whether every flipped bit in one is found. In a manifest the
-/// case of a hexadecimal digit says nothing; in the log nothing is said by what pads blocks and by what was never written
-/// to, and the last batch may be taken for one that was torn.
-const KINDS: [(&str, bool); 5] =
+/// The kinds of files of a database, and true if every flipped bit is found. In a manifest, the case of a hexadecimal
+/// digit has no meaning. In the log, padding and unused blocks have none, and a damaged last batch may be taken for a
+/// torn one.
+const FILE_KINDS: [(&str, bool); 5] =
     [("newest manifest", false), ("older manifest", false), ("names", true), ("pages", true), ("log", false)];
 
 fn kind_of(path: &str, newest: &str) -> &'static str {
@@ -531,7 +532,7 @@ fn a_flipped_bit_in_any_kind_of_file_is_found_and_its_file_named() {
     let mut tally: std::collections::BTreeMap<&str, (u64, u64)> = Default::default();
     for (path, length) in disk.files() {
         let kind = kind_of(&path, &newest);
-        // All over it, closer together where most is written.
+        // Positions all over the file, denser where most is written.
         let places = (0..length.min(256)).step_by(7).chain((256..length).step_by((length / 40).max(11) as usize));
         for at in places {
             let disk = disk.power_cut(0);
@@ -554,8 +555,8 @@ fn a_flipped_bit_in_any_kind_of_file_is_found_and_its_file_named() {
             }
         }
     }
-    println!("kind of file: bits found, bits that say nothing: {tally:?}");
-    for (kind, is_every_bit_found) in KINDS {
+    println!("kind of file: bits found, bits without a meaning: {tally:?}");
+    for (kind, is_every_bit_found) in FILE_KINDS {
         let (found, harmless) = tally.remove(kind).unwrap_or_else(|| panic!("there is no file of the kind {kind}"));
         assert!(found > 0 && (harmless == 0 || !is_every_bit_found), "{kind}: {found} found, {harmless} not");
     }

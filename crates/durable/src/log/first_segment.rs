@@ -17,8 +17,8 @@ const FIRST: u64 = 1;
 /// The fencing epoch before the first opening.
 const BEFORE: u64 = 0;
 
-/// Creates the directory of the log and the first segment, both durable when this returns. Replaces what an earlier,
-/// interrupted attempt left.
+/// Creates the directory of the log and the first segment, both durable when this returns. Replaces the files of an
+/// earlier, interrupted attempt.
 pub(crate) fn create_first_segment(disk: &dyn Disk, database: Uuid) -> Result<()> {
     disk.create_dir(DIRECTORY)?;
     disk.sync_dir(crate::disk::parent(DIRECTORY))?;

@@ -16,16 +16,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// From where on a checkpoint needs the log.
+/// The position from which a checkpoint needs the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogFloor {
     /// The first segment that is needed.
     pub segment: u64,
-    /// What is known of the part before it; `None` in manifests of versions that did not note it.
+    /// The end of the part before it; `None` in manifests of versions that did not note it.
     pub before: Option<LogBefore>,
 }
 
-/// How far a log went at some time. All of it was durable.
+/// The end of a log at some time. All of the log before that end was durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogBefore {
     /// The number of the next batch.

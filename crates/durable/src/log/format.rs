@@ -56,13 +56,28 @@ fn get_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Why bytes are not what they should be: what was expected and what was found.
+/// A text that says which bytes were expected and which were found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mismatch(pub(crate) String);
 
 impl Mismatch {
     fn of(what: &str, expected: impl fmt::Display, found: impl fmt::Display) -> Self {
         Mismatch(format!("{what}: expected {expected}, found {found}"))
+    }
+}
+
+/// The reason why a header block cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum HeaderError {
+    /// It is no whole header of this format.
+    Damaged(Mismatch),
+    /// It has a later format version, which the number names.
+    LaterFormat(u32),
+}
+
+impl From<Mismatch> for HeaderError {
+    fn from(mismatch: Mismatch) -> Self {
+        HeaderError::Damaged(mismatch)
     }
 }
 
@@ -106,22 +121,25 @@ impl SegmentHeader {
         block
     }
 
-    /// Decodes a header block. An unknown version is refused by its number, whatever else is in the block.
-    pub(crate) fn decode(block: &[u8]) -> Result<Self, Mismatch> {
+    /// Decodes a header block. A later version is refused by its number, whatever else is in the block (LOG-44).
+    pub(crate) fn decode(block: &[u8]) -> Result<Self, HeaderError> {
         if block.len() < SEGMENT_HEADER {
-            return Err(Mismatch::of("the length of a segment", format_args!("at least {BLOCK}"), block.len()));
+            return Err(Mismatch::of("the length of a segment", format_args!("at least {BLOCK}"), block.len()).into());
         }
         if block[..8] != SEGMENT_MAGIC {
-            return Err(Mismatch("this is not a log segment: its first bytes are others".into()));
+            return Err(Mismatch("this is no log segment: its first bytes differ".into()).into());
         }
         let version = get_u32(block, 8);
+        if version > FORMAT_VERSION {
+            return Err(HeaderError::LaterFormat(version));
+        }
         if version != FORMAT_VERSION {
-            return Err(Mismatch::of("the format version of the log", FORMAT_VERSION, version));
+            return Err(Mismatch::of("the format version of the log", FORMAT_VERSION, version).into());
         }
         let (expected, found) = (get_u32(block, 12), crc32c::crc32c(&block[SEGMENT_SUMMED..SEGMENT_HEADER]));
         if expected != found {
             let hex = |sum| format!("{sum:08x}");
-            return Err(Mismatch::of("the checksum of a segment header", hex(expected), hex(found)));
+            return Err(Mismatch::of("the checksum of a segment header", hex(expected), hex(found)).into());
         }
         let database = Uuid::from_bytes(block[16..32].try_into().expect("16 bytes"));
         let [epoch, seq, size, reused] = [32, 40, 48, 64].map(|at| get_u64(block, at));
@@ -150,7 +168,7 @@ pub(crate) struct BatchHeader {
     pub(crate) commit_count: u32,
 }
 
-/// What lies at a position where a batch may begin.
+/// The bytes found at a position where a batch may begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BatchFound {
     /// A batch of this segment, perhaps at another position than its own.
@@ -249,10 +267,12 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(SegmentHeader::decode(&flipped).is_err(), "bit {bit}");
         }
-        let mut later = block;
-        later[8] = 2;
-        let refused = SegmentHeader::decode(&later).unwrap_err().0;
-        assert_eq!(refused, "the format version of the log: expected 1, found 2");
+        let mut other = block;
+        other[8] = 2;
+        assert_eq!(SegmentHeader::decode(&other), Err(HeaderError::LaterFormat(2)));
+        other[8] = 0;
+        let refused = Mismatch("the format version of the log: expected 1, found 0".into());
+        assert_eq!(SegmentHeader::decode(&other), Err(HeaderError::Damaged(refused)));
         assert!(SegmentHeader::decode(&[1, 2]).is_err());
     }
 

@@ -27,9 +27,11 @@
 
 use std::sync::Arc;
 
+use mangrove_locks::rank;
+
 use crate::sync::{AtomicU8, Mutex, Ordering, Thread, current, park};
 
-/// What must be durable: all commits up to a timestamp, and all schema records up to a number.
+/// The records that must be durable: all commits up to a timestamp, and all schema records up to a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct FlushGoal {
     /// Commits up to this timestamp.
@@ -64,7 +66,7 @@ impl FlushProgress {
     }
 }
 
-/// What a group flushes.
+/// The log, as group commit sees it.
 pub(crate) trait Flush {
     /// How far flushes have come.
     fn reached(&self) -> FlushProgress;
@@ -87,15 +89,16 @@ struct Waiter {
 
 impl Waiter {
     fn wake(&self, state: u8) {
-        debug_assert_eq!(self.state.load(Ordering::Relaxed), WAITING, "a waiter is woken once");
-        self.state.store(state, Ordering::Release);
+        assert_ne!(state, WAITING, "a waiter is woken to return or to lead");
+        let before = self.state.swap(state, Ordering::Release);
+        assert_eq!(before, WAITING, "a waiter is woken once");
         self.thread.unpark();
     }
 
     /// Returns the state it was woken in.
     fn wait(&self) -> u8 {
         loop {
-            // Acquire: what the leader did before it woke this thread.
+            // Acquire: this thread sees all that the leader did before it woke this thread.
             match self.state.load(Ordering::Acquire) {
                 WAITING => park(),
                 state => return state,
@@ -104,7 +107,7 @@ impl Waiter {
     }
 }
 
-/// Whether a flush is under way, and the threads that wait for it.
+/// The state of group commit: the flush under way, if any, and the threads that wait for it.
 #[derive(Debug, Default)]
 struct GroupState {
     flushing: bool,
@@ -114,7 +117,7 @@ struct GroupState {
 /// The committers of one log. The mutex is held for a few instructions, never during a flush.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCommit {
-    state: Mutex<GroupState>,
+    state: Mutex<GroupState, rank::GroupCommit>,
 }
 
 impl GroupCommit {
@@ -180,7 +183,7 @@ impl GroupCommit {
     }
 }
 
-/// What the model checker runs (`super::model`).
+/// The model of group commit, which the model checker runs (`super::model`).
 #[cfg(feature = "model")]
 pub(super) mod model {
     use std::sync::Arc;
@@ -227,7 +230,7 @@ pub(super) mod model {
 
     /// Threads that each wait for some numbers, one after the other. Each goes on when its number is durable, or the
     /// log has failed. (If a thread waited for ever, the checker would report it.)
-    pub fn everybody_goes_on_when_it_is_durable(threads: usize, rounds: usize, failing: u64) {
+    pub fn committers_go_on_once_durable(threads: usize, rounds: usize, failing: u64) {
         let shared = Arc::new((GroupCommit::default(), Numbers { failing, ..Numbers::default() }));
         let committers: Vec<_> = (0..threads)
             .map(|_| {

@@ -17,7 +17,7 @@
 //! | `supply` | segments made ahead of need, and reservations in them |
 //! | `writer` | records into batches, batches into segments |
 //! | `group` | group commit: which committer flushes for the others |
-//! | `floor` | from where on a checkpoint needs the log |
+//! | `floor` | the position from which a checkpoint needs the log |
 //! | [`read`](mod@read) | reading the log after a crash: whole, torn or damaged |
 //! | `status` | the state and counters of an open log |
 //!
@@ -26,16 +26,15 @@
 //! - **LOG-1.** A flush at watermark `W` writes every commit up to `W` that is not durable, in the order of timestamps.
 //!   All of them have been handed over (TXN-14).
 //! - **LOG-2.** `durable` grows only after a sync that covers everything up to it has succeeded.
-//! - **LOG-3.** After a write or sync failed, or a flush panicked, nothing is written any more: it is unknown what of
-//!   it is on the disk, and what the flush took from the queue is lost.
-//! - **LOG-4.** What is reserved fits. So after the decision only a failing disk can prevent a commit from becoming
-//!   durable.
+//! - **LOG-3.** After a write or sync failed, or a flush panicked, nothing is written any more: it is unknown which
+//!   part of it is on the disk, and the commits that the flush took from the queue are lost.
+//! - **LOG-4.** A record fits into its reserved space. So after the decision only a failing disk can prevent a commit
+//!   from becoming durable.
 //! - **LOG-5.** The segment that a manifest names exists: a log without it has lost something.
 //! - **LOG-6.** The floor of a checkpoint moves last: when it passes a batch, `durable` has passed the commits in it.
-//!   So a snapshot that begins after a look at the floor has every commit before it.
+//!   So a snapshot that begins after the floor was read has every commit before it.
 //!
-//! Lock order: `writer` (held through the I/O of a flush) before `names` and the supply's state. `queue` and `floor` are held
-//! for a few instructions, with no other lock.
+//! Locks: `mangrove_locks::rank` has their order, and says which are held through I/O.
 
 mod first_segment;
 mod floor;
@@ -58,6 +57,7 @@ use std::thread::JoinHandle;
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_locks::rank;
 use mangrove_store::schema::RuleEntry;
 use mangrove_store::{Store, Write};
 use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, Watermarks};
@@ -145,9 +145,9 @@ struct LogCore {
     supply: Arc<SegmentSupply>,
     meters: Arc<LogMeters>,
     group: GroupCommit,
-    queue: Mutex<FlushQueue>,
+    queue: Mutex<FlushQueue, rank::LogQueue>,
     /// Locked by the leader of a flush only, so never contended.
-    writer: Mutex<BatchWriter>,
+    writer: Mutex<BatchWriter, rank::LogWriter>,
     /// Every commit up to this timestamp is durable (LOG-2).
     durable: AtomicU64,
     /// Schema records up to this number are durable.
@@ -157,17 +157,17 @@ struct LogCore {
     /// Set when the log accepts nothing any more.
     is_closed: AtomicBool,
     /// The names that are in the log.
-    names: Mutex<NameCounts>,
-    /// From where on a checkpoint needs the log: the segment in which the durable part ends, and how far that part
-    /// goes.
-    floor: Mutex<LogFloor>,
+    names: Mutex<NameCounts, rank::LogNames>,
+    /// The position from which a checkpoint needs the log: the segment in which the durable part ends, and the end of
+    /// that part.
+    floor: Mutex<LogFloor, rank::LogFloor>,
 }
 
 /// An open log. Dropping it closes it.
 #[derive(Debug)]
 pub struct Log {
     inner: Arc<LogCore>,
-    maker: Mutex<Option<SegmentMaker>>,
+    maker: Mutex<Option<SegmentMaker>, rank::SegmentMaker>,
 }
 
 /// The thread that makes segments ahead of need.
@@ -228,15 +228,17 @@ impl Log {
             (None, None) => LogState::Running,
         };
         let segment = inner.floor.lock().segment;
-        inner.meters.status(state, inner.durable.load(Ordering::Acquire), Some(segment))
+        inner.meters.status(state, inner.durable.load(Ordering::Acquire), segment)
     }
 
-    /// Returns from where on a checkpoint needs the log. The checkpoint must take its snapshot, and then read names and
-    /// indexes, after this call: everything before the floor is durable and therefore in the snapshot (LOG-6). If the
-    /// first needed segment does not exist yet and cannot be made, this fails: a manifest must not name a missing
-    /// segment (LOG-5).
+    /// Returns the position from which a checkpoint needs the log. The checkpoint must take its snapshot, and then read
+    /// names and indexes, after this call: everything before the floor is durable and therefore in the snapshot
+    /// (LOG-6). If the first needed segment does not exist yet and cannot be made, this fails: a manifest must not name
+    /// a missing segment (LOG-5).
     pub fn checkpoint_floor(&self) -> Result<LogFloor> {
         let floor = *self.inner.floor.lock();
+        // LOG-6.
+        assert!(floor.is_covered_by(self.inner.so_far().ts), "the floor {floor:?} is beyond what is durable");
         if self.inner.supply.next_seq() <= floor.segment {
             self.inner.supply.make_one(1)?;
         }
@@ -260,7 +262,7 @@ impl Log {
 impl LogCore {
     fn reserve(&self, bytes: u64) -> Result<Reservation> {
         if self.is_closed.load(std::sync::atomic::Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Closed, "the database is closed, so nothing is committed to it"));
+            return Err(Error::new(ErrorKind::Closed, "the database is closed, so it accepts no commit"));
         }
         if let Some(error) = self.failed.get() {
             return Err(failed_error(error));
@@ -314,6 +316,7 @@ impl LogCore {
         // Release, both: their partner is in `so_far`.
         self.durable.store(reached.ts, Ordering::Release);
         self.durable_schema_record.store(reached.schema_record, Ordering::Release);
+        debug_assert_eq!(self.so_far(), reached);
         watermarks.set_durable(reached.ts);
         if let Some(FlushEnd { segment, next_batch, .. }) = written {
             // LOG-6: last. The lock orders it after the stores above, and before the snapshot of a checkpoint that
@@ -321,6 +324,8 @@ impl LogCore {
             let before = LogBefore { next_batch, last_ts: reached.ts };
             let mut floor = self.floor.lock();
             assert!(floor.segment <= segment, "the log goes on in an earlier segment");
+            // LOG-14.
+            assert!(floor.before.is_none_or(|last| last.next_batch < next_batch), "a flush wrote no batch");
             *floor = LogFloor { segment, before: Some(before) };
         }
     }
@@ -383,8 +388,8 @@ impl Flush for Flushing<'_> {
             Err(DiskError::new("flush", "the log", &cause))
         });
         if let Err(error) = flushed {
-            // LOG-3. Only the leader comes here, so it is the first failure.
-            let _ = self.log.failed.set(error);
+            // LOG-3. Only the leader comes here (LOG-8), and it has looked.
+            assert!(self.log.failed.set(error).is_ok(), "a log fails once");
         }
     }
 }
@@ -499,7 +504,8 @@ fn refused_error(error: &DiskError) -> Error {
     Error::new(
         ErrorKind::ReadOnly,
         format!(
-            "the database takes no writes, because its log has no space left: {error}; reads go on, and writes too as soon as there is space"
+            "the database takes no writes, because its log has no space left: {error}; reads go on, and writes are accepted \
+             again as soon as there is space"
         ),
     )
 }
@@ -508,8 +514,8 @@ fn failed_error(error: &DiskError) -> Error {
     Error::new(
         ErrorKind::ReadOnly,
         format!(
-            "the database takes no writes any more, because its log has failed: {error}; reads go on with what is durable; \
-             see to the disk, then restart the database, which recovers everything that was acknowledged"
+            "the database takes no writes, because its log has failed: {error}; reads go on with durable commits; repair the \
+             disk, then restart the database, which recovers all acknowledged commits"
         ),
     )
 }

@@ -1,11 +1,11 @@
-//! What the model checker runs against the log: committing threads and a checkpoint (`tests/model_check.rs`).
+//! The models of the log, which the model checker runs (`tests/model_check.rs`): committing threads and a checkpoint.
 
 use std::collections::BTreeSet;
 
 use mangrove_store::StoreOptions;
 use shuttle::thread;
 
-pub use super::group::model::everybody_goes_on_when_it_is_durable;
+pub use super::group::model::committers_go_on_once_durable;
 use super::read::read;
 use super::record::Record;
 use super::*;
@@ -22,7 +22,7 @@ struct Marks {
     stable: AtomicU64,
     durable: AtomicU64,
     /// Held from drawing a timestamp until the watermark passes it.
-    order: Mutex<()>,
+    order: Mutex<(), rank::EnterValidation>,
 }
 
 impl Watermarks for Marks {

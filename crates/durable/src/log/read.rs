@@ -1,6 +1,7 @@
-//! Reading the log from disk: what is whole, what is torn, and what is damaged.
+//! Reading the log from disk, and telling whole records from a torn end and from damage.
 //!
-//! Segments are read in order, and in each the batches, until no batch is where one may begin. What follows decides:
+//! Segments are read in order, and in each its batches, until no batch is found where the next one may begin. The rest
+//! of the log then decides:
 //!
 //! | a later batch of this log is found, in this segment or another | then |
 //! |---|---|
@@ -21,11 +22,12 @@ use mangrove_graph::{Error, ErrorKind, Result};
 
 use super::floor::LogFloor;
 use super::format::{
-    BATCH_HEADER, BLOCK, BatchFound, BatchHeader, DIRECTORY, Mismatch, NO_RECORD, SegmentHeader, UNFINISHED,
-    segment_path, segment_seq,
+    BATCH_HEADER, BLOCK, BatchFound, BatchHeader, DIRECTORY, FORMAT_VERSION, HeaderError, Mismatch, NO_RECORD,
+    SegmentHeader, UNFINISHED, segment_path, segment_seq,
 };
 use super::record::{NameCounts, Record, read_record};
 use crate::codec::{Malformed, Reader};
+use crate::damage::unknown_format;
 use crate::disk::{Disk, read_file};
 
 /// Where a record was found.
@@ -53,11 +55,11 @@ pub struct TornTail {
     pub offset: u64,
     /// Bytes after the cut that hold something other than zeros.
     pub bytes: u64,
-    /// What was expected there and what was found.
+    /// Text that says which bytes were expected there and which were found.
     pub reason: String,
 }
 
-/// What is known of a log that was read to its end.
+/// The findings about a log that was read to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogEnd {
     /// Segments read.
@@ -89,7 +91,8 @@ pub struct LogEnd {
 }
 
 impl LogEnd {
-    /// Cuts off, durably, everything that is not whole. A log that was cut, or half cut, reads the same again.
+    /// Cuts off, durably, everything that is not whole. A log that was cut, or partly cut, is read with the same
+    /// result.
     pub fn cut(&self, disk: &dyn Disk) -> Result<()> {
         for (path, len) in &self.longer {
             let file = disk.open(path)?;
@@ -107,7 +110,7 @@ impl LogEnd {
 }
 
 fn damage(path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
-    let message = format!("the log is damaged: {path}, offset {offset}: {what}");
+    let message = format!("the log is damaged: {path}, offset {offset}: {what}; restore the graph from a backup");
     Error::new(ErrorKind::Damaged, message)
 }
 
@@ -137,9 +140,7 @@ pub fn read(
     }
     if seqs.first() != Some(&first_segment) {
         let path = disk.describe(&segment_path(first_segment));
-        let what =
-            "expected the segment that the newest manifest names, and it is missing; restore the graph from a backup";
-        return Err(damage(&path, 0, what));
+        return Err(damage(&path, 0, "expected the segment that the newest manifest names, and it is missing"));
     }
     if first_segment.checked_add(seqs.len() as u64).is_none() {
         let path = disk.describe(&segment_path(first_segment));
@@ -150,11 +151,7 @@ pub fn read(
     for (seq, expected) in seqs.into_iter().zip(first_segment..) {
         if seq != expected {
             let path = disk.describe(&segment_path(expected));
-            return Err(damage(
-                &path,
-                0,
-                format_args!("expected a segment, and it is missing while {seq:016x} is there"),
-            ));
+            return Err(damage(&path, 0, format_args!("the segment is missing, although segment {seq:016x} exists")));
         }
         reading.segment(seq)?;
     }
@@ -233,7 +230,12 @@ impl LogReading<'_> {
     }
 
     fn header(&self, seq: u64, path: &str, bytes: &[u8]) -> Result<SegmentHeader> {
-        let header = SegmentHeader::decode(bytes).map_err(|Mismatch(what)| damage(path, 0, what))?;
+        let header = SegmentHeader::decode(bytes).map_err(|error| match error {
+            HeaderError::Damaged(Mismatch(what)) => damage(path, 0, what),
+            HeaderError::LaterFormat(found) => {
+                unknown_format(self.disk, &segment_path(seq), u64::from(found), u64::from(FORMAT_VERSION))
+            }
+        })?;
         if header.database != self.database {
             let what =
                 format!("expected a segment of the database {}, found one of {}", self.database, header.database);
@@ -290,7 +292,10 @@ impl LogReading<'_> {
             at => at as usize,
         };
         if first_record > payload.len() {
-            return Err(position.damage(format_args!("a first record at {first_record} of {} bytes", payload.len())));
+            return Err(position.damage(format_args!(
+                "the first record begins at byte {first_record} of a payload of {} bytes",
+                payload.len()
+            )));
         }
         let (rest, fresh) = payload.split_at(first_record);
         let mut commits = 0;
@@ -319,7 +324,7 @@ impl LogReading<'_> {
         match self.is_first {
             false if found != expected => Err(position.damage(format_args!("expected batch {expected}, found batch {found}"))),
             true if self.floor_batch.is_some_and(|floor_batch| found > floor_batch) => Err(position.damage(format_args!(
-                "expected batch {expected} or one before it, because the checkpoint has none later, and found batch {found}"
+                "expected batch {expected} or an earlier one, because the checkpoint has no later commits, found batch {found}"
             ))),
             _ => Ok(()),
         }
@@ -366,7 +371,7 @@ impl LogReading<'_> {
         self.partial.bytes.extend_from_slice(rest);
         let is_whole = frame(&self.partial.bytes).is_some();
         if is_whole != (batch.first_record != NO_RECORD || frame_is_all(&self.partial.bytes)) {
-            return Err(position.damage("a record that ends elsewhere than the next one begins"));
+            return Err(position.damage("a record does not end where the next one begins"));
         }
         match is_whole {
             false => Ok(0),

@@ -1,6 +1,6 @@
 //! The records of the log: commits, names, indexes, schema rules.
 //!
-//! A record is its length (a varint, counting what follows), a kind, and its content:
+//! A record is its length (a varint, counting the bytes after it), a kind, and its content:
 //!
 //! | kind | record | content |
 //! |---|---|---|

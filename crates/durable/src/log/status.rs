@@ -1,6 +1,6 @@
 //! The state and counters of an open log, as metrics and `/health` show them.
 //!
-//! The counters are relaxed atomics; nothing depends on them.
+//! The counters are relaxed atomics: no decision depends on them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -11,21 +11,21 @@ use crate::disk::DiskResult;
 pub const SYNC_TIME_BOUNDS_US: [u64; 12] =
     [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 100_000, 500_000, 2_000_000];
 
-/// Whether the log accepts commits.
+/// Says whether the log accepts commits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LogState {
-    /// It accepts commits.
+    /// The log accepts commits.
     Running,
     /// No space can be reserved: commits are refused before they are decided. The log goes on by itself when the cause
     /// is gone.
     Refusing {
-        /// What failed.
+        /// The error of the disk.
         cause: String,
     },
-    /// A write or a sync has failed (LOG-3). What was durable stays; nothing is added until the database is opened
+    /// A write or a sync has failed (LOG-3). Durable commits stay; the log accepts no more until the database is opened
     /// again.
     Failed {
-        /// What failed.
+        /// The error of the disk.
         cause: String,
     },
 }
@@ -44,7 +44,7 @@ impl LogState {
 /// The state and counters of an open log. Counts are since it was opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DurabilityStatus {
-    /// Whether it accepts commits.
+    /// Says whether the log accepts commits.
     pub state: LogState,
     /// Every commit up to this timestamp is durable.
     pub durable_ts: u64,
@@ -52,12 +52,12 @@ pub struct DurabilityStatus {
     pub bytes: u64,
     /// Batches written; each is one sync.
     pub batches: u64,
-    /// Commits in them.
+    /// Commits in these batches.
     pub commits: u64,
     /// Segments begun.
     pub segments: u64,
-    /// The current segment; `None` before the first batch.
-    pub segment: Option<u64>,
+    /// The segment in which the durable part of the log ends; before the first batch, the segment that it will go to.
+    pub segment: u64,
     /// The number of syncs in each class of [`SYNC_TIME_BOUNDS_US`], and one class above.
     pub sync_times: [u64; SYNC_TIME_BOUNDS_US.len() + 1],
     /// The total time of all syncs, in microseconds.
@@ -86,6 +86,7 @@ impl LogMeters {
         self.segments.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Runs a sync and counts the time that it takes.
     pub(crate) fn time_sync(&self, sync: impl FnOnce() -> DiskResult<()>) -> DiskResult<()> {
         #[allow(
             clippy::disallowed_methods,
@@ -100,7 +101,7 @@ impl LogMeters {
         outcome
     }
 
-    pub(crate) fn status(&self, state: LogState, durable_ts: u64, segment: Option<u64>) -> DurabilityStatus {
+    pub(crate) fn status(&self, state: LogState, durable_ts: u64, segment: u64) -> DurabilityStatus {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         DurabilityStatus {
             state,

@@ -9,15 +9,16 @@
 //! always fit (LOG-4): a segment of `n` blocks offers `n - 2`, one for its header and one because a batch that crosses
 //! into the next segment needs one header more.
 //!
-//! `making` is locked while a segment is made or removed, through its I/O. `state` is locked for a few instructions,
-//! because every commit takes it.
+//! The lock on `state` is held for a few instructions, because every commit takes it. So I/O is done under `making`
+//! only.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
-use parking_lot::{Condvar, Mutex};
+use mangrove_locks::{Mutex, rank};
+use parking_lot::Condvar;
 use uuid::Uuid;
 
 use super::format::{BLOCK, DIRECTORY, SegmentHeader, UNFINISHED, segment_path, segment_seq};
@@ -63,9 +64,9 @@ pub(crate) struct SegmentSupply {
     database: Uuid,
     epoch: u64,
     options: LogOptions,
-    state: Mutex<SupplyState>,
+    state: Mutex<SupplyState, rank::SegmentSupply>,
     /// Locked while a segment is made or retired.
-    making: Mutex<()>,
+    making: Mutex<(), rank::SegmentMaking>,
     /// Wakes the thread that makes segments ahead of need.
     low: Condvar,
 }
@@ -157,17 +158,17 @@ impl SegmentSupply {
                 return true;
             }
             if space.last_failure.is_none() {
-                self.low.wait(&mut space);
-            } else if self.low.wait_for(&mut space, RETRY_AFTER).timed_out() && space.last_failure.is_some() {
+                self.low.wait(space.inner());
+            } else if self.low.wait_for(space.inner(), RETRY_AFTER).timed_out() && space.last_failure.is_some() {
                 return !is_over();
             }
         }
         false
     }
 
-    /// Makes the waiting thread look again.
+    /// Makes the waiting thread check again.
     pub(crate) fn wake(&self) {
-        // Under the lock, so that this does not fall between the thread's look and its wait.
+        // Under the lock, so that this does not fall between the thread's check and its wait.
         let _space = self.state.lock();
         self.low.notify_all();
     }
@@ -189,6 +190,8 @@ impl SegmentSupply {
             Ok(segment) => {
                 // LOG-14.
                 assert_eq!(segment.header.seq, space.next_seq, "segments are made in order");
+                // LOG-16.
+                assert_eq!(space.half_made, None, "a segment that is ready is whole");
                 space.free += segment.header.size / BLOCK - 2;
                 space.ready.push_back(segment);
                 space.next_seq = seq + 1;
@@ -214,7 +217,9 @@ impl SegmentSupply {
         };
         let made = made.and_then(|(file, size, is_reused)| {
             let header = SegmentHeader { database: self.database, epoch: self.epoch, seq, size, is_reused };
-            file.write_at(0, &header.encode())?;
+            let encoded = header.encode();
+            debug_assert_eq!(SegmentHeader::decode(&encoded), Ok(header), "a header is read as it was written");
+            file.write_at(0, &encoded)?;
             file.sync_data()?;
             // LOG-16: named after the header is synced.
             self.disk.link_new(&unfinished, &path)?;
@@ -289,6 +294,8 @@ impl SegmentSupply {
             let path = format!("{DIRECTORY}/{name}");
             let (is_spare, has_room, wanted_bytes) = {
                 let space = self.state.lock();
+                let is_ready = |seq| space.ready.iter().any(|ready| ready.header.seq == seq);
+                assert!(!segment_seq(&name).is_some_and(is_ready), "a segment is retired before it is written to");
                 let has_room = space.spare.len() < self.options.spare_segments;
                 (space.spare.contains(&path), has_room, space.next_bytes)
             };

@@ -1,7 +1,7 @@
-//! The log over a disk that loses its power, fills up, fails, and flips bits.
+//! The log on a disk with power cuts, full disks, failures, and flipped bits.
 //!
-//! Transactions here insert some vertices with one mark each. What is read from the log must be whole transactions, in
-//! order and without a gap, and every acknowledged one among them.
+//! Transactions here insert some vertices with one mark each. The log must contain whole transactions, in order and
+//! without a gap, and every acknowledged one among them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64 as Counter;
@@ -32,14 +32,14 @@ fn small_segments() -> LogOptions {
     LogOptions { segment_bytes_min: bytes, segment_bytes_max: 2 * bytes, prepare_ahead: false, ..LogOptions::default() }
 }
 
-/// Marks of the commits in a log, by timestamp.
+/// The marks of the commits in a log, by timestamp.
 type Marks = BTreeMap<u64, String>;
 
 struct Graph {
     disk: SimDisk,
     log: Arc<Log>,
     manager: TransactionManager,
-    /// What the log had when it was opened.
+    /// The marks in the log when it was opened.
     found: Marks,
     end: LogEnd,
 }
@@ -101,11 +101,11 @@ impl Graph {
         Ok(Graph { disk: disk.clone(), log, manager, found, end })
     }
 
-    /// A transaction that inserts vertices with a mark; longer ones are filled up.
+    /// Runs a transaction that inserts vertices with a mark, of a given length.
     fn insert(&self, mark: &str, vertices: usize, filler: usize) -> Result<CommitInfo> {
         let txn = self.manager.begin(TransactionOptions::default())?;
         let catalog = txn.catalog();
-        // Now and then a name that is new.
+        // Sometimes a new name.
         let label = catalog.intern_label_text(&format!("label{}", vertices % 5));
         let key = catalog.intern_key(&format!("key{}", filler % 7));
         for _ in 0..vertices {
@@ -122,7 +122,7 @@ impl Graph {
     }
 }
 
-/// Commits of a random size, until the power goes off; what was acknowledged.
+/// Commits transactions of random sizes until the power is cut. Returns the acknowledged ones.
 fn commit_until_dark(graph: &Graph, rng: &mut SmallRng, who: &str, acknowledged: &mut Marks) {
     for i in 0.. {
         let mark = format!("{who}.{i}");
@@ -141,7 +141,7 @@ fn commit_until_dark(graph: &Graph, rng: &mut SmallRng, who: &str, acknowledged:
     }
 }
 
-/// Every acknowledged commit is there, and there is no gap before any.
+/// Checks that every acknowledged commit is there, and that no commit before it is missing.
 fn check_recovered(found: &Marks, acknowledged: &Marks) {
     for (ts, mark) in acknowledged {
         assert_eq!(found.get(ts), Some(mark), "acknowledged at {ts}");
@@ -150,16 +150,16 @@ fn check_recovered(found: &Marks, acknowledged: &Marks) {
     assert_eq!(found.len() as u64, last, "the commits up to {last} without a gap");
 }
 
-/// Some lives of a database on one disk, each ended by a power cut.
+/// Several runs of a database on one disk, each ended by a power cut.
 fn check_power_cuts(seed: u64, threads: usize) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let (mut disk, mut acknowledged) = (new_disk(), Marks::new());
     for life in 0..4 {
-        // The power may go off while the log is opened, too.
+        // The power may be cut while the log is opened.
         disk.power_off_at(disk.operations() + rng.random_range(1..120));
         if let Ok(graph) = Graph::open(&disk, small_segments()) {
             check_recovered(&graph.found, &acknowledged);
-            // What was not acknowledged and is there stays there.
+            // A commit that was not acknowledged but was found stays.
             acknowledged = graph.found.clone();
             let seeds: Vec<u64> = (0..threads).map(|_| rng.random()).collect();
             let lives = std::thread::scope(|scope| {
@@ -187,7 +187,7 @@ fn check_power_cuts(seed: u64, threads: usize) {
     let catalog = mangrove_graph::Catalog::new();
     let (found, end) = read_marks(&disk, &catalog).unwrap();
     check_recovered(&found, &acknowledged);
-    // To cut is to change nothing of it, and may be interrupted itself.
+    // The cut changes no record, and may be interrupted itself.
     disk.power_off_at(disk.operations() + rng.random_range(1..5));
     let _ = end.cut(&disk);
     let disk = disk.power_cut(rng.random());
@@ -285,7 +285,8 @@ fn a_failed_sync_ends_the_log_and_nothing_durable_with_it() {
         assert_eq!(disk.syncs(), syncs, "never synced again");
         assert!(matches!(graph.log.status().state, LogState::Failed { .. }));
         assert_eq!(graph.count(true), 5, "readers go on with what is durable");
-        // One that may write sees the commit whose outcome is unknown, and is told that it may be gone.
+        // A transaction that may write sees the commit with the unknown outcome. Its commit is refused, because that
+        // commit may be lost.
         let txn = graph.manager.begin(TransactionOptions::default()).unwrap();
         assert_eq!(txn.count_vertices(&LabelFilter::Any, Share::ALL).unwrap(), 6);
         assert_eq!(txn.commit().unwrap_err().kind(), ErrorKind::ReadOnly);
@@ -300,19 +301,19 @@ fn read_only_disks_refuse_too() {
     drop(Graph::open(&disk, small_segments()).unwrap());
     let graph = Graph::open(&disk, small_segments()).unwrap();
     disk.set_read_only(true);
-    // The first batches have space; a disk that turns read-only under it fails the write.
+    // The first batches have space. If the disk becomes read-only, the write fails.
     assert_eq!(graph.insert("m", 1, 0).unwrap_err().kind(), ErrorKind::OutcomeUnknown);
     assert_eq!(graph.insert("m", 1, 0).unwrap_err().kind(), ErrorKind::ReadOnly);
 }
 
-/// A log with a few batches in two segments, and the paths of these.
+/// A log with a few batches in two segments. Returns the disk and the paths of the segments.
 fn written() -> (SimDisk, Vec<String>) {
     let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
     for n in 0..7 {
         graph.insert(&format!("m{n}"), 1, 0).unwrap();
     }
-    // Without the first one, which never has anything.
+    // Without the first segment, which has no batches.
     let paths = disk.files().into_iter().map(|(path, _)| path).skip(1).collect();
     (disk, paths)
 }
@@ -322,7 +323,7 @@ fn damage_is_named_with_file_and_offset() {
     let read = |disk: &SimDisk| read_marks(disk, &mangrove_graph::Catalog::new());
     let (disk, paths) = written();
     assert_eq!((paths.len(), read(&disk).unwrap().0.len()), (2, 7));
-    // Batches lie a block each: four in the first segment, three in the second.
+    // Each batch takes a block: four are in the first segment, three in the second.
     for (path, block, batches) in [(&paths[0], 1, 5), (&paths[0], 4, 5), (&paths[1], 2, 3)] {
         for bit in (0..90 * 8).step_by(13) {
             let (disk, _) = written();
@@ -331,6 +332,7 @@ fn damage_is_named_with_file_and_offset() {
             assert_eq!(error.kind(), ErrorKind::Damaged);
             let position = format!("{path}, offset {}", block * 4096);
             assert!(error.message().contains(&position), "{block} of {batches}: {error}");
+            assert!(error.message().ends_with("; restore the graph from a backup"), "{error}");
         }
     }
     for (path, what) in [(&paths[0], "segment"), (&paths[1], "segment")] {
@@ -342,7 +344,9 @@ fn damage_is_named_with_file_and_offset() {
     let (disk, _) = written();
     disk.flip_bit(&paths[1], 8, 1).unwrap();
     let error = read(&disk).unwrap_err();
-    assert!(error.message().contains("format version of the log: expected 1, found 3"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let found = format!("{} has format 3", disk.describe(&paths[1]));
+    assert!(error.message().contains(&found) && error.message().contains("the version that wrote it"), "{error}");
     let (disk, _) = written();
     disk.create("wal/0000000000000005").unwrap();
     assert!(read(&disk).unwrap_err().message().contains("wal/0000000000000004"));
@@ -366,7 +370,7 @@ fn a_missing_segment_is_named_before_the_first_checkpoint_too() {
 #[test]
 fn a_torn_end_is_cut_and_reported() {
     let (disk, paths) = written();
-    // The last batch: nothing follows, so it may be what a power cut has left.
+    // The last batch: no batch follows, so a power cut may have torn it.
     let before = read_file(&disk, &paths[1]).unwrap();
     disk.flip_bit(&paths[1], 3 * 4096 + 70, 0).unwrap();
     let graph = Graph::open(&disk, small_segments()).unwrap();
@@ -390,9 +394,9 @@ fn segments_that_a_checkpoint_covers_are_used_again() {
         graph.insert(&format!("m{n}"), 1, 2_000).unwrap();
         let floor = graph.log.checkpoint_floor().unwrap().segment;
         graph.log.release_before(floor).unwrap();
-        // The current one, one to be used again, and at times one that is ready.
+        // The current segment, a spare, and sometimes a ready one.
         assert!(disk.files().len() <= 3, "{:?}", disk.files());
-        // What an earlier use has left is behind the last batch, and is taken for nothing.
+        // After the last batch, a reused file has the content of its earlier use, which must be ignored.
         let (found, end) = read_marks_from(floor, &disk.power_cut(n), names).unwrap();
         assert_eq!((end.last_ts, found.get(&n)), (n, Some(&format!("m{n}"))));
         assert_eq!(end.torn, None, "nobody was interrupted");
@@ -402,7 +406,7 @@ fn segments_that_a_checkpoint_covers_are_used_again() {
     assert!(reused > 20, "{reused} commits went to files that were used before");
 }
 
-/// A spare must not be taken away while it becomes the next segment.
+/// A spare must not be removed while it becomes the next segment.
 #[test]
 fn segments_are_released_while_others_are_made_of_them() {
     let disk = new_disk();
@@ -416,7 +420,7 @@ fn segments_are_released_while_others_are_made_of_them() {
             }
             Ok::<_, Error>(())
         });
-        // A busy machine may let the other thread run seldom: commits go on until it was there often enough.
+        // On a busy machine the other thread may run rarely, so commits continue until it has run often enough.
         let enough = |n: u64| n > case_count(1_000) && released.load(Ordering::Relaxed) > 20;
         let mut commits = (1..=100_000).take_while(|n| !enough(*n) && !releasing.is_finished());
         let inserted = commits.try_for_each(|n| graph.insert(&format!("m{n}"), 1, 3_000).map(drop));
@@ -428,14 +432,14 @@ fn segments_are_released_while_others_are_made_of_them() {
     assert!(released > 20, "{released} segments were released meanwhile");
 }
 
-/// Watermarks of commits without transactions. At the moment when a flush says how far it is durable, and before readers
-/// can know, it looks at the floor that a checkpoint would get.
+/// Watermarks for commits without transactions. When a flush publishes how far the log is durable, and before readers
+/// can see that, this reads the floor that a checkpoint would get.
 #[derive(Debug)]
 struct Looking<'a> {
     log: &'a Log,
     stable: u64,
     durable: Counter,
-    floors: Mutex<Vec<(LogFloor, u64)>>,
+    floors: parking_lot::Mutex<Vec<(LogFloor, u64)>>,
 }
 
 impl Watermarks for Looking<'_> {
@@ -452,7 +456,8 @@ impl Watermarks for Looking<'_> {
 #[test]
 fn the_floor_of_a_checkpoint_never_passes_what_its_snapshot_has() {
     let graph = Graph::open(&new_disk(), small_segments()).unwrap();
-    let mut looking = Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: Mutex::default() };
+    let mut looking =
+        Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: parking_lot::Mutex::default() };
     for ts in 1..=60 {
         graph.log.forge(ts, vec![0; 9_000]);
         looking.stable = ts;
@@ -480,7 +485,7 @@ fn the_floor_of_a_checkpoint_never_passes_what_its_snapshot_has() {
 }
 
 impl Log {
-    /// Hands over a commit of these bytes, as no transaction would.
+    /// Hands over a commit with these bytes, which no transaction would write.
     pub(crate) fn forge(&self, ts: u64, body: Vec<u8>) {
         let (body, reservation) = self.reserve(body).unwrap();
         Box::new(PreparedRecord { log: self.inner.clone(), body: Some(body), reservation }).hand_over(ts);
@@ -491,7 +496,8 @@ impl Log {
 fn a_flush_that_panics_ends_the_log_and_acknowledges_nothing() {
     for operation in 1..=2 {
         let graph = Graph::open(&new_disk(), small_segments()).unwrap();
-        let mut looking = Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: Mutex::default() };
+        let mut looking =
+            Looking { log: &graph.log, stable: 0, durable: Counter::new(0), floors: parking_lot::Mutex::default() };
         (1..=2).for_each(|ts| graph.log.forge(ts, vec![0; 100]));
         looking.stable = 2;
         graph.disk.panic_at(graph.disk.operations() + operation);
@@ -504,8 +510,8 @@ fn a_flush_that_panics_ends_the_log_and_acknowledges_nothing() {
     }
 }
 
-/// One operation of the disk fails, each in turn: whoever commits is refused at most until the disk is well again, unless
-/// a write or a sync of the log itself has failed.
+/// One operation of the disk fails, each in turn. Commits may be refused only until the disk works again, unless a
+/// write or a sync of the log itself failed.
 #[test]
 fn a_segment_that_could_not_be_made_is_made_by_the_next_attempt() {
     let (mut made, mut refused) = (0, 0);
@@ -536,7 +542,7 @@ fn a_segment_that_could_not_be_made_is_made_by_the_next_attempt() {
     assert!(made > 1_000 && refused > 10, "{made} commits, {refused} were refused");
 }
 
-/// A floor at which the log had batches before `next_batch`.
+/// A floor before which the log had the batches before `next_batch`.
 fn floor_at(segment: u64, next_batch: u64) -> LogFloor {
     LogFloor { segment, before: Some(LogBefore { next_batch, last_ts: 0 }) }
 }
@@ -557,7 +563,7 @@ fn a_gap_between_checkpoint_and_log_is_damage() {
             }
         }
     }
-    // The last batch was durable when the manifest was put, so it is no torn end.
+    // The last batch was durable when the manifest was written, so it cannot be torn.
     disk.flip_bit(&paths[1], 3 * 4096 + 70, 0).unwrap();
     assert_eq!(read(&disk, floor_at(2, 7)).unwrap().next_batch, 7);
     let error = read(&disk, floor_at(2, 8)).unwrap_err();

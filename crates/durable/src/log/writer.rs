@@ -15,16 +15,17 @@
 
 use std::sync::Arc;
 
-use super::format::{BATCH_HEADER, BLOCK, BatchHeader, NO_RECORD, blocks_of, segment_path};
+use super::format::{BATCH_HEADER, BLOCK, BatchFound, BatchHeader, NO_RECORD, blocks_of, segment_path};
 use super::status::LogMeters;
 use super::supply::{Segment, SegmentSupply};
 use crate::disk::{DiskError, DiskResult};
 
-/// The end of the log.
+/// Writes batches at the end of the log.
 #[derive(Debug)]
 pub(crate) struct BatchWriter {
     supply: Arc<SegmentSupply>,
     meters: Arc<LogMeters>,
+    /// The current segment; `None` before the first record.
     segment: Option<Segment>,
     /// Where the next batch begins in the segment, in bytes.
     at: u64,
@@ -32,9 +33,12 @@ pub(crate) struct BatchWriter {
     number: u64,
     /// The batch being filled: room for its header, then its payload.
     batch: Vec<u8>,
+    /// The offset in the payload of the first record that begins in the batch; [`NO_RECORD`] if none does.
     first_record: u32,
+    /// The first commit that ends in the batch, and the last one; 0 if none does.
     first_ts: u64,
     last_ts: u64,
+    /// The number of commits that end in the batch.
     commit_count: u32,
     /// Blocks used since the last [`BatchWriter::finish`], without the extra headers for crossing into segments.
     used_blocks: u64,
@@ -94,8 +98,10 @@ impl BatchWriter {
         Ok(())
     }
 
-    /// Notes that the record just pushed was a commit.
+    /// Counts the record that was just pushed as a commit.
     pub(crate) fn count_commit(&mut self, ts: u64) {
+        // LOG-1.
+        assert!(ts > self.last_ts, "commit {ts} is written after commit {}", self.last_ts);
         if self.commit_count == 0 {
             self.first_ts = ts;
         }
@@ -103,8 +109,8 @@ impl BatchWriter {
         self.commit_count += 1;
     }
 
-    /// Returns how many more bytes fit into the batch, at least one. If the segment is full, it goes on to the next
-    /// (LOG-15).
+    /// Returns how many more bytes fit into the batch, at least one. If the segment is full, writes the batch and
+    /// begins the next segment (LOG-15).
     fn make_room(&mut self) -> DiskResult<usize> {
         loop {
             if let Some(segment) = &self.segment {
@@ -131,7 +137,7 @@ impl BatchWriter {
         }
     }
 
-    /// Writes the batch and syncs it.
+    /// Writes the batch, syncs it and begins the next one.
     fn write_batch(&mut self) -> DiskResult<()> {
         let segment = self.segment.as_ref().expect("there is room in a segment before anything is in the batch");
         let payload_len = (self.batch.len() - BATCH_HEADER) as u32;
@@ -151,6 +157,10 @@ impl BatchWriter {
         // LOG-12.
         assert_eq!((self.at % BLOCK, self.batch.len() as u64 % BLOCK), (0, 0), "a batch is whole blocks");
         assert!(self.at + self.batch.len() as u64 <= segment.header.size, "a batch ends in its segment");
+        debug_assert!(
+            matches!(BatchHeader::find(&self.batch, &segment.header), BatchFound::Batch(found) if found == header),
+            "a batch is found as it was written"
+        );
         segment.file.write_at(self.at, &self.batch)?;
         // LOG-13: the next batch is begun after this.
         self.meters.time_sync(|| segment.file.sync_data())?;
@@ -162,12 +172,12 @@ impl BatchWriter {
         Ok(())
     }
 
-    /// Makes everything that was pushed durable. Returns how many of the reserved blocks that used.
+    /// Makes all pushed records durable. Returns how many reserved blocks their batches took.
     pub(crate) fn finish(&mut self) -> DiskResult<u64> {
         if self.batch.len() > BATCH_HEADER {
             self.write_batch()?;
         }
-        // The batch may have been large.
+        // A large batch does not keep its memory.
         self.batch.shrink_to(1 << 20);
         Ok(std::mem::take(&mut self.used_blocks))
     }

@@ -1,4 +1,4 @@
-//! Entities and their properties.
+//! Makes the entities of a knowledge graph: their ids and properties.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,19 +10,19 @@ use crate::random::{RandomStream, Weighted, mix};
 use crate::sink::{GeneratedColumn, GeneratedValues};
 use crate::social::words;
 
-/// Properties of an ordinary entity, on average.
+/// Free properties of an ordinary entity, on average.
 const PROPERTIES_MEAN: f64 = 10.0;
-/// How likely an entity is a rich one, and how many properties it has.
+/// The probability that an entity is rich, and the number of its properties.
 const RICH_CHANCE: f64 = 0.01;
 const RICH_PROPERTIES: (i64, i64) = (100, 400);
-/// How likely a property has several values, and how many at most.
+/// The probability that a property has several values, and their maximum number.
 const SEVERAL_CHANCE: f64 = 0.12;
 const SEVERAL_MAX: usize = 12;
-/// How likely a value is not of the type its key has most often.
+/// The probability that the type of a value is drawn at random, instead of being that of its key.
 const OTHER_TYPE_CHANCE: f64 = 0.15;
-/// The first keys by rank are everyone's; the others are other ones for every label set.
+/// This many of the most frequent keys are the same for all label sets. The others differ between label sets.
 const COMMON_KEYS: usize = 20;
-/// Words of an abstract at most; the mean is far lower.
+/// The maximum number of words of an abstract. The mean is far lower.
 const ABSTRACT_WORDS_MAX: u64 = 600;
 
 /// Keys that most entities have.
@@ -30,11 +30,11 @@ const LABEL: &str = "label";
 const ABSTRACT: &str = "abstract";
 const PAGE: &str = "pageId";
 
-/// Makes entities.
+/// Makes entities from the keys and words of the graph.
 pub(super) struct Entities {
     keys: Vec<SmolStr>,
     weights: Weighted,
-    /// What decides the types of keys.
+    /// The seed of the types of keys.
     types: u64,
     nouns: Vec<&'static str>,
     adjectives: Vec<&'static str>,
@@ -58,7 +58,7 @@ impl Entities {
         Entities { keys, weights, types, nouns, adjectives, words }
     }
 
-    /// The ids and properties of entities of one label set.
+    /// The ids and the columns of entities of one label set, given by their vertex numbers.
     pub(super) fn make(&self, set: usize, numbers: Range<u64>, seed: u64) -> (Vec<SmolStr>, Vec<GeneratedColumn>) {
         let mut ids = Vec::new();
         let (mut labels, mut pages, mut abstracts) = (Vec::new(), Vec::new(), Vec::new());
@@ -86,7 +86,7 @@ impl Entities {
         (ids, columns)
     }
 
-    /// The free properties of one entity: keys, each once, with at least one value.
+    /// The free properties of one entity: distinct keys, by position, each with at least one value.
     fn properties(&self, set: usize, random: &mut RandomStream) -> Vec<(usize, Vec<Value>)> {
         let wanted = match random.chance(RICH_CHANCE) {
             true => random.between(RICH_PROPERTIES.0, RICH_PROPERTIES.1) as usize,
@@ -94,7 +94,7 @@ impl Entities {
         };
         let wanted = wanted.min(self.keys.len() / 2);
         let mut properties: Vec<(usize, Vec<Value>)> = Vec::with_capacity(wanted);
-        // The same keys come again and again: an entity may end up with fewer than wanted.
+        // Frequent keys are drawn repeatedly, so an entity may get fewer properties than wanted.
         for _ in 0..4 * wanted {
             if properties.len() == wanted {
                 break;
@@ -115,7 +115,7 @@ impl Entities {
         }
     }
 
-    /// A value of the key's type, or of another.
+    /// A value of the key's usual type, or of another type.
     fn value(&self, key: usize, random: &mut RandomStream) -> Value {
         let own = (mix(self.types ^ key as u64) % 9) as usize;
         let kind = if random.chance(OTHER_TYPE_CHANCE) { random.index(9) } else { own };
@@ -134,7 +134,7 @@ impl Entities {
         }
     }
 
-    /// A text of a few words, or of hundreds.
+    /// A text of a few to hundreds of words.
     fn text(&self, random: &mut RandomStream) -> SmolStr {
         let words = 5 + random.lognormal(50.0, 1.2) as u64;
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Which labels and properties a Kronecker graph has.
+//! The schema of a Kronecker graph: its labels and properties.
 //!
 //! ```toml
 //! [[property]]
@@ -40,19 +40,19 @@ use smol_str::SmolStr;
 
 use crate::random::mix;
 
-/// How many vertex labels there may be: the labels of edges are kept for each pair.
+/// The maximum number of vertex labels. It is small, because the edge label of every pair of them is kept.
 pub const VERTEX_LABELS_MAX: usize = 1024;
-/// How many edge labels, or rules for them, there may be.
+/// The maximum number of rules for edge labels.
 pub const EDGE_LABELS_MAX: usize = 4096;
-/// How many property types there may be.
+/// The maximum number of property types.
 pub const PROPERTY_TYPES_MAX: usize = 10_000;
-/// How long a text may be.
+/// The maximum length of a text, in bytes.
 pub const TEXT_SIZE_MAX: usize = 1 << 20;
 
-/// How far the shares of the labels may be from 100 % together: they are often thirds.
+/// The allowed difference between the sum of the shares and 100 %, for shares such as thirds.
 const SHARE_TOLERANCE: f64 = 0.1;
 
-/// Labels and properties, and how they are assigned.
+/// The labels and properties of a graph, and the rules that assign them.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
@@ -62,16 +62,16 @@ pub struct Schema {
     /// Labels of vertices.
     #[serde(default, rename = "vertex")]
     pub vertices: Vec<VertexType>,
-    /// Labels of edges; the first that fits the ends of an edge is its label.
+    /// Rules for labels of edges. The first rule that fits the ends of an edge gives it its label.
     #[serde(default, rename = "edge")]
     pub edges: Vec<EdgeType>,
-    /// A program's own choice of an edge's label instead: it gets the positions in `vertices` of the labels of
-    /// source and target, and says a position in `edges`. Called once a pair.
+    /// A function of the program that chooses the labels of edges instead of the rules. It takes the positions in
+    /// `vertices` of the labels of source and target, and returns a position in `edges`. It is called once a pair.
     #[serde(skip)]
     pub own_edge_label: Option<OwnEdgeLabel>,
 }
 
-/// A program's own choice of labels for edges.
+/// A program's choice of labels for edges: [`Schema::own_edge_label`].
 pub type OwnEdgeLabel = Arc<dyn Fn(usize, usize) -> usize + Send + Sync>;
 
 impl std::fmt::Debug for Schema {
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// A property key with a type.
+/// A property key and the type of its values.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PropertyType {
@@ -93,16 +93,16 @@ pub struct PropertyType {
     /// The type of its values.
     #[serde(rename = "type")]
     pub value_type: ValueType,
-    /// The length of texts in bytes.
+    /// The length of every text, in bytes.
     #[serde(default = "default_size")]
     pub size: usize,
-    /// A program's own function for the value, instead of a random one: it gets the number of the vertex or edge
-    /// and 64 random bits. Called from several threads; for the same arguments it must say the same.
+    /// A function of the program that makes the values. It takes the number of the vertex or edge and 64 random bits.
+    /// Several threads call it, and its result must depend on its arguments only.
     #[serde(skip)]
     pub own: Option<OwnValue>,
 }
 
-/// A program's own function for values.
+/// A program's function for values: [`PropertyType::own`].
 pub type OwnValue = Arc<dyn Fn(u64, u64) -> Value + Send + Sync>;
 
 fn default_size() -> usize {
@@ -131,28 +131,28 @@ pub enum ValueType {
     String,
 }
 
-/// A label of vertices.
+/// A label of vertices, with its share and its properties.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VertexType {
-    /// The label; several are written `a::b`.
+    /// The label set; several labels are written `a::b`.
     pub label: String,
-    /// The percentage of vertices that have it.
+    /// The percentage of the vertices that have it.
     pub share: f64,
     /// The keys of their properties.
     #[serde(default)]
     pub properties: Vec<String>,
 }
 
-/// A label of edges.
+/// A rule that gives edges a label.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EdgeType {
     /// The label.
     pub label: String,
-    /// The label of their sources; `None`: any.
+    /// The label of the sources that it fits; `None`: any.
     pub from: Option<String>,
-    /// The label of their targets; `None`: any.
+    /// The label of the targets that it fits; `None`: any.
     pub to: Option<String>,
     /// The keys of their properties.
     #[serde(default)]
@@ -160,24 +160,24 @@ pub struct EdgeType {
 }
 
 impl Schema {
-    /// Reads a schema from its text.
+    /// Reads a schema from TOML text. The schema is not checked here.
     pub fn parse(text: &str) -> Result<Self> {
         toml::from_str(text).map_err(|e| Error::new(ErrorKind::Syntax, format!("the schema does not parse: {e}")))
     }
 
-    /// Reads a schema file.
+    /// Reads a schema from a TOML file. The schema is not checked here.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| Error::new(ErrorKind::Io, format!("cannot read the schema {}: {e}", path.display())))?;
         Self::parse(&text).map_err(|e| e.context(path.display()))
     }
 
-    /// A schema with so many labels and property types.
+    /// The default schema with these numbers of labels and property types.
     ///
-    /// Half of the labels (the larger half) are of vertices, with equal shares; the others, at least one, of
-    /// edges, spread over the pairs of end labels. Every fourth property type is for edges, of which every fourth
-    /// label has one; of the others a vertex label has a third. Types are mixed: numbers, and texts of 8 to
-    /// 64 bytes.
+    /// Half of the labels, rounded up, are vertex labels with equal shares. The others, at least one, are edge labels,
+    /// spread over the pairs of vertex labels. Every fourth property type is for edges; every fourth edge label has one
+    /// of these. A vertex label has a third of the other property types. Values are booleans, numbers, and texts of 8
+    /// to 64 bytes.
     pub fn with_counts(labels: usize, property_types: usize) -> Self {
         let properties: Vec<PropertyType> = (0..property_types).map(default_property).collect();
         let (for_edges, for_vertices): (Vec<usize>, Vec<usize>) = (0..property_types).partition(|at| at % 4 == 3);
@@ -210,8 +210,8 @@ impl Schema {
         Schema { properties, vertices, edges, own_edge_label: Some(Arc::new(spread)) }
     }
 
-    /// Checks the schema and prepares it for so many vertices.
-    pub(super) fn compile(&self, vertex_count: u64) -> Result<Compiled> {
+    /// Checks the schema and prepares it for this number of vertices.
+    pub(super) fn compile(&self, vertex_count: u64) -> Result<CompiledSchema> {
         self.check()?;
         let positions = |keys: &[String], label: &str| -> Result<Vec<usize>> {
             let position = |key: &String| {
@@ -221,11 +221,12 @@ impl Schema {
             };
             keys.iter().map(position).collect()
         };
-        let typed =
-            |label: &str, keys: &[String]| Ok(Typed { label: label.into(), properties: positions(keys, label)? });
-        let vertices: Vec<Typed> =
+        let typed = |label: &str, keys: &[String]| {
+            Ok(CompiledLabel { label: label.into(), properties: positions(keys, label)? })
+        };
+        let vertices: Vec<CompiledLabel> =
             self.vertices.iter().map(|vertex| typed(&vertex.label, &vertex.properties)).collect::<Result<_>>()?;
-        let mut edges: Vec<Typed> = Vec::new();
+        let mut edges: Vec<CompiledLabel> = Vec::new();
         let mut by_rule = Vec::with_capacity(self.edges.len());
         for rule in &self.edges {
             let one = typed(&rule.label, &rule.properties)?;
@@ -239,7 +240,7 @@ impl Schema {
         }
         let pairs = self.pairs()?.into_iter().map(|rule| by_rule[rule]).collect();
         let bounds = self.bounds(vertex_count);
-        Ok(Compiled { properties: self.properties.clone(), vertices, edges, bounds, pairs })
+        Ok(CompiledSchema { properties: self.properties.clone(), vertices, edges, bounds, pairs })
     }
 
     fn check(&self) -> Result<()> {
@@ -306,7 +307,7 @@ impl Schema {
         })
     }
 
-    /// The first vertex number of each label, and the number of vertices.
+    /// The first vertex number of each label, then the number of vertices.
     fn bounds(&self, vertex_count: u64) -> Vec<u64> {
         let total: f64 = self.vertices.iter().map(|vertex| vertex.share).sum();
         let mut bounds = vec![0];
@@ -336,25 +337,25 @@ fn default_property(at: usize) -> PropertyType {
 
 /// A label with the positions of its properties in the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct CompiledLabel {
     pub(super) label: SmolStr,
     pub(super) properties: Vec<usize>,
 }
 
-/// A schema that was checked, for a number of vertices.
+/// A checked schema, for a certain number of vertices.
 #[derive(Clone, Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledSchema {
     pub(super) properties: Vec<PropertyType>,
-    pub(super) vertices: Vec<Typed>,
+    pub(super) vertices: Vec<CompiledLabel>,
     /// Distinct labels of edges.
-    pub(super) edges: Vec<Typed>,
-    /// The first number of each vertex label, and the number of vertices; ascending.
+    pub(super) edges: Vec<CompiledLabel>,
+    /// The first vertex number of each label, then the number of vertices; ascending.
     bounds: Vec<u64>,
-    /// By source label and target label: the edge label.
+    /// The position in `edges` of the label for each pair of source label and target label, by source first.
     pairs: Vec<u16>,
 }
 
-impl Compiled {
+impl CompiledSchema {
     /// The numbers of the vertices of a label.
     pub(super) fn range(&self, label: usize) -> Range<u64> {
         self.bounds[label]..self.bounds[label + 1]
@@ -366,7 +367,7 @@ impl Compiled {
         usize::from(self.pairs[self.label_of(source) * self.vertices.len() + self.label_of(target)])
     }
 
-    /// The label of a vertex: the last one whose first number is not above it.
+    /// The label of a vertex: the last one whose first number is not above that of the vertex.
     #[inline]
     fn label_of(&self, number: u64) -> usize {
         self.bounds[1..self.vertices.len()].partition_point(|&bound| bound <= number)

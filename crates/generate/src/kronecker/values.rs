@@ -6,13 +6,13 @@ use super::schema::{PropertyType, ValueType};
 use crate::random::{RandomStream, below};
 use crate::sink::GeneratedValues;
 
-/// The letters of random texts, each as likely as any other.
+/// The letters of random texts, all equally likely.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Numbers are below this: few enough that equal ones occur, enough that an index is worth it.
+/// The bound of 32-bit integers: small enough for values to repeat, large enough for an index to be useful.
 const INT_BOUND: u64 = 1 << 20;
 
-/// The values of a property of the elements with these numbers.
+/// The values of a property for the elements with these numbers, one value an element.
 pub(super) fn values(property: &PropertyType, seed: u64, numbers: &[u64]) -> GeneratedValues {
     let bits = |number: &u64| RandomStream::new(seed, *number).bits();
     if let Some(own) = &property.own {
@@ -34,7 +34,7 @@ pub(super) fn values(property: &PropertyType, seed: u64, numbers: &[u64]) -> Gen
     }
 }
 
-/// A text of so many bytes.
+/// A text of `size` bytes.
 fn text(seed: u64, number: u64, size: usize) -> SmolStr {
     let mut random = RandomStream::new(seed, number);
     let mut text = SmolStrBuilder::new();

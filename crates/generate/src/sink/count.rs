@@ -1,4 +1,4 @@
-//! Counting what passes by.
+//! A sink that counts elements and takes a digest of them, and passes them on.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,38 @@ use super::{
 };
 use crate::random::mix;
 
-/// What went by.
+/// The counts and the digest of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphCounts {
     /// Vertices.
     pub vertices: u64,
     /// Edges.
     pub edges: u64,
-    /// Property values of vertices (VP). A property `id` counts; an id that is none does not.
+    /// Property values of vertices (VP). An id counts only if it is a property.
     pub vertex_properties: u64,
     /// Property values of edges (EP).
     pub edge_properties: u64,
-    /// Bytes of all property values as such: 1, 4 or 8 a number, the length of a text.
+    /// Bytes of all property values without their keys: 1, 4 or 8 a number, the length of a text.
     pub property_bytes: u64,
     /// Vertices by label set.
     pub vertices_by_label: BTreeMap<SmolStr, u64>,
     /// Edges by label.
     pub edges_by_label: BTreeMap<SmolStr, u64>,
-    /// A digest of everything in order: equal for equal graphs, different, but for chance, for different ones.
+    /// A digest of all elements in order. Equal graphs have equal digests; different graphs have different ones with
+    /// high probability.
     pub digest: u64,
 }
 
-/// A sink that counts, tells a listener about progress, and hands on to another sink.
+/// A sink that counts, reports progress to a listener, and hands its batches to another sink.
 pub struct CountingSink<'a> {
-    /// What went by so far.
+    /// The counts of the batches so far.
     pub counts: GraphCounts,
     inner: &'a mut dyn GraphSink,
     listener: &'a mut dyn FnMut(GenerateProgress, &GraphCounts),
 }
 
 impl<'a> CountingSink<'a> {
-    /// Counts before `inner`; `listener` hears of progress.
+    /// Counts batches and hands them to `inner`; calls `listener` with the progress and the counts so far.
     pub fn new(inner: &'a mut dyn GraphSink, listener: &'a mut dyn FnMut(GenerateProgress, &GraphCounts)) -> Self {
         CountingSink { counts: GraphCounts::default(), inner, listener }
     }
@@ -58,11 +59,11 @@ impl GraphSink for CountingSink<'_> {
         let len = batch.len as u64;
         counts.vertices += len;
         *counts.vertices_by_label.entry(batch.label.clone()).or_default() += len;
-        let mut digest = Digest(counts.digest);
+        let mut digest = GraphDigest(counts.digest);
         digest.text(&batch.table);
         digest.text(&batch.label);
         digest.word(batch.first);
-        let mut size = Size::default();
+        let mut size = PropertySizes::default();
         match &batch.ids {
             GeneratedIds::Numbers => digest.word(len),
             GeneratedIds::Local(ids) => {
@@ -82,12 +83,12 @@ impl GraphSink for CountingSink<'_> {
         let counts = &mut self.counts;
         counts.edges += batch.ends.len() as u64;
         *counts.edges_by_label.entry(batch.label.clone()).or_default() += batch.ends.len() as u64;
-        let mut digest = Digest(counts.digest);
+        let mut digest = GraphDigest(counts.digest);
         digest.text(&batch.label);
         for (source, target) in &batch.ends {
             digest.word(source << 32 ^ source >> 32 ^ target);
         }
-        let mut size = Size::default();
+        let mut size = PropertySizes::default();
         batch.columns.iter().for_each(|column| measure(column, &mut size, &mut digest));
         counts.edge_properties += size.values;
         counts.property_bytes += size.bytes;
@@ -102,21 +103,21 @@ impl GraphSink for CountingSink<'_> {
 }
 
 #[derive(Default)]
-struct Size {
+struct PropertySizes {
     values: u64,
     bytes: u64,
 }
 
-impl Size {
+impl PropertySizes {
     fn add(&mut self, values: u64, bytes: u64) {
         self.values += values;
         self.bytes += bytes;
     }
 }
 
-struct Digest(u64);
+struct GraphDigest(u64);
 
-impl Digest {
+impl GraphDigest {
     #[inline]
     fn word(&mut self, word: u64) {
         self.0 = mix(self.0.rotate_left(7) ^ word);
@@ -130,7 +131,7 @@ impl Digest {
     }
 }
 
-fn measure(column: &GeneratedColumn, size: &mut Size, digest: &mut Digest) {
+fn measure(column: &GeneratedColumn, size: &mut PropertySizes, digest: &mut GraphDigest) {
     digest.text(&column.key);
     match &column.values {
         GeneratedValues::Bool(v) => {
@@ -163,19 +164,19 @@ fn measure(column: &GeneratedColumn, size: &mut Size, digest: &mut Digest) {
     }
 }
 
-fn measure_text(text: &str, size: &mut Size, digest: &mut Digest) {
+fn measure_text(text: &str, size: &mut PropertySizes, digest: &mut GraphDigest) {
     digest.text(text);
     size.add(1, text.len() as u64);
 }
 
-fn measure_value(value: &Value, size: &mut Size, digest: &mut Digest) {
+fn measure_value(value: &Value, size: &mut PropertySizes, digest: &mut GraphDigest) {
     let (word, bytes) = match value {
         Value::String(text) => return measure_text(text, size, digest),
         Value::Bool(truth) => (u64::from(*truth), 1),
         Value::I32(number) => (*number as u64, 4),
         Value::I64(number) => (*number as u64, 8),
         Value::F64(number) => (number.to_bits(), 8),
-        // What generators make no use of so far is known by its text.
+        // No generator makes such values; the digest takes their text.
         other => {
             let text = format!("{other:?}");
             return measure_text(&text, size, digest);

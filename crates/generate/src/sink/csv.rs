@@ -1,12 +1,13 @@
-//! Tables with typed headers that `mangrove load` reads back to the same graph.
+//! A sink that writes CSV tables with typed headers, which `mangrove load` reads back to the same graph.
 //!
-//! One file a table of vertices (`Person.csv`), one an edge label or, where edges of a label join one table to
-//! another, one for each such pair (`Person_knows_Person.csv`); `mapping.toml` beside them says what the headers
-//! cannot. Fields are separated by `|` and quoted only where they must be; an empty field is no value.
+//! A table of vertices is one file (`Person.csv`). If a batch of edges names the tables of its ends, the edges of a
+//! label have one file for each pair of tables (`Person_knows_Person.csv`). The other edges of the label share one
+//! file. `mapping.toml` beside them says what the headers cannot. Fields are separated by `|` and quoted only where
+//! they must be. An empty field has no value.
 //!
-//! Keeps the ids of all vertices (8 bytes each, nothing where they are known by their numbers), since edges are
-//! written with them. What cannot be written so that it reads back the same (an empty text, several values that are
-//! not texts) is an error.
+//! The sink keeps the ids of vertices, because edges are written with them: 8 bytes a vertex, or none if ids are the
+//! vertex numbers. A value that would not read back the same (an empty text, several values that are not texts) is an
+//! error.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,62 +24,63 @@ use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, Gene
 pub const MAPPING: &str = "mapping.toml";
 
 const DELIMITER: char = '|';
-/// Between the values of a multi-property.
+/// The separator of the values of a multi-property.
 const SEPARATOR: char = ';';
 
-type Writer = csv::Writer<BufWriter<File>>;
+type TableWriter = csv::Writer<BufWriter<File>>;
 
 /// Writes tables into a folder.
 pub struct CsvSink {
     folder: PathBuf,
-    /// By what the table is known by: of vertices its name, of edges the label and the tables of its ends.
-    tables: BTreeMap<(ElementKind, SmolStr), Table>,
-    known: Known,
+    /// Tables of vertices by name; tables of edges by the label and the tables of their ends.
+    tables: BTreeMap<(ElementKind, SmolStr), CsvTable>,
+    known: WrittenIds,
     mapping: String,
     bytes: u64,
 }
 
 /// The ids that vertices are written with, by number.
-enum Known {
+enum WrittenIds {
+    /// No vertex was written.
     Nothing,
     Numbers,
     Local(Vec<i64>),
     Texts(Vec<SmolStr>),
 }
 
-struct Table {
-    writer: Writer,
+struct CsvTable {
+    writer: TableWriter,
     path: PathBuf,
     header: Vec<String>,
-    /// The label stands in a column.
+    /// True if a column has the label.
     labeled: bool,
 }
 
 impl CsvSink {
-    /// A sink that writes into this folder, which is made or must be empty.
+    /// A sink that writes into this folder, which is created or must be empty.
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = empty_folder(folder.into())?;
         let mapping = format!(
             "# How `mangrove load --map {MAPPING}` reads the tables beside this file.\n\n\
              [defaults]\ndelimiter = \"{DELIMITER}\"\nnull = [\"\"]\n"
         );
-        Ok(CsvSink { folder, tables: BTreeMap::new(), known: Known::Nothing, mapping, bytes: 0 })
+        Ok(CsvSink { folder, tables: BTreeMap::new(), known: WrittenIds::Nothing, mapping, bytes: 0 })
     }
 
-    /// Writes what is left, and the mapping; how many bytes all files have.
+    /// Writes buffered rows and the mapping. Returns the size of all files in bytes.
     pub fn finish(mut self) -> Result<u64> {
         for table in std::mem::take(&mut self.tables).into_values() {
-            let place = |e: std::io::Error| Error::from(e).context(table.path.display());
-            let mut file = table.writer.into_inner().map_err(|e| place(e.into_error()))?;
-            file.flush().map_err(place)?;
-            self.bytes += file.get_ref().metadata().map_err(place)?.len();
+            let with_path = |e: std::io::Error| Error::from(e).context(table.path.display());
+            let mut file = table.writer.into_inner().map_err(|e| with_path(e.into_error()))?;
+            file.flush().map_err(with_path)?;
+            self.bytes += file.get_ref().metadata().map_err(with_path)?.len();
         }
         let path = self.folder.join(MAPPING);
         fs::write(&path, &self.mapping).map_err(|e| Error::from(e).context(path.display()))?;
         Ok(self.bytes + self.mapping.len() as u64)
     }
 
-    /// The table of a batch, begun with its header if it is new.
+    /// The table of a batch. A new one is created with its header.
     fn open(
         &mut self,
         kind: ElementKind,
@@ -86,10 +88,10 @@ impl CsvSink {
         header: Vec<String>,
         labeled: bool,
         rule: impl FnOnce(&str) -> String,
-    ) -> Result<&mut Table> {
-        let place = (kind, key);
-        if !self.tables.contains_key(&place) {
-            let name = self.file_name(&place.1);
+    ) -> Result<&mut CsvTable> {
+        let table_key = (kind, key);
+        if !self.tables.contains_key(&table_key) {
+            let name = self.file_name(&table_key.1);
             let path = self.folder.join(&name);
             let file = File::create(&path).map_err(|e| Error::from(e).context(path.display()))?;
             let mut writer = csv::WriterBuilder::new()
@@ -97,9 +99,9 @@ impl CsvSink {
                 .from_writer(BufWriter::with_capacity(1 << 18, file));
             writer.write_record(&header).map_err(|e| failed(e, &path))?;
             self.mapping += &rule(&name);
-            self.tables.insert(place.clone(), Table { writer, path, header: header.clone(), labeled });
+            self.tables.insert(table_key.clone(), CsvTable { writer, path, header: header.clone(), labeled });
         }
-        let table = self.tables.get_mut(&place).expect("it was just put there if it was not");
+        let table = self.tables.get_mut(&table_key).expect("it was just put there if it was not");
         if table.header == header && table.labeled == labeled {
             return Ok(table);
         }
@@ -107,7 +109,7 @@ impl CsvSink {
         Err(Error::bug(format!("a table has one header: {} has {was} and then {is}", table.path.display())))
     }
 
-    /// A name for the file of a table that no other file has.
+    /// A unique name for the file of a table.
     fn file_name(&self, key: &str) -> String {
         let clean: String =
             key.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
@@ -117,11 +119,11 @@ impl CsvSink {
     }
 }
 
-/// The folder, made if need be; it must be empty.
+/// Creates the folder if there is none. Fails if it is not empty.
 pub(crate) fn empty_folder(folder: PathBuf) -> Result<PathBuf> {
-    let place = |e: std::io::Error| Error::from(e).context(folder.display());
-    fs::create_dir_all(&folder).map_err(place)?;
-    if fs::read_dir(&folder).map_err(place)?.next().is_some() {
+    let with_path = |e: std::io::Error| Error::from(e).context(folder.display());
+    fs::create_dir_all(&folder).map_err(with_path)?;
+    if fs::read_dir(&folder).map_err(with_path)?.next().is_some() {
         let message = format!("{} is not empty; name a new folder, so that nothing is mixed up", folder.display());
         return Err(Error::invalid(message));
     }
@@ -148,7 +150,7 @@ impl GraphSink for CsvSink {
         let rule = |name: &str| vertex_rule(name, label, matches!(batch.ids, GeneratedIds::Local(_)), &batch.columns);
         let table = self.open(ElementKind::Vertex, batch.table.clone(), header, labeled, rule)?;
         let labels = batch.label.replace("::", ";");
-        let mut rows = Rows::new(&batch.columns);
+        let mut rows = RowWriter::new(&batch.columns);
         for row in 0..batch.len {
             match &batch.ids {
                 GeneratedIds::Numbers => rows.number(table, batch.first + row as u64)?,
@@ -164,7 +166,7 @@ impl GraphSink for CsvSink {
     }
 
     fn edges(&mut self, batch: GeneratedEdges) -> Result<()> {
-        let spaces = batch.tables.as_ref().filter(|_| matches!(self.known, Known::Local(_)));
+        let spaces = batch.tables.as_ref().filter(|_| matches!(self.known, WrittenIds::Local(_)));
         let (source, target) = spaces.map_or(("", ""), |(source, target)| (source.as_str(), target.as_str()));
         let mut header = vec![format!(":START_ID({source})"), format!(":END_ID({target})")];
         header.extend(batch.columns.iter().map(|column| format!("{}:{}", column.key, type_name(&column.values))));
@@ -172,16 +174,20 @@ impl GraphSink for CsvSink {
             Some((source, target)) => format!("{source}_{}_{target}", batch.label).into(),
             None => batch.label.clone(),
         };
-        let known = std::mem::replace(&mut self.known, Known::Nothing);
+        let known = std::mem::replace(&mut self.known, WrittenIds::Nothing);
         let table = self.open(ElementKind::Edge, key, header, false, |name| edge_rule(name, &batch.label))?;
-        let mut rows = Rows::new(&batch.columns);
+        let mut rows = RowWriter::new(&batch.columns);
         for (row, (source, target)) in batch.ends.iter().enumerate() {
             for end in [*source, *target] {
                 match &known {
-                    Known::Local(ids) => rows.number(table, *ids.get(end as usize).ok_or_else(|| unknown(end))?)?,
-                    Known::Texts(ids) => rows.text(table, ids.get(end as usize).ok_or_else(|| unknown(end))?, "id")?,
-                    Known::Numbers => rows.number(table, end)?,
-                    Known::Nothing => return Err(unknown(end)),
+                    WrittenIds::Local(ids) => {
+                        rows.number(table, *ids.get(end as usize).ok_or_else(|| unknown(end))?)?
+                    }
+                    WrittenIds::Texts(ids) => {
+                        rows.text(table, ids.get(end as usize).ok_or_else(|| unknown(end))?, "id")?
+                    }
+                    WrittenIds::Numbers => rows.number(table, end)?,
+                    WrittenIds::Nothing => return Err(unknown(end)),
                 }
             }
             rows.values(table, row)?;
@@ -191,19 +197,20 @@ impl GraphSink for CsvSink {
     }
 }
 
+/// The error that an edge came before its end.
 fn unknown(number: u64) -> Error {
     Error::bug(format!("an edge was generated before its end, vertex {number}"))
 }
 
-impl Known {
+impl WrittenIds {
     fn extend(&mut self, ids: GeneratedIds) -> Result<()> {
         match (&mut *self, ids) {
-            (Known::Nothing, GeneratedIds::Numbers) => *self = Known::Numbers,
-            (Known::Nothing, GeneratedIds::Local(ids)) => *self = Known::Local(ids),
-            (Known::Nothing, GeneratedIds::Texts(ids)) => *self = Known::Texts(ids),
-            (Known::Numbers, GeneratedIds::Numbers) => {}
-            (Known::Local(known), GeneratedIds::Local(ids)) => known.extend(ids),
-            (Known::Texts(known), GeneratedIds::Texts(ids)) => known.extend(ids),
+            (WrittenIds::Nothing, GeneratedIds::Numbers) => *self = WrittenIds::Numbers,
+            (WrittenIds::Nothing, GeneratedIds::Local(ids)) => *self = WrittenIds::Local(ids),
+            (WrittenIds::Nothing, GeneratedIds::Texts(ids)) => *self = WrittenIds::Texts(ids),
+            (WrittenIds::Numbers, GeneratedIds::Numbers) => {}
+            (WrittenIds::Local(known), GeneratedIds::Local(ids)) => known.extend(ids),
+            (WrittenIds::Texts(known), GeneratedIds::Texts(ids)) => known.extend(ids),
             _ => return Err(Error::bug("all vertices of a generated graph have ids of one kind")),
         }
         Ok(())
@@ -211,25 +218,25 @@ impl Known {
 }
 
 /// Writes the fields of rows.
-struct Rows<'a> {
+struct RowWriter<'a> {
     columns: &'a [GeneratedColumn],
-    /// By column: how many rows with values were written, where only some have any.
+    /// By column: how many of its rows with values were written, if only some rows have values.
     next: Vec<usize>,
     buffer: String,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowWriter<'a> {
     fn new(columns: &'a [GeneratedColumn]) -> Self {
-        Rows { columns, next: vec![0; columns.len()], buffer: String::new() }
+        RowWriter { columns, next: vec![0; columns.len()], buffer: String::new() }
     }
 
-    fn number(&mut self, table: &mut Table, number: impl std::fmt::Display) -> Result<()> {
+    fn number(&mut self, table: &mut CsvTable, number: impl std::fmt::Display) -> Result<()> {
         self.buffer.clear();
         write!(self.buffer, "{number}").expect("writing to a string does not fail");
         table.writer.write_field(&self.buffer).map_err(|e| failed(e, &table.path))
     }
 
-    fn text(&mut self, table: &mut Table, text: &str, key: &str) -> Result<()> {
+    fn text(&mut self, table: &mut CsvTable, text: &str, key: &str) -> Result<()> {
         if text.is_empty() {
             let message = format!("'{key}' is an empty text, which a table cannot tell from no value; leave it out");
             return Err(Error::invalid(message).context(table.path.display()));
@@ -237,8 +244,8 @@ impl<'a> Rows<'a> {
         table.writer.write_field(text).map_err(|e| failed(e, &table.path))
     }
 
-    /// The properties of a row, and its end.
-    fn values(&mut self, table: &mut Table, row: usize) -> Result<()> {
+    /// Writes the properties of a row and ends the line.
+    fn values(&mut self, table: &mut CsvTable, row: usize) -> Result<()> {
         for (at, GeneratedColumn { key, values }) in self.columns.iter().enumerate() {
             match values {
                 GeneratedValues::Bool(v) => self.number(table, v[row])?,
@@ -262,6 +269,7 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// The values of a multi-property as one field.
 fn joined(values: &[Value], key: &str) -> Result<String> {
     let mut joined = String::new();
     for value in values {
@@ -283,6 +291,7 @@ fn joined(values: &[Value], key: &str) -> Result<String> {
     Ok(joined)
 }
 
+/// The name of a column's type in a header.
 fn type_name(values: &GeneratedValues) -> &'static str {
     match values {
         GeneratedValues::Bool(_) => "bool",
@@ -294,6 +303,7 @@ fn type_name(values: &GeneratedValues) -> &'static str {
     }
 }
 
+/// The rule of the mapping for a table of vertices.
 fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[GeneratedColumn]) -> String {
     let mut rule = format!("\n[[file]]\nmatch = \"{name}\"\nkind = \"vertex\"\n");
     let mut line = |text: String| writeln!(rule, "{text}").expect("writing to a string does not fail");
@@ -313,6 +323,7 @@ fn vertex_rule(name: &str, label: Option<&SmolStr>, local: bool, columns: &[Gene
     rule
 }
 
+/// The rule of the mapping for a table of edges.
 fn edge_rule(name: &str, label: &str) -> String {
     format!("\n[[file]]\nmatch = \"{name}\"\nkind = \"edge\"\nlabel = {}\n", quoted(label))
 }

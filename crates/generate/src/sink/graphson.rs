@@ -1,7 +1,7 @@
-//! GraphSON, one vertex a line with its out-edges, for graphs that no table fits: free keys, values of any type.
+//! A sink that writes GraphSON, one vertex a line with its out-edges, for graphs whose keys and types fit no table.
 //!
-//! One file, `graph.json`, in version 3. Edges get their numbers as ids, since the format wants one. A line holds a vertex
-//! and all its edges, so the text of the whole graph is kept until the end.
+//! It writes one file, `graph.json`, in version 3. The format requires ids of edges, so an edge gets its number. A line
+//! has a vertex and all its edges, so the sink keeps the text of the whole graph until the end.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,34 +17,34 @@ use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, Gene
 /// The name of the file.
 const FILE: &str = "graph.json";
 
-/// Writes a file into a folder.
+/// Writes the file `graph.json` into a folder.
 pub struct GraphsonSink {
     path: PathBuf,
-    /// By number.
-    vertices: Vec<Vertex>,
+    /// Vertices by their number.
+    vertices: Vec<VertexLine>,
     edges: u64,
 }
 
-struct Vertex {
-    /// As JSON.
+struct VertexLine {
+    /// The id as JSON.
     id: String,
     /// The line without its end, so that edges can be added.
     line: String,
-    /// Its out-edges as JSON, by label in the order the labels came.
+    /// Its out-edges as JSON, by label, in the order of the first edge of each label.
     edges: Vec<(SmolStr, String)>,
 }
 
 impl GraphsonSink {
-    /// A sink that writes into this folder, which is made or must be empty.
+    /// A sink that writes into this folder, which is created or must be empty.
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self> {
         Ok(GraphsonSink { path: empty_folder(folder.into())?.join(FILE), vertices: Vec::new(), edges: 0 })
     }
 
-    /// Writes the file; how many bytes it has.
+    /// Writes the file. Returns its size in bytes.
     pub fn finish(self) -> Result<u64> {
         let place = |e: std::io::Error| Error::from(e).context(self.path.display());
         let mut file = BufWriter::new(File::create(&self.path).map_err(place)?);
-        for Vertex { line, edges, .. } in &self.vertices {
+        for VertexLine { line, edges, .. } in &self.vertices {
             file.write_all(line.as_bytes()).map_err(place)?;
             for (at, (label, edges)) in edges.iter().enumerate() {
                 let before = if at == 0 { ",\"outE\":{" } else { "," };
@@ -91,7 +91,7 @@ impl GraphSink for GraphsonSink {
             if !properties.is_empty() {
                 write!(line, ",\"properties\":{{{properties}}}").expect("writing to a string does not fail");
             }
-            self.vertices.push(Vertex { id, line, edges: Vec::new() });
+            self.vertices.push(VertexLine { id, line, edges: Vec::new() });
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl GraphSink for GraphsonSink {
     }
 }
 
-/// Appends an item to a list that is written with commas.
+/// Appends an item to a list, with a comma before it unless it is the first.
 fn push(text: &mut String, item: std::fmt::Arguments<'_>) {
     if !text.is_empty() {
         text.push(',');
@@ -130,7 +130,7 @@ fn push(text: &mut String, item: std::fmt::Arguments<'_>) {
     text.write_fmt(item).expect("writing to a string does not fail");
 }
 
-/// Calls for each row that has values.
+/// Calls `each` with the number and the values of every row that has some.
 fn each_value(values: &GeneratedValues, mut each: impl FnMut(usize, &[Value]) -> Result<()>) -> Result<()> {
     let mut one = |(row, value)| each(row, &[value]);
     match values {

@@ -1,4 +1,7 @@
-//! A database in memory, filled by the bulk loader.
+//! A sink that fills a database in memory through the bulk loader.
+//!
+//! Vertices must come in the order of their numbers, and edges after their ends. Anything else is a bug of a generator,
+//! and is reported as one.
 
 use std::sync::Arc;
 
@@ -9,22 +12,22 @@ use smol_str::SmolStr;
 
 use super::{GeneratedColumn, GeneratedEdges, GeneratedIds, GeneratedValues, GeneratedVertices, GraphSink};
 
-/// Fills an empty database. Nothing of it is seen before [`MemorySink::finish`]; dropping the sink instead leaves the
-/// database empty. Keeps 8 bytes a vertex until then.
+/// Fills an empty database. Readers see the graph after [`MemorySink::finish`]; if the sink is dropped instead, the
+/// database stays empty. The sink keeps 8 bytes a vertex.
 pub struct MemorySink {
     database: Database,
     load: BulkLoad,
-    /// By number.
+    /// The internal ids of vertices, by vertex number.
     vertices: Vec<VertexId>,
 }
 
 impl MemorySink {
-    /// A sink for a database that was never written to.
+    /// A sink for a database that was never written to; any other database is an error.
     pub fn new(database: &Database) -> Result<Self> {
         Ok(MemorySink { database: database.clone(), load: database.bulk_load()?, vertices: Vec::new() })
     }
 
-    /// Publishes the graph; the vertices by number.
+    /// Publishes the graph. Returns the internal ids of its vertices, by vertex number.
     pub fn finish(self) -> Result<Vec<VertexId>> {
         self.load.finish()?;
         Ok(self.vertices)
@@ -106,6 +109,7 @@ fn column_data(values: GeneratedValues, rows: usize) -> ColumnData {
     }
 }
 
+/// The values of one row, with ordinals in their order.
 fn multi_values(values: Vec<Value>) -> Vec<MultiValue> {
     let value = |(ordinal, value)| MultiValue { ordinal: ordinal as u32, value, meta: Arc::default() };
     values.into_iter().enumerate().map(value).collect()

@@ -1,7 +1,7 @@
-//! Where generated elements go.
+//! The destination of generated elements.
 //!
-//! A generator hands over batches, column by column: vertices of one label set with consecutive numbers, edges of
-//! one label with the numbers of their ends.
+//! A generator hands over batches of columns. A batch has vertices of one label set with consecutive numbers, or edges
+//! of one label with the numbers of their ends.
 
 pub(crate) mod count;
 pub(crate) mod csv;
@@ -15,20 +15,20 @@ use smol_str::SmolStr;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GeneratedValues {
-    /// A boolean a row.
+    /// One boolean a row.
     Bool(Vec<bool>),
-    /// A 32-bit integer a row.
+    /// One 32-bit integer a row.
     I32(Vec<i32>),
-    /// A 64-bit integer a row.
+    /// One 64-bit integer a row.
     I64(Vec<i64>),
-    /// A double a row.
+    /// One double a row.
     F64(Vec<f64>),
-    /// A text a row.
+    /// One text a row.
     Text(Vec<SmolStr>),
-    /// A text, or none, a row.
+    /// At most one text a row.
     OptionalText(Vec<Option<SmolStr>>),
-    /// The rows that have values of any type, ascending, with at least one value each. Several values are a
-    /// multi-property (of vertices only).
+    /// The numbers of the rows that have values, ascending, each with one or more values of any type. Only a row of a
+    /// vertex may have several values; they are a multi-property.
     Several(Vec<(u32, Vec<Value>)>),
 }
 
@@ -37,41 +37,41 @@ pub enum GeneratedValues {
 pub struct GeneratedColumn {
     /// The property key.
     pub key: SmolStr,
-    /// Its values.
+    /// Its values, for the rows of the batch.
     pub values: GeneratedValues,
 }
 
 impl GeneratedColumn {
-    /// A column.
+    /// A column of this key.
     pub fn new(key: impl Into<SmolStr>, values: GeneratedValues) -> Self {
         GeneratedColumn { key: key.into(), values }
     }
 }
 
-/// What vertices are known by.
+/// The ids of the vertices of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GeneratedIds {
-    /// Their numbers are the ids users know them by.
+    /// The user id of a vertex is its number.
     Numbers,
-    /// These numbers, distinct within the table, are a property `id`; the store chooses the vertex ids.
+    /// These numbers are the values of a property `id`, distinct within the table. The store chooses the ids.
     Local(Vec<i64>),
-    /// These distinct texts are the ids users know them by.
+    /// These distinct texts are the user ids.
     Texts(Vec<SmolStr>),
 }
 
 /// Vertices of one label set with consecutive numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedVertices {
-    /// Vertices of one table have the same columns, kind of ids and (where they are local) id space. One table may
-    /// have several label sets.
+    /// The name of their table. Vertices of one table have the same columns and the same kind of ids; local ids are
+    /// distinct within the table. One table may have several label sets.
     pub table: SmolStr,
-    /// The label; several are written `a::b`.
+    /// The label set; several labels are written `a::b`.
     pub label: SmolStr,
-    /// The number of the first: as many vertices were handed over before.
+    /// The number of the first vertex: the count of vertices that were handed over before.
     pub first: u64,
-    /// How many.
+    /// The count of vertices.
     pub len: usize,
-    /// What they are known by.
+    /// Their ids, one a vertex.
     pub ids: GeneratedIds,
     /// Properties.
     pub columns: Vec<GeneratedColumn>,
@@ -82,39 +82,39 @@ pub struct GeneratedVertices {
 pub struct GeneratedEdges {
     /// The label.
     pub label: SmolStr,
-    /// The tables of the sources and of the targets, where there is one of each.
+    /// The tables of the sources and of the targets, if all sources are of one table and all targets are of one table.
     pub tables: Option<(SmolStr, SmolStr)>,
-    /// The numbers of source and target of each edge.
+    /// The vertex numbers of source and target, one pair an edge.
     pub ends: Vec<(u64, u64)>,
     /// Properties.
     pub columns: Vec<GeneratedColumn>,
 }
 
-/// How far a generator is, in units of its own that ascend evenly with time.
+/// The progress of a generator, in units of its own that take about equally long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GenerateProgress {
-    /// What is being made.
+    /// The elements that the generator is making now.
     pub stage: &'static str,
-    /// Units made of this stage.
+    /// The units of this stage that are done.
     pub done: u64,
-    /// Units of this stage.
+    /// All units of this stage.
     pub total: u64,
 }
 
-/// Where generated elements go. An error ends the generator; what was handed over before is for the sink's
-/// owner to drop.
+/// The destination of generated elements. An error ends the generator. The owner of the sink then drops the batches
+/// that the sink has taken.
 pub trait GraphSink {
     /// Takes vertices.
     fn vertices(&mut self, batch: GeneratedVertices) -> Result<()>;
 
-    /// Takes edges; both ends of each were handed over before.
+    /// Takes edges, whose ends were handed over before.
     fn edges(&mut self, batch: GeneratedEdges) -> Result<()>;
 
-    /// Hears how far the generator is.
+    /// Takes a report of the generator's progress.
     fn progress(&mut self, _progress: GenerateProgress) {}
 }
 
-/// Takes everything and keeps nothing.
+/// A sink that drops every batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullSink;
 

@@ -1,9 +1,9 @@
-//! What happens: forums, their members, posts, comments and likes, made for a few moderators at a time.
+//! Makes activity: forums, members, posts, comments and likes, for a chunk of moderators at a time.
 //!
-//! Everybody has a wall, where they post and friends comment; albums of photos that friends see; some begin groups
-//! of friends and others around a tag. What is written is about interests of the author, comments keep to the tags of what
-//! they reply to, and when something happens that concerns a tag, many write about it at once. Nobody does anything
-//! before joining the forum, and nothing is answered or liked before it is written.
+//! Every person has a wall, on which the person posts and friends comment, and albums of photos whose members are
+//! friends. Some persons begin groups of friends and others around a tag. Posts are about interests of their author;
+//! comments keep to the tags of their parent. After an event about a tag, many persons write about the tag. A person
+//! posts, comments and likes only after joining the forum, and replies and likes come after the message.
 
 use smol_str::{SmolStr, format_smolstr};
 
@@ -17,13 +17,13 @@ use crate::random::{RandomStream, domain};
 /// Moderators of one chunk.
 pub(super) const CHUNK: usize = 64;
 
-/// Ids of forums and of messages of one chunk differ in these many bits.
+/// The number of id bits that distinguish the forums, or the messages, of one chunk.
 const LOCAL_BITS: u32 = 20;
 
 const WALL_POSTS_A_FRIEND: f64 = 0.52;
 const ALBUMS_A_YEAR: f64 = 5.6;
 const PHOTOS_AN_ALBUM: f64 = 9.5;
-/// How likely a friend is to be a member of an album.
+/// The probability that a friend is a member of an album.
 const ALBUM_SHARE: f64 = 0.38;
 const GROUP_CHANCE: f64 = 0.09;
 const GROUP_POSTS_A_MEMBER: f64 = 0.55;
@@ -31,11 +31,11 @@ const COMMENTS_A_POST: f64 = 8.6;
 const PHOTO_LIKES: f64 = 0.28;
 const POST_LIKES: f64 = 1.5;
 const COMMENT_LIKES: f64 = 0.48;
-/// How likely a text post is about an event, where one concerns its author's interests.
+/// The probability that a text post is about an event, if there is one about its author's interests.
 const EVENT_CHANCE: f64 = 0.35;
-/// How likely somebody writes from another country.
+/// The probability that a person writes from another country.
 const TRAVEL_CHANCE: f64 = 0.06;
-/// How likely a comment is a text rather than a word.
+/// The probability that a comment is a text instead of a short answer.
 const LONG_CHANCE: f64 = 0.35;
 
 pub(super) struct Forum {
@@ -46,14 +46,14 @@ pub(super) struct Forum {
     pub(super) tags: Vec<u32>,
 }
 
-/// What a comment replies to, by position in the chunk.
+/// The message that a comment replies to, by position in the chunk.
 #[derive(Clone, Copy)]
 pub(super) enum Parent {
     Post(u32),
     Comment(u32),
 }
 
-/// What posts and comments have in common.
+/// The common properties of posts and comments.
 pub(super) struct Message {
     pub(super) id: i64,
     pub(super) created: i64,
@@ -64,21 +64,21 @@ pub(super) struct Message {
     pub(super) tags: Vec<u32>,
 }
 
-/// A member of a forum in the chunk, with the date of joining.
+/// A member of a forum of the chunk, with the date of joining.
 pub(super) struct Member {
     pub(super) forum: u32,
     pub(super) person: u32,
     pub(super) joined: i64,
 }
 
-/// Who liked what, by position in the chunk, when.
+/// A like of a message, given by its position in the chunk.
 pub(super) struct Like {
     pub(super) person: u32,
     pub(super) message: u32,
     pub(super) date: i64,
 }
 
-/// See the module. Positions count from 0 in each chunk.
+/// The activity of one chunk. Positions count from 0 in each chunk.
 #[derive(Default)]
 pub(super) struct Activity {
     pub(super) forums: Vec<Forum>,
@@ -95,17 +95,17 @@ pub(super) struct Activity {
     pub(super) comment_likes: Vec<Like>,
 }
 
-/// What everything is made from.
-pub(super) struct Context<'a> {
+/// The inputs of the activity.
+pub(super) struct ActivityContext<'a> {
     pub(super) world: &'a World,
     pub(super) people: &'a [Person],
     pub(super) friends: &'a Friends,
     pub(super) seed: u64,
 }
 
-/// What happens in the forums of a chunk of moderators.
-pub(super) fn activity(ctx: &Context<'_>, chunk: usize) -> Activity {
-    let mut maker = Maker { ctx, chunk: chunk as u64, made: Activity::default() };
+/// Makes the activity in the forums of a chunk of moderators.
+pub(super) fn activity(ctx: &ActivityContext<'_>, chunk: usize) -> Activity {
+    let mut maker = ActivityMaker { ctx, chunk: chunk as u64, made: Activity::default() };
     for moderator in chunk * CHUNK..ctx.people.len().min((chunk + 1) * CHUNK) {
         let mut random = RandomStream::new(domain(ctx.seed, super::ACTIVITY), moderator as u64);
         maker.wall(moderator as u32, &mut random);
@@ -117,13 +117,13 @@ pub(super) fn activity(ctx: &Context<'_>, chunk: usize) -> Activity {
     maker.made
 }
 
-struct Maker<'a> {
-    ctx: &'a Context<'a>,
+struct ActivityMaker<'a> {
+    ctx: &'a ActivityContext<'a>,
     chunk: u64,
     made: Activity,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> ActivityMaker<'a> {
     fn person(&self, person: u32) -> &'a Person {
         &self.ctx.people[person as usize]
     }
@@ -209,7 +209,7 @@ impl<'a> Maker<'a> {
         forum
     }
 
-    /// Makes those members whose date is before the end; they are returned by date.
+    /// Adds the members whose date is before the end. Returns them by date.
     fn join(&mut self, forum: u32, mut members: Vec<(u32, i64)>) -> Vec<(u32, i64)> {
         members.retain(|(_, joined)| *joined < END);
         members.sort_unstable_by_key(|&(person, joined)| (joined, person));
@@ -218,7 +218,7 @@ impl<'a> Maker<'a> {
         members
     }
 
-    /// An id that is different for all of a kind in the chunk (`number`), and in all chunks.
+    /// A unique id. `number` is unique among the elements of one kind in the chunk.
     fn id(&self, date: i64, number: u64) -> i64 {
         assert!(number < 1 << LOCAL_BITS, "few moderators have fewer than a million forums or messages");
         dated_id(date, self.chunk << LOCAL_BITS | number)
@@ -228,7 +228,7 @@ impl<'a> Maker<'a> {
         self.id(date, (self.made.posts.len() + self.made.comments.len()) as u64)
     }
 
-    /// Where somebody writes.
+    /// Draws the country from which a person writes.
     fn country(&self, person: u32, random: &mut RandomStream) -> usize {
         match random.chance(TRAVEL_CHANCE) {
             true => random.index(self.ctx.world.countries.len()),
@@ -254,7 +254,7 @@ impl<'a> Maker<'a> {
         post
     }
 
-    /// A post with what follows, by a member who joined then; `members` are by date of joining.
+    /// Adds a post with its comments and likes, by an author who joined at `joined`. `members` are by date of joining.
     fn text_post(&mut self, forum: u32, author: u32, joined: i64, members: &[(u32, i64)], random: &mut RandomStream) {
         let person = self.person(author);
         let (date, event_tag) = match self.event(person, joined, random) {
@@ -279,7 +279,7 @@ impl<'a> Maker<'a> {
         self.like_post(post, POST_LIKES, members, random);
     }
 
-    /// A date at which people talk about something the person likes, after joining.
+    /// Draws an event about an interest of the person, after the person has joined: a date soon after it, and its tag.
     fn event(&self, person: &Person, joined: i64, random: &mut RandomStream) -> Option<(i64, u32)> {
         if !random.chance(EVENT_CHANCE) {
             return None;
@@ -305,7 +305,7 @@ impl<'a> Maker<'a> {
                 Parent::Post(post) => &self.made.posts[post as usize],
                 Parent::Comment(comment) => &self.made.comments[comment as usize],
             };
-            // Somebody who was there, or joins in time to have something to say.
+            // The author is a member, or joins within three days after the parent.
             let soon = members.partition_point(|(_, joined)| *joined < to.created + 3 * DAY);
             let Some(&(author, joined)) = members.get(random.index(soon.max(1))).filter(|_| soon > 0) else { break };
             let delay = random.exponential(10.0 * HOUR as f64) as i64 + SECOND;
@@ -345,7 +345,7 @@ impl<'a> Maker<'a> {
         self.made.post_likes.extend(likes);
     }
 
-    /// A text about tags.
+    /// Makes a text about tags.
     fn text(&self, tags: &[u32], random: &mut RandomStream) -> SmolStr {
         let mut text = String::new();
         let words = &self.ctx.world.words;
@@ -367,13 +367,13 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Who likes a message: distinct members, after it was written and they joined.
+/// Draws the likes of a message: distinct members, each after the message was written and the member joined.
 fn likes(message: u32, created: i64, mean: f64, members: &[(u32, i64)], random: &mut RandomStream) -> Vec<Like> {
     let mut likes: Vec<Like> = Vec::new();
     if members.is_empty() {
         return likes;
     }
-    // Most have none, a few have many.
+    // Most messages have no likes, a few have many.
     let mean = if random.chance(0.25) { 4.0 * mean } else { 0.0 };
     for _ in 0..random.geometric(mean).min(members.len() as u64) {
         let (person, joined) = members[random.index(members.len())];

@@ -1,30 +1,30 @@
-//! The time of the network: milliseconds since the epoch, and calendar dates where people know only the year.
+//! The time in which the network exists, in milliseconds since 1970, and the ids that are made of dates.
 
-/// When it begins: 2010-01-01.
+/// The first moment of the network: 2010-01-01.
 pub(super) const START: i64 = 1_262_304_000_000;
-/// When it ends: 2013-01-01. Everything is before.
+/// The end of the network: 2013-01-01. Every date is before it.
 pub(super) const END: i64 = 1_356_998_400_000;
 
 pub(super) const SECOND: i64 = 1_000;
 pub(super) const HOUR: i64 = 3_600 * SECOND;
 pub(super) const DAY: i64 = 24 * HOUR;
 
-/// 1980-01-01.
+/// The earliest birthday: 1980-01-01.
 pub(super) const BIRTHDAYS_FROM: i64 = 315_532_800_000;
-/// 1990-01-01.
+/// The latest birthday: 1990-01-01.
 pub(super) const BIRTHDAYS_TO: i64 = 631_152_000_000;
 
-/// The year of a date, right to a day around New Year.
+/// The year of a date. Around New Year it may be that of the day before or after.
 pub(super) fn year(date: i64) -> i32 {
     1970 + (date as f64 / (365.2425 * DAY as f64)) as i32
 }
 
-/// Which 36th of the time a date is in, about a month.
+/// The month of a date, 0 to 35: the time of the network is divided into 36 equal parts.
 pub(super) fn month(date: i64) -> i64 {
     (date - START) * 36 / (END - START)
 }
 
-/// An id as LDBC's generator makes them: the time above, a number below.
+/// An id as LDBC's generator makes it: the month in the high bits, a number in the low 40.
 pub(super) fn dated_id(date: i64, number: u64) -> i64 {
     assert!(number < 1 << 40, "there are at most 2^40 of a kind");
     month(date) << 40 | number as i64

@@ -1,4 +1,9 @@
-//! The network as batches: labels, keys and types are LDBC's.
+//! Turns the network into batches, with LDBC's labels, keys and types.
+//!
+//! Vertices are numbered in the order in which they are handed over: continents, countries, cities, companies,
+//! universities, tag classes, tags, persons, and then chunk by chunk forums, posts and comments. [`Emitter::new`]
+//! counts on this order for the numbers of the first vertices. So `world` is called first, then `people`, and then the
+//! others.
 
 use smol_str::{SmolStr, format_smolstr};
 
@@ -22,12 +27,13 @@ const FORUM: &str = "Forum";
 const POST: &str = "Post";
 const COMMENT: &str = "Comment";
 
-/// Hands the network to a sink. Knows the number of the first vertex of each kind.
+/// Hands the network to a sink. The fields from `countries` to `persons` have the numbers of the first vertices of
+/// these kinds.
 pub(super) struct Emitter<'a> {
     sink: &'a mut dyn GraphSink,
     world: &'a World,
     people: &'a [Person],
-    /// How many vertices were handed over.
+    /// The number of the next vertex.
     next: u64,
     countries: u64,
     cities: u64,
@@ -38,8 +44,8 @@ pub(super) struct Emitter<'a> {
     persons: u64,
 }
 
-/// An edge by the numbers of its ends.
-type Ends = Vec<(u64, u64)>;
+/// Edges, as the vertex numbers of source and target.
+type EdgeEnds = Vec<(u64, u64)>;
 
 impl<'a> Emitter<'a> {
     pub(super) fn new(sink: &'a mut dyn GraphSink, world: &'a World, people: &'a [Person]) -> Self {
@@ -57,7 +63,7 @@ impl<'a> Emitter<'a> {
         self.sink.progress(progress);
     }
 
-    /// Places, organisations, classes and tags.
+    /// Hands over places, organisations, classes and tags, with the edges between them.
     pub(super) fn world(&mut self) -> Result<()> {
         let world = self.world;
         let continents = words::CONTINENTS.iter().map(|name| SmolStr::new_static(name)).collect();
@@ -90,7 +96,7 @@ impl<'a> Emitter<'a> {
         self.plain_edges("hasType", TAG, TAG_CLASS, types.collect())
     }
 
-    /// Persons and what they are part of.
+    /// Hands over persons, with their edges to places, organisations and tags.
     pub(super) fn people(&mut self, chunk: usize) -> Result<()> {
         for people in self.people.chunks(chunk) {
             let numbers: Vec<u64> = (self.next..).take(people.len()).collect();
@@ -131,7 +137,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Friendships, each once.
+    /// Hands over friendships, each as one edge.
     pub(super) fn knows(&mut self, friends: &Friends, chunk: usize) -> Result<()> {
         for first in (0..self.people.len()).step_by(chunk) {
             let pairs = friends.pairs(first..self.people.len().min(first + chunk));
@@ -141,7 +147,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Forums with what happens in them.
+    /// Hands over the forums, messages and likes of a chunk, with their edges.
     pub(super) fn activity(&mut self, made: Activity) -> Result<()> {
         let forums = self.next;
         let columns = vec![
@@ -179,6 +185,7 @@ impl<'a> Emitter<'a> {
         self.likes(COMMENT, &made.comment_likes, comments)
     }
 
+    /// Hands over the edges of the forums of a chunk. `forums` is the number of the first.
     fn forum_edges(&mut self, made: &Activity, forums: u64) -> Result<()> {
         let moderators = made.forums.iter().zip(forums..).map(|(forum, n)| (n, self.person(forum.moderator)));
         self.plain_edges("hasModerator", FORUM, PERSON, moderators.collect())?;
@@ -192,6 +199,7 @@ impl<'a> Emitter<'a> {
         self.plain_edges("hasTag", FORUM, TAG, about.collect())
     }
 
+    /// Hands over the edges that posts and comments share. `first` is the number of the first message.
     fn message_edges(&mut self, table: &'static str, messages: &[Message], first: u64) -> Result<()> {
         let numbered = || messages.iter().zip(first..);
         let authors = numbered().map(|(message, n)| (n, self.person(message.author))).collect();
@@ -203,17 +211,19 @@ impl<'a> Emitter<'a> {
         self.plain_edges("hasTag", table, TAG, tags.collect())
     }
 
+    /// Hands over likes of posts or of comments. `first` is the number of the first message.
     fn likes(&mut self, table: &'static str, likes: &[Like], first: u64) -> Result<()> {
         let end = |like: &Like| ((self.person(like.person), first + u64::from(like.message)), like.date);
         let (ends, dates) = likes.iter().map(end).unzip();
         self.edges("likes", PERSON, table, ends, vec![dates_column("creationDate", dates)])
     }
 
+    /// The vertex number of a person.
     fn person(&self, position: u32) -> u64 {
         self.persons + u64::from(position)
     }
 
-    /// Vertices with a name and an address in the web.
+    /// Hands over vertices that have a name and a URL. Their values of `id` count from `first_id`.
     fn named(&mut self, table: &'static str, label: &'static str, first_id: u64, names: Vec<SmolStr>) -> Result<()> {
         let ids = (first_id as i64..).take(names.len()).collect();
         let url = |name: &SmolStr| format_smolstr!("http://example.org/resource/{name}");
@@ -229,6 +239,7 @@ impl<'a> Emitter<'a> {
         )
     }
 
+    /// Hands over vertices, which get the next numbers.
     fn vertices(
         &mut self,
         table: &'static str,
@@ -242,12 +253,13 @@ impl<'a> Emitter<'a> {
         self.sink.vertices(GeneratedVertices { table, label, first, len, ids: GeneratedIds::Local(ids), columns })
     }
 
+    /// Hands over edges without properties.
     fn plain_edges(
         &mut self,
         label: &'static str,
         source: &'static str,
         target: &'static str,
-        ends: Ends,
+        ends: EdgeEnds,
     ) -> Result<()> {
         self.edges(label, source, target, ends, Vec::new())
     }
@@ -257,14 +269,14 @@ impl<'a> Emitter<'a> {
         label: &'static str,
         source: &'static str,
         target: &'static str,
-        ends: Ends,
+        ends: EdgeEnds,
         columns: Vec<GeneratedColumn>,
     ) -> Result<()> {
         let tables = Some((SmolStr::new_static(source), SmolStr::new_static(target)));
         self.sink.edges(GeneratedEdges { label: SmolStr::new_static(label), tables, ends, columns })
     }
 
-    /// What posts and comments have in common.
+    /// The columns that posts and comments share.
     fn message_columns(&self, messages: &[Message]) -> Vec<GeneratedColumn> {
         let author = |message: &Message| &self.people[message.author as usize];
         let length = |message: &Message| message.content.as_ref().map_or(0, |text| text.chars().count() as i32);
@@ -286,6 +298,7 @@ impl<'a> Emitter<'a> {
         ]
     }
 
+    /// The columns of posts. A post without content is a photo.
     fn post_columns(&self, made: &Activity) -> Vec<GeneratedColumn> {
         let image = |post: &Message| post.content.is_none().then(|| format_smolstr!("photo{}.jpg", post.id));
         let languages = made.languages.iter().map(|language| language.map(SmolStr::new_static));
@@ -322,7 +335,7 @@ fn person_columns(people: &[Person]) -> Vec<GeneratedColumn> {
     ]
 }
 
-/// Dates are milliseconds since the epoch, as the benchmark's parameters have them.
+/// A column of dates, in milliseconds since 1970 as in the benchmark's parameters.
 fn dates_column(key: &'static str, dates: Vec<i64>) -> GeneratedColumn {
     GeneratedColumn::new(key, GeneratedValues::I64(dates))
 }

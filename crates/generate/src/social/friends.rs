@@ -1,9 +1,11 @@
-//! Who knows whom.
+//! The friendships of the network.
 //!
-//! People find friends along three dimensions: where they live and studied, what they like, and chance. Along each
-//! they stand in a line, the similar ones side by side, and look for friends a short way up the line, until
-//! they have as many as they want in this dimension. So there are communities, and many triangles. A line is cut into blocks,
-//! which do not know of each other: the unit of parallel work.
+//! Persons find friends along three dimensions: place (home and university), interest, and chance. For each dimension,
+//! persons are sorted into a line, similar ones side by side. A person looks for friends a short way up the line, until
+//! the person has the number wanted in this dimension. That makes communities and many triangles.
+//!
+//! A line is cut into blocks, and both friends of a pair are in one block. So each block is made on its own, from a
+//! random stream of its own, and the friendships do not depend on the number of threads.
 
 use std::ops::Range;
 
@@ -14,23 +16,25 @@ use super::people::{Person, friends_wanted};
 use crate::parallel::in_order;
 use crate::random::{RandomStream, domain, mix};
 
-/// Shares of the friends wanted, by dimension: place, interest, chance.
+/// The shares of the dimensions in the friends wanted: place, interest, chance.
 const SHARES: [f64; 3] = [0.45, 0.45, 0.10];
-/// People of one block of a line.
+/// Persons of one block of a line.
 const BLOCK: usize = 4096;
-/// How far up the line friends are, on average, and at least as far as many are wanted.
+/// The mean distance of a friend in the line. A person who wants more friends than this looks further: as far as that
+/// number.
 const REACH: f64 = 10.0;
-/// How often one looks in vain, for each friend wanted.
+/// Attempts to find a friend, for each friend wanted.
 const ATTEMPTS: u32 = 4;
 
-/// Friends and since when, by person, both ways.
+/// The friends of every person, with the date of the friendship. A friendship is listed at both persons.
 pub(super) struct Friends {
+    /// By person: where the friends begin. One entry more than persons.
     offsets: Vec<usize>,
     friends: Vec<(u32, i64)>,
 }
 
 impl Friends {
-    /// The friends of a person, ascending.
+    /// The friends of a person, with dates, by ascending number.
     pub(super) fn of(&self, person: usize) -> &[(u32, i64)] {
         &self.friends[self.range(person)]
     }
@@ -39,14 +43,15 @@ impl Friends {
         self.offsets[person]..self.offsets[person + 1]
     }
 
-    /// Every pair once, with the date: ascending by the first, who has the lower number.
+    /// The friendships of these persons with persons of higher numbers, each with its date: ascending by the lower
+    /// number.
     pub(super) fn pairs(&self, people: Range<usize>) -> impl Iterator<Item = (u32, u32, i64)> {
         let of = |person: usize| self.of(person).iter().map(move |(friend, date)| (person as u32, *friend, *date));
         people.flat_map(of).filter(|(person, friend, _)| person < friend)
     }
 }
 
-/// Finds friends for all.
+/// Finds friends for all persons.
 pub(super) fn friends(people: &[Person], seed: u64, threads: usize) -> Result<Friends> {
     let lines = [0, 1, 2].map(|dimension| line(people, seed, dimension));
     let wanted: Vec<u32> = (0..people.len() as u64)
@@ -69,7 +74,7 @@ pub(super) fn friends(people: &[Person], seed: u64, threads: usize) -> Result<Fr
     Ok(both_ways(people, &pairs, seed))
 }
 
-/// The people in the order of one dimension.
+/// The numbers of all persons in the order of one dimension.
 fn line(people: &[Person], seed: u64, dimension: u64) -> Vec<u32> {
     let key = |person: &u32| {
         let p = &people[*person as usize];
@@ -88,14 +93,14 @@ fn line(people: &[Person], seed: u64, dimension: u64) -> Vec<u32> {
     line
 }
 
-/// How many of the friends wanted are looked for in one dimension: rounded up or down by chance.
+/// The number of friends that a person wants in one dimension, rounded up or down by chance.
 fn share(wanted: u32, dimension: usize, person: u32) -> u32 {
     let exact = f64::from(wanted) * SHARES[dimension];
     let chance = (mix(u64::from(person) ^ (dimension as u64 + 7) << 40) >> 11) as f64 / (1_u64 << 53) as f64;
     (exact + chance) as u32
 }
 
-/// Pairs of friends in a block of a line, the lower number first.
+/// Finds the pairs of friends in a block of a line. A pair has the lower number first.
 fn meet(line: &[u32], wanted: impl Fn(u32) -> u32, random: &mut RandomStream) -> Vec<(u32, u32)> {
     let mut left: Vec<u32> = line.iter().map(|&person| wanted(person)).collect();
     let mut pairs = Vec::new();
@@ -119,7 +124,7 @@ fn meet(line: &[u32], wanted: impl Fn(u32) -> u32, random: &mut RandomStream) ->
     pairs
 }
 
-/// The pairs by person, with the date they met: after both were there, rather soon.
+/// Lists every pair at both persons, with a date after both have joined; early dates are more likely.
 fn both_ways(people: &[Person], pairs: &[(u32, u32)], seed: u64) -> Friends {
     let key = domain(seed, super::MEETINGS);
     let mut offsets = vec![0; people.len() + 1];

@@ -1,7 +1,8 @@
-//! What places, people and things are called: dictionaries the network is made of.
+//! The names of places, persons and things: word lists that the generators draw from.
 //!
-//! Lists are texts with spaces between the entries. Names of people go by culture, of which several countries may
-//! share one.
+//! A list is a text with spaces between its entries. Names of persons depend on the culture of their country; several
+//! countries may share a culture. Persons get the first entries of a list more often than the last. A change of a list,
+//! or of its order, changes the graphs of all seeds.
 
 /// Continents, by position.
 pub(super) const CONTINENTS: [&str; 6] = ["Africa", "Asia", "Europe", "North_America", "South_America", "Oceania"];
@@ -10,7 +11,7 @@ pub(super) const CONTINENTS: [&str; 6] = ["Africa", "Asia", "Europe", "North_Ame
 pub(super) struct CountryEntry {
     pub(super) name: &'static str,
     pub(super) continent: usize,
-    /// How many people of the network live there, relative to other countries.
+    /// The share of the network's persons, relative to other countries.
     pub(super) weight: f64,
     /// A position in [`CULTURES`].
     pub(super) culture: usize,
@@ -93,7 +94,7 @@ pub(super) const COUNTRIES: [CountryEntry; 60] = [
     country("Fiji", 5, 1.0, 3, "fj en", "Suva Nadi Lautoka"),
 ];
 
-/// What is put before a city's name to get another.
+/// Prefixes that make names of further cities.
 pub(super) const CITY_PREFIXES: &str = "North South East West New Old Upper Lower Port Mount Saint Great";
 
 /// Names of one culture.
@@ -167,81 +168,81 @@ pub(super) const CULTURES: [Culture; 12] = [
     },
 ];
 
-/// Kinds of companies, put behind the country's name.
+/// Kinds of companies. A company is named by its country and its kind.
 pub(super) const COMPANY_KINDS: &str = "Airlines Telecom Bank Energy Railways Steel Motors Foods Insurance Media \
     Shipping Mining Textiles Software Chemicals Breweries Pharmaceuticals Logistics Electronics Cement Paper Dairy \
     Airways Express Publishing Instruments";
 
-/// Kinds of universities; `%` stands for the city.
+/// Names of universities; `%` stands for the city.
 pub(super) const UNIVERSITY_KINDS: [&str; 5] =
     ["University_of_%", "%_Institute_of_Technology", "%_Medical_School", "%_Business_School", "%_Academy_of_Arts"];
 
-/// How the tags of a class are called.
+/// The names that the tags of a class get.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Naming {
-    /// There are no tags of the class.
+pub(super) enum TagNaming {
+    /// No names: the class has no tags.
     Nothing,
     /// A person's name.
     Person,
     /// A title of two or three words.
     Title,
-    /// A country, or what it was.
+    /// The name of a country, or of a former country.
     Country,
 }
 
-/// A class of tags: its name, its superclass, how many of 1,000 tags it has, how popular each is relative to others, and
-/// how they are called.
-pub(super) type ClassEntry = (&'static str, &'static str, usize, f64, Naming);
+/// A class of tags: its name, its superclass, its share in 1,000 tags, the popularity of each of its tags relative to
+/// others, and their names.
+pub(super) type ClassEntry = (&'static str, &'static str, usize, f64, TagNaming);
 
-/// The classes of tags, each behind its superclass.
+/// The classes of tags, each after its superclass.
 pub(super) const CLASSES: [ClassEntry; 44] = [
-    ("Thing", "", 2, 0.5, Naming::Title),
-    ("Agent", "Thing", 0, 0.0, Naming::Nothing),
-    ("Person", "Agent", 95, 2.0, Naming::Person),
-    ("Artist", "Person", 8, 3.0, Naming::Person),
-    ("MusicalArtist", "Artist", 60, 6.0, Naming::Person),
-    ("Actor", "Artist", 8, 4.0, Naming::Person),
-    ("Comedian", "Artist", 5, 2.0, Naming::Person),
-    ("ComicsCreator", "Artist", 3, 1.0, Naming::Person),
-    ("Writer", "Artist", 26, 4.0, Naming::Person),
-    ("Athlete", "Person", 5, 2.0, Naming::Person),
-    ("TennisPlayer", "Athlete", 26, 3.0, Naming::Person),
-    ("SoccerPlayer", "Athlete", 12, 4.0, Naming::Person),
-    ("BasketballPlayer", "Athlete", 5, 3.0, Naming::Person),
-    ("BaseballPlayer", "Athlete", 5, 2.0, Naming::Person),
-    ("Cricketer", "Athlete", 4, 3.0, Naming::Person),
-    ("Cyclist", "Athlete", 3, 1.0, Naming::Person),
-    ("Boxer", "Athlete", 2, 1.0, Naming::Person),
-    ("Politician", "Person", 5, 2.0, Naming::Person),
-    ("President", "Politician", 6, 4.0, Naming::Person),
-    ("PrimeMinister", "Politician", 4, 3.0, Naming::Person),
-    ("Senator", "Politician", 3, 1.0, Naming::Person),
-    ("Governor", "Politician", 3, 1.0, Naming::Person),
-    ("OfficeHolder", "Person", 28, 3.0, Naming::Person),
-    ("Monarch", "Person", 8, 3.0, Naming::Person),
-    ("Scientist", "Person", 14, 4.0, Naming::Person),
-    ("Philosopher", "Person", 8, 4.0, Naming::Person),
-    ("Architect", "Person", 3, 1.0, Naming::Person),
-    ("MilitaryPerson", "Person", 6, 2.0, Naming::Person),
-    ("Cleric", "Person", 3, 1.0, Naming::Person),
-    ("Saint", "Cleric", 4, 2.0, Naming::Person),
-    ("Organisation", "Agent", 2, 1.0, Naming::Title),
-    ("Band", "Organisation", 8, 4.0, Naming::Title),
-    ("Company", "Organisation", 4, 1.0, Naming::Title),
-    ("Work", "Thing", 4, 1.0, Naming::Title),
-    ("Film", "Work", 8, 3.0, Naming::Title),
-    ("Book", "Work", 6, 2.0, Naming::Title),
-    ("MusicalWork", "Work", 5, 0.5, Naming::Title),
-    ("Album", "MusicalWork", 300, 0.5, Naming::Title),
-    ("Single", "MusicalWork", 240, 0.4, Naming::Title),
-    ("Song", "MusicalWork", 30, 1.0, Naming::Title),
-    ("Place", "Thing", 0, 0.0, Naming::Nothing),
-    ("PopulatedPlace", "Place", 2, 1.0, Naming::Title),
-    ("Country", "PopulatedPlace", 30, 12.0, Naming::Country),
-    ("Award", "Thing", 3, 1.0, Naming::Title),
+    ("Thing", "", 2, 0.5, TagNaming::Title),
+    ("Agent", "Thing", 0, 0.0, TagNaming::Nothing),
+    ("Person", "Agent", 95, 2.0, TagNaming::Person),
+    ("Artist", "Person", 8, 3.0, TagNaming::Person),
+    ("MusicalArtist", "Artist", 60, 6.0, TagNaming::Person),
+    ("Actor", "Artist", 8, 4.0, TagNaming::Person),
+    ("Comedian", "Artist", 5, 2.0, TagNaming::Person),
+    ("ComicsCreator", "Artist", 3, 1.0, TagNaming::Person),
+    ("Writer", "Artist", 26, 4.0, TagNaming::Person),
+    ("Athlete", "Person", 5, 2.0, TagNaming::Person),
+    ("TennisPlayer", "Athlete", 26, 3.0, TagNaming::Person),
+    ("SoccerPlayer", "Athlete", 12, 4.0, TagNaming::Person),
+    ("BasketballPlayer", "Athlete", 5, 3.0, TagNaming::Person),
+    ("BaseballPlayer", "Athlete", 5, 2.0, TagNaming::Person),
+    ("Cricketer", "Athlete", 4, 3.0, TagNaming::Person),
+    ("Cyclist", "Athlete", 3, 1.0, TagNaming::Person),
+    ("Boxer", "Athlete", 2, 1.0, TagNaming::Person),
+    ("Politician", "Person", 5, 2.0, TagNaming::Person),
+    ("President", "Politician", 6, 4.0, TagNaming::Person),
+    ("PrimeMinister", "Politician", 4, 3.0, TagNaming::Person),
+    ("Senator", "Politician", 3, 1.0, TagNaming::Person),
+    ("Governor", "Politician", 3, 1.0, TagNaming::Person),
+    ("OfficeHolder", "Person", 28, 3.0, TagNaming::Person),
+    ("Monarch", "Person", 8, 3.0, TagNaming::Person),
+    ("Scientist", "Person", 14, 4.0, TagNaming::Person),
+    ("Philosopher", "Person", 8, 4.0, TagNaming::Person),
+    ("Architect", "Person", 3, 1.0, TagNaming::Person),
+    ("MilitaryPerson", "Person", 6, 2.0, TagNaming::Person),
+    ("Cleric", "Person", 3, 1.0, TagNaming::Person),
+    ("Saint", "Cleric", 4, 2.0, TagNaming::Person),
+    ("Organisation", "Agent", 2, 1.0, TagNaming::Title),
+    ("Band", "Organisation", 8, 4.0, TagNaming::Title),
+    ("Company", "Organisation", 4, 1.0, TagNaming::Title),
+    ("Work", "Thing", 4, 1.0, TagNaming::Title),
+    ("Film", "Work", 8, 3.0, TagNaming::Title),
+    ("Book", "Work", 6, 2.0, TagNaming::Title),
+    ("MusicalWork", "Work", 5, 0.5, TagNaming::Title),
+    ("Album", "MusicalWork", 300, 0.5, TagNaming::Title),
+    ("Single", "MusicalWork", 240, 0.4, TagNaming::Title),
+    ("Song", "MusicalWork", 30, 1.0, TagNaming::Title),
+    ("Place", "Thing", 0, 0.0, TagNaming::Nothing),
+    ("PopulatedPlace", "Place", 2, 1.0, TagNaming::Title),
+    ("Country", "PopulatedPlace", 30, 12.0, TagNaming::Country),
+    ("Award", "Thing", 3, 1.0, TagNaming::Title),
 ];
 
-/// What stands before the name of a country that was.
+/// Prefixes that make names of former countries.
 pub(super) const COUNTRY_FORMS: &str = "Kingdom_of Republic_of Duchy_of Empire_of Province_of Federation_of Islands_of";
 
 /// The first words of titles.
@@ -260,7 +261,7 @@ pub(crate) const WORDS: &str = "the a of and in to was is for by with from as at
     between after before while album song film book team season title award house city country king war peace treaty \
     party office law school theory number music voice guitar band tour role character story novel poem art style";
 
-/// What short comments say.
+/// The texts of short comments.
 pub(super) const SHORT_ANSWERS: [&str; 16] = [
     "yes",
     "no",
@@ -280,9 +281,9 @@ pub(super) const SHORT_ANSWERS: [&str; 16] = [
     "not so sure",
 ];
 
-/// Browsers and how many of 100 people use them.
+/// Browsers, with the percentage of persons who use them.
 pub(super) const BROWSERS: [(&str, f64); 5] =
     [("Firefox", 41.0), ("Chrome", 29.0), ("Internet Explorer", 24.0), ("Safari", 3.5), ("Opera", 2.5)];
 
-/// Where addresses of mail are.
+/// The hosts of mail addresses.
 pub(super) const MAIL_HOSTS: [&str; 6] = ["gmail.com", "yahoo.com", "hotmail.com", "gmx.com", "zoho.com", "mail.com"];

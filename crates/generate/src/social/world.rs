@@ -1,6 +1,7 @@
-//! What is the same in every network: places, organisations, tag classes and tags; and the events people talk about.
+//! The parts that every network shares (places, organisations, tag classes and tags), and the events of a seed.
 //!
-//! Tags are numbered by popularity. Every tag has a country whose people like it more than others do.
+//! Tags are numbered by popularity. Every tag has one country in which it is more popular than elsewhere. Elements
+//! refer to one another by positions in the lists of [`World`].
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,16 +9,16 @@ use std::ops::Range;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::dates::{END, START};
-use super::words::{self, Naming};
+use super::words::{self, TagNaming};
 use crate::random::{RandomStream, Weighted, domain};
 
-/// About how many tags there are.
+/// About the number of tags.
 const TAG_COUNT: usize = 16_000;
-/// Cities, all countries together, before rounding.
+/// The number of cities of all countries, before rounding.
 const CITY_COUNT: f64 = 1_300.0;
-/// Events over the whole time.
+/// The number of events.
 const EVENT_COUNT: u64 = 400;
-/// Popularity falls with the rank as in Zipf's law, but evenly over the first ranks.
+/// Added to the rank in Zipf's law, so that the first ranks are about equally popular.
 const POPULARITY_OFFSET: f64 = 20.0;
 
 pub(super) struct Country {
@@ -27,7 +28,7 @@ pub(super) struct Country {
     pub(super) languages: Vec<&'static str>,
     pub(super) cities: Range<usize>,
     pub(super) companies: Range<usize>,
-    /// The tags its people like more than others do, by popularity.
+    /// The tags that are more popular here than elsewhere, most popular first.
     tags: Vec<u32>,
     tag_weights: Weighted,
 }
@@ -40,7 +41,7 @@ pub(super) struct City {
 
 pub(super) struct Organisation {
     pub(super) name: SmolStr,
-    /// A country, of a company; a city, of a university.
+    /// The number of the country of a company, or of the city of a university.
     pub(super) place: usize,
 }
 
@@ -54,13 +55,13 @@ pub(super) struct Tag {
     pub(super) class: usize,
 }
 
-pub(super) struct Names {
+pub(super) struct CultureNames {
     pub(super) men: Vec<&'static str>,
     pub(super) women: Vec<&'static str>,
     pub(super) families: Vec<&'static str>,
 }
 
-/// See the module.
+/// Places, organisations and tags, with the weights that persons are drawn by, and the events.
 pub(super) struct World {
     pub(super) countries: Vec<Country>,
     pub(super) country_weights: Weighted,
@@ -68,26 +69,27 @@ pub(super) struct World {
     pub(super) companies: Vec<Organisation>,
     pub(super) universities: Vec<Organisation>,
     pub(super) classes: Vec<TagClass>,
-    /// By popularity.
+    /// The most popular first.
     pub(super) tags: Vec<Tag>,
     tag_weights: Weighted,
-    /// When something happened that people who like a tag talked about, by tag.
+    /// By tag: the dates of its events, ascending.
     pub(super) events: Vec<Vec<i64>>,
-    pub(super) cultures: Vec<Names>,
+    pub(super) cultures: Vec<CultureNames>,
     pub(super) words: Vec<&'static str>,
     pub(super) browsers: Weighted,
 }
 
+/// The entries of a word list.
 fn list(text: &'static str) -> Vec<&'static str> {
     text.split_whitespace().collect()
 }
 
 impl World {
-    /// The world, with the events of a seed.
+    /// The world. Only the events depend on the seed.
     pub(super) fn new(seed: u64) -> Self {
-        let cultures: Vec<Names> = words::CULTURES
+        let cultures: Vec<CultureNames> = words::CULTURES
             .iter()
-            .map(|c| Names { men: list(c.men), women: list(c.women), families: list(c.families) })
+            .map(|c| CultureNames { men: list(c.men), women: list(c.women), families: list(c.families) })
             .collect();
         let (classes, tags) = tags(&cultures);
         let (cities, city_ranges) = cities();
@@ -137,7 +139,7 @@ impl World {
         }
     }
 
-    /// A tag that somebody of a country likes.
+    /// Draws a tag that a person of a country likes: often one that is more popular there than elsewhere.
     pub(super) fn liked_tag(&self, country: usize, random: &mut RandomStream) -> u32 {
         let country = &self.countries[country];
         match random.chance(0.4) {
@@ -147,11 +149,12 @@ impl World {
     }
 }
 
+/// The weights of `count` tags by Zipf's law, most popular first.
 fn popularity(count: usize) -> Weighted {
     Weighted::new(&(0..count).map(|rank| 1.0 / (rank as f64 + POPULARITY_OFFSET)).collect::<Vec<_>>())
 }
 
-/// Cities with their countries, and which are whose.
+/// Cities with the numbers of their countries, and by country the range of its cities.
 fn cities() -> (Vec<(SmolStr, usize)>, Vec<Range<usize>>) {
     let prefixes = list(words::CITY_PREFIXES);
     let size = |country: &words::CountryEntry| country.weight.sqrt();
@@ -169,6 +172,7 @@ fn cities() -> (Vec<(SmolStr, usize)>, Vec<Range<usize>>) {
     (cities, ranges)
 }
 
+/// Companies, and by country the range of its companies.
 fn companies() -> (Vec<Organisation>, Vec<Range<usize>>) {
     let kinds = list(words::COMPANY_KINDS);
     let mut companies = Vec::new();
@@ -182,6 +186,7 @@ fn companies() -> (Vec<Organisation>, Vec<Range<usize>>) {
     (companies, ranges)
 }
 
+/// Universities, as many in each city, in the order of the cities.
 fn universities(cities: &[(SmolStr, usize)]) -> Vec<Organisation> {
     let named = |place: usize, name: &str, kind: &str| Organisation { name: kind.replace('%', name).into(), place };
     let of =
@@ -189,8 +194,8 @@ fn universities(cities: &[(SmolStr, usize)]) -> Vec<Organisation> {
     cities.iter().enumerate().flat_map(of).collect()
 }
 
-/// Classes, and tags by popularity.
-fn tags(cultures: &[Names]) -> (Vec<TagClass>, Vec<Tag>) {
+/// The tag classes, and the tags, most popular first.
+fn tags(cultures: &[CultureNames]) -> (Vec<TagClass>, Vec<Tag>) {
     let position = |name: &str| words::CLASSES.iter().position(|class| class.0 == name);
     let classes = words::CLASSES.iter().map(|class| TagClass { name: class.0, parent: position(class.1) }).collect();
     // The world is the same for all seeds.
@@ -202,17 +207,17 @@ fn tags(cultures: &[Names]) -> (Vec<TagClass>, Vec<Tag>) {
     for (class, &(_, _, share, popularity, naming)) in words::CLASSES.iter().enumerate() {
         for number in 0..share * TAG_COUNT / 1000 {
             let name = match naming {
-                Naming::Nothing => break,
-                Naming::Country => match countries.get(number) {
+                TagNaming::Nothing => break,
+                TagNaming::Country => match countries.get(number) {
                     Some(name) => name.clone(),
                     None => break,
                 },
-                Naming::Person => {
+                TagNaming::Person => {
                     let names = &cultures[random.index(cultures.len())];
                     let first = if random.chance(0.6) { random.pick(&names.men) } else { random.pick(&names.women) };
                     format_smolstr!("{first}_{}", random.pick(&names.families))
                 }
-                Naming::Title => match random.chance(0.5) {
+                TagNaming::Title => match random.chance(0.5) {
                     true => format_smolstr!("{}_{}", random.pick(&adjectives), random.pick(&nouns)),
                     false => format_smolstr!(
                         "{}_of_the_{}_{}",
@@ -231,18 +236,19 @@ fn tags(cultures: &[Names]) -> (Vec<TagClass>, Vec<Tag>) {
     (classes, tags.into_iter().map(|(_, tag)| tag).collect())
 }
 
-/// Countries that are, then countries that were.
+/// Names of countries, then names of former countries.
 fn country_names() -> Vec<SmolStr> {
     let forms = list(words::COUNTRY_FORMS);
-    let were = forms.iter().flat_map(|form| words::COUNTRIES.iter().map(move |c| format_smolstr!("{form}_{}", c.name)));
-    words::COUNTRIES.iter().map(|country| SmolStr::new_static(country.name)).chain(were).collect()
+    let former =
+        forms.iter().flat_map(|form| words::COUNTRIES.iter().map(move |c| format_smolstr!("{form}_{}", c.name)));
+    words::COUNTRIES.iter().map(|country| SmolStr::new_static(country.name)).chain(former).collect()
 }
 
-/// The tags each country likes most, by popularity.
+/// By country: the tags that are more popular there than elsewhere, most popular first.
 fn local_tags(countries: &Weighted, count: usize) -> Vec<Vec<u32>> {
     let mut local: Vec<Vec<u32>> = vec![Vec::new(); words::COUNTRIES.len()];
     let mut random = RandomStream::new(domain(0, 1), 0);
-    // A small country has tags of its own, too.
+    // Half of the tags ignore the weights of countries, so that a small country gets some, too.
     (0..count as u32).for_each(|tag| {
         let country =
             if random.chance(0.5) { countries.draw(&mut random) } else { random.index(words::COUNTRIES.len()) };
@@ -251,6 +257,7 @@ fn local_tags(countries: &Weighted, count: usize) -> Vec<Vec<u32>> {
     local
 }
 
+/// By tag: the dates of its events, ascending. Popular tags have more events.
 fn events(seed: u64, tags: &Weighted, tag_count: usize) -> Vec<Vec<i64>> {
     let mut random = RandomStream::new(domain(seed, super::EVENTS), 0);
     let mut events = vec![Vec::new(); tag_count];

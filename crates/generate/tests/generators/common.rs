@@ -1,4 +1,4 @@
-//! What all generators are asked.
+//! Helpers for the tests of all generators.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use mangrove_generate::{CountingSink, GenerateProgress, GraphCounts, GraphSink, 
 /// A generator with its spec.
 pub type Generate<'a> = &'a dyn Fn(&mut dyn GraphSink) -> Result<()>;
 
-/// What a graph counts.
+/// The counts of a generated graph.
 pub fn counts(generate: Generate<'_>) -> GraphCounts {
     let (mut nowhere, mut silent) = (NullSink, |_: GenerateProgress, _: &GraphCounts| ());
     let mut counted = CountingSink::new(&mut nowhere, &mut silent);
@@ -48,7 +48,7 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// What a script answers.
+/// The results of a script.
 pub fn ask(database: &Database, script: &str) -> Vec<Value> {
     database
         .query(script)
@@ -57,7 +57,7 @@ pub fn ask(database: &Database, script: &str) -> Vec<Value> {
         .unwrap_or_else(|e| panic!("{script}: {e}"))
 }
 
-/// A number that a script answers.
+/// The only result of a script, a number.
 pub fn number(database: &Database, script: &str) -> i64 {
     match ask(database, script).as_slice() {
         [Value::I64(number)] => *number,

@@ -21,7 +21,7 @@ fn the_graph_does_not_depend_on_threads_and_is_what_it_was() {
     assert_eq!(one, 0x0d53_1027_04dc_81bf, "the generator makes another graph than it did: {one:#x}");
 }
 
-/// What a schema would have to say about the graph.
+/// The facts that a schema of the graph would have to state.
 #[derive(Default)]
 struct Shape {
     /// By key: rows that have it, and the types of its values.

@@ -1,4 +1,4 @@
-//! Kronecker graphs: their shape, and that a seed decides all of them.
+//! Kronecker graphs: their shape, and that the seed decides everything.
 
 use std::sync::Arc;
 
@@ -71,7 +71,8 @@ fn degrees_are_heavy_tailed() {
     assert!(degrees[0] > 16 * 30, "the largest degree is far above the mean: {}", degrees[0]);
     assert!(top * 100 > total * 12, "one vertex in a hundred has an eighth of the edges or more: {top} of {total}");
     assert!(degrees[degrees.len() / 2] < 10, "the median is below the mean: {}", degrees[degrees.len() / 2]);
-    // Between ranks that are powers of two the logarithm of the degree falls about evenly: no exponential cut.
+    // Between ranks that are powers of two, the logarithm of the degree falls about evenly, so there is no exponential
+    // cut.
     let at = |rank: usize| (degrees[rank] as f64).log2();
     let slope = (at(16) - at(1024)) / 6.0;
     assert!((0.3..0.9).contains(&slope), "{slope}");

@@ -1,5 +1,5 @@
-//! Generated graphs: the same whatever the number of threads, unchanged since the digests here were written,
-//! the same from files as in memory, and shaped as asked for.
+//! Generated graphs do not depend on the number of threads, have the digests written here, are the same from files as
+//! in memory, and have the shape that the spec asks for.
 
 mod common;
 mod knowledge;

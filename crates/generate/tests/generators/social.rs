@@ -101,7 +101,7 @@ fn every_kind_of_edge_joins_what_it_joins_at_ldbc() {
         let count = number(&db, &format!("g.V().hasLabel('{source}').out('{label}').hasLabel('{target}').count()"));
         assert!(count > 0, "{source} {label} {target}");
     }
-    // Exactly one of what there is one of.
+    // Relations of which every element has exactly one.
     for (of, edge) in [
         ("Post", "out('hasCreator')"),
         ("Comment", "out('hasCreator')"),
@@ -145,7 +145,7 @@ fn nothing_is_before_what_it_needs() {
             format!("{from}.{later}.is(outside(1262304000000L, 1356998399999L)).is(neq(1262304000000L)).count()");
         assert_eq!(number(&db, &script), 0, "{what}: in time");
     }
-    // Who comments or posts is a member by then, or the moderator.
+    // The author of a comment or a post is a member by then, or the moderator.
     let strangers = "g.V().hasLabel('Post').as('m').out('hasCreator').as('p').select('m').in('containerOf') \
         .where(__.not(union(out('hasMember'), out('hasModerator')).where(eq('p')))).count()";
     assert_eq!(number(&db, strangers), 0);

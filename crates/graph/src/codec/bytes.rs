@@ -33,9 +33,9 @@ pub fn put_text(text: &str, out: &mut Vec<u8>) {
 /// The error for bytes that no writer of this format produces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed {
-    /// The offset of the byte at which the reader noticed it, from the beginning of what it reads.
+    /// The offset of the byte at which the reader noticed the error, from the beginning of its input.
     pub at: u64,
-    /// What is wrong there.
+    /// A description of the error, as a clause for the message.
     pub what: &'static str,
 }
 

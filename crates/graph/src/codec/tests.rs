@@ -1,4 +1,4 @@
-//! What is written is read again, and nothing else is taken.
+//! Encoded data decodes to the same data, and other bytes are refused.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn collections_and_elements_are_no_scalars() {
     assert!(out.is_empty());
 }
 
-/// What is storable can be read again: a collection may be empty at the deepest level that is allowed.
+/// Every storable value can be decoded: a collection may be empty at the deepest allowed level.
 #[test]
 fn the_deepest_storable_value_is_not_too_deep() {
     fn down(reader: &mut Reader<'_>, levels: u32) -> Result<(), Malformed> {

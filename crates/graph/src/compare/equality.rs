@@ -1,7 +1,8 @@
 //! Equality and equivalence: when two values are the same.
 //!
-//! Collections are compared by recursion. Between members each comparison asks its [`Pace`] whether the query still
-//! runs.
+//! Collections are compared by recursion, sets and maps without regard to order. Comparisons of collections, texts
+//! and arrays ask their [`Pace`] whether the query still runs. If it has ended, they return an arbitrary answer at once,
+//! and the executor discards the results. The hashes in `hash.rs` must agree with the answers here (GRAPH-8).
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -13,34 +14,41 @@ use super::watch::{MEMBERS_AT_ONCE, Pace};
 use super::{Sameness, hash, is_number};
 use crate::value::{GraphValue, Tree, Value};
 
-/// Returns true if two values are the same.
+/// Returns true if two values are the same under equality or equivalence, as `by` says.
 pub(super) fn is_same<P: Pace>(by: Sameness, a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::List(x), Value::List(y)) => is_one(by, x, y) || is_same_in_order::<P>(by, x, y),
-        (Value::Set(x), Value::Set(y)) => is_one(by, x, y) || (x.len() == y.len() && is_subset::<P>(by, x, y)),
-        (Value::Map(x), Value::Map(y)) => is_one(by, x, y) || (x.len() == y.len() && is_submap::<P>(by, x, y)),
+        (Value::List(x), Value::List(y)) => shares_memory(by, x, y) || is_same_in_order::<P>(by, x, y),
+        (Value::Set(x), Value::Set(y)) => shares_memory(by, x, y) || (x.len() == y.len() && is_subset::<P>(by, x, y)),
+        (Value::Map(x), Value::Map(y)) => shares_memory(by, x, y) || (x.len() == y.len() && is_submap::<P>(by, x, y)),
         (Value::Entry(x), Value::Entry(y)) => {
-            is_one(by, x, y) || P::has_time_for(2) && is_same::<P>(by, &x.0, &y.0) && is_same::<P>(by, &x.1, &y.1)
+            shares_memory(by, x, y)
+                || P::has_time_for(2) && is_same::<P>(by, &x.0, &y.0) && is_same::<P>(by, &x.1, &y.1)
         }
         (Value::BulkSet(x), Value::BulkSet(y)) => {
             let pairs = |x: &[(Value, u64)], y: &[(Value, u64)]| {
                 x.iter().zip(y).all(|((x, n), (y, m))| n == m && is_same::<P>(by, x, y))
             };
-            is_one(by, x, y) || in_order::<P, _>(x, y, pairs)
+            shares_memory(by, x, y) || are_chunks_same::<P, _>(x, y, pairs)
         }
         (Value::Path(x), Value::Path(y)) => {
-            is_one(by, x, y) || (x.labels == y.labels && is_same_in_order::<P>(by, &x.objects, &y.objects))
+            shares_memory(by, x, y) || (x.labels == y.labels && is_same_in_order::<P>(by, &x.objects, &y.objects))
         }
         (Value::Tree(x), Value::Tree(y)) => Arc::ptr_eq(x, y) || is_same_tree::<P>(x, y),
         (Value::Graph(x), Value::Graph(y)) => Arc::ptr_eq(x, y) || is_same_graph::<P>(x, y),
         (Value::VertexProperty(x), Value::VertexProperty(y)) => {
-            (x.vertex, x.key, x.ordinal) == (y.vertex, y.key, y.ordinal)
-                && is_same::<P>(Sameness::Equal, &x.value, &y.value)
+            (x.vertex, x.key, x.ordinal) == (y.vertex, y.key, y.ordinal) && is_same::<P>(by, &x.value, &y.value)
         }
         (Value::Property(x), Value::Property(y)) => x.key == y.key && is_same::<P>(by, &x.value, &y.value),
-        // Those of unequal length are told apart without a look at their bytes.
+        // Texts and arrays of different lengths differ: the last arm sees that without reading their content.
         (Value::String(x), Value::String(y)) if x.len() == y.len() => P::has_time_for_bytes(x.len()) && x == y,
         (Value::Bytes(x), Value::Bytes(y)) if x.len() == y.len() => P::has_time_for_bytes(x.len()) && x == y,
+        (Value::F32Array(x), Value::F32Array(y)) if x.len() == y.len() => {
+            P::has_time_for_bytes(size_of_val(&**x))
+                && match by {
+                    Sameness::Equal => x == y,
+                    Sameness::Equivalent => x.iter().zip(y.iter()).all(|(x, y)| x == y || (x.is_nan() && y.is_nan())),
+                }
+        }
         _ => match by {
             Sameness::Equal => is_equal_scalar(a, b),
             Sameness::Equivalent => is_equivalent_scalar(a, b),
@@ -48,6 +56,7 @@ pub(super) fn is_same<P: Pace>(by: Sameness, a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Returns true if two values that are no collections are equal.
 fn is_equal_scalar(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::String(x), Value::String(y)) => x == y,
@@ -57,6 +66,7 @@ fn is_equal_scalar(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Returns true if two values that are no collections are equivalent.
 fn is_equivalent_scalar(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::F32(x), Value::F32(y)) => x == y || (x.is_nan() && y.is_nan()),
@@ -67,16 +77,16 @@ fn is_equivalent_scalar(a: &Value, b: &Value) -> bool {
 
 /// Returns true if two collections share their memory, which makes them equivalent. It does not make them equal: a list
 /// that holds NaN is not equal to itself.
-fn is_one<T>(by: Sameness, a: &Arc<T>, b: &Arc<T>) -> bool {
+fn shares_memory<T>(by: Sameness, a: &Arc<T>, b: &Arc<T>) -> bool {
     by == Sameness::Equivalent && Arc::ptr_eq(a, b)
 }
 
 fn is_same_in_order<P: Pace>(by: Sameness, x: &[Value], y: &[Value]) -> bool {
-    in_order::<P, _>(x, y, |x, y| x.iter().zip(y).all(|(x, y)| is_same::<P>(by, x, y)))
+    are_chunks_same::<P, _>(x, y, |x, y| x.iter().zip(y).all(|(x, y)| is_same::<P>(by, x, y)))
 }
 
-/// Returns true if two sequences are equally long and `is_same` holds for each pair of their parts.
-fn in_order<P: Pace, T>(x: &[T], y: &[T], is_same: impl Fn(&[T], &[T]) -> bool) -> bool {
+/// Returns true if two sequences are equally long and `is_same` returns true for each pair of their chunks.
+fn are_chunks_same<P: Pace, T>(x: &[T], y: &[T], is_same: impl Fn(&[T], &[T]) -> bool) -> bool {
     let mut parts = x.chunks(MEMBERS_AT_ONCE).zip(y.chunks(MEMBERS_AT_ONCE));
     x.len() == y.len() && parts.all(|(x, y)| P::has_time_for(x.len()) && is_same(x, y))
 }
@@ -114,7 +124,7 @@ impl<P: Pace> Eq for Member<'_, P> {}
 
 type Seeds = foldhash::fast::RandomState;
 
-/// Returns true if every value of a set is in another set.
+/// Returns true if `all` contains every value of `of`.
 fn is_subset<P: Pace>(by: Sameness, of: &[Value], all: &[Value]) -> bool {
     if all.len() <= COMPARED_PAIRWISE_MAX {
         return of.iter().all(|x| is_among::<P>(by, x, all.iter()));
@@ -124,7 +134,7 @@ fn is_subset<P: Pace>(by: Sameness, of: &[Value], all: &[Value]) -> bool {
     of.iter().all(|x| P::has_time_for(1) && all.contains(&member(x)))
 }
 
-/// Returns true if every entry of a map is in another map.
+/// Returns true if `all` contains every entry of `of`.
 fn is_submap<P: Pace>(by: Sameness, of: &[(Value, Value)], all: &[(Value, Value)]) -> bool {
     let is_entry = |(k, v): &(Value, Value), (k2, v2): &(Value, Value)| {
         P::has_time_for(2) && is_same::<P>(by, k, k2) && is_same::<P>(by, v, v2)
@@ -163,7 +173,7 @@ fn is_same_graph<P: Pace>(a: &GraphValue, b: &GraphValue) -> bool {
 }
 
 impl Tree {
-    /// The tree below a key, which is found by equivalence.
+    /// The tree below the key that is equivalent to `key`.
     pub fn get(&self, key: &Value) -> Option<&Tree> {
         self.branches.iter().find(|(known, _)| super::equivalent(known, key)).map(|(_, below)| below)
     }

@@ -1,8 +1,8 @@
 //! Hashes that agree with equality or with equivalence (GRAPH-8).
 //!
-//! After its query has ended, a collection or a long text is hashed by its address in memory. Such a hash agrees with nothing,
-//! but it is well spread. A table that grows at that time hashes all its keys again, which would take minutes if many keys had one
-//! hash.
+//! After its query has ended, a collection or a long text is hashed by its address in memory. Such a hash agrees with
+//! nothing, but it is well spread. A table that grows at that time hashes all its keys again, which would take minutes
+//! if many keys had one hash.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::LazyLock;

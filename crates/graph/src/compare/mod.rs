@@ -10,8 +10,8 @@
 //! - **GRAPH-8.** [`order`] is total: any two values are ordered, `order(a, b)` is the reverse of `order(b, a)`, and it
 //!   is transitive. Values that are [`equal`] have one [`hash_equal`], and equivalent values one [`hash_equivalent`].
 //!
-//! Each question has two functions. Those in [`watched`] end with the query that they are asked for, and compare what a
-//! query has computed. The others always come to an end with an answer, and compare what a graph stores and looks up.
+//! Each question has two functions. The functions in [`watched`] compare values that a query has computed, and end with
+//! the query. The others compare values that a graph stores or looks up, and always return the right answer.
 //!
 //! Source: TinkerPop's provider documentation, "Gremlin semantics", as of 3.8.
 
@@ -155,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{PathValue, Token, Tree};
+    use crate::{EdgeId, KeyId, PathValue, PropertyOwner, PropertyValue, Token, Tree, VertexId, VertexPropertyValue};
 
     #[test]
     fn equality_crosses_number_types_and_equivalence_does_not() {
@@ -165,6 +165,11 @@ mod tests {
         let nan = Value::F64(f64::NAN);
         assert!(!equal(&nan, &nan));
         assert!(equivalent(&nan, &nan));
+        let property = vertex_property(nan);
+        assert!(!equal(&property, &property));
+        assert!(equivalent(&property, &property));
+        assert!(equal(&vertex_property(Value::I32(1)), &vertex_property(Value::F64(1.0))));
+        assert!(!equivalent(&vertex_property(Value::I32(1)), &vertex_property(Value::F64(1.0))));
         assert!(!equal(&Value::Null, &Value::I32(0)));
     }
 
@@ -184,7 +189,17 @@ mod tests {
         Value::Path(Arc::new(PathValue { labels: vec![Vec::new(); objects.len()], objects }))
     }
 
-    /// Few values of each kind, so that many are the same; collections of each kind, and a long set and map.
+    fn vertex_property(value: Value) -> Value {
+        let (vertex, key) = (VertexId::from_bits(1), KeyId(1));
+        Value::VertexProperty(Arc::new(VertexPropertyValue { vertex, key, ordinal: 0, value, meta: Arc::default() }))
+    }
+
+    fn property(value: Value) -> Value {
+        let (owner, key) = (PropertyOwner::Edge(EdgeId::from_bits(1)), KeyId(1));
+        Value::Property(Arc::new(PropertyValue { owner, key, value }))
+    }
+
+    /// Few values of each kind, so that many are equal; collections of each kind, and a long set and map.
     fn any_value() -> impl Strategy<Value = Value> {
         let decimal = |n: i64| Value::Decimal(Arc::new(bigdecimal::BigDecimal::new(n.into(), 1)));
         let scalar = prop_oneof![
@@ -196,6 +211,8 @@ mod tests {
             (0..2_i64).prop_map(|n| Value::BigInt(Arc::new(n.into()))),
             prop::sample::select(vec![0, 5, 10]).prop_map(decimal),
             "[ab]?".prop_map(Value::from),
+            prop::collection::vec(prop::sample::select(vec![-1.0_f32, 0.0, -0.0, f32::NAN]), 0..3)
+                .prop_map(|numbers| Value::F32Array(numbers.into())),
         ];
         let unique = |values: Vec<Value>| {
             let mut kept: Vec<Value> = Vec::new();
@@ -221,6 +238,8 @@ mod tests {
                 filled
                     .clone()
                     .prop_map(|keys| Value::map(keys.iter().cloned().zip(keys.iter().rev().cloned()).collect())),
+                inner.clone().prop_map(vertex_property),
+                inner.clone().prop_map(property),
                 (inner.clone(), inner).prop_map(|entry| Value::Entry(entry.into())),
                 values
                     .clone()
@@ -258,7 +277,7 @@ mod tests {
         static ASKED: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Of a query that ends when it is asked for the third time.
+    /// The control of a query that ends at the third check.
     fn ends_soon() -> bool {
         ASKED.set(ASKED.get() + 1);
         ASKED.get() == 3
@@ -279,11 +298,12 @@ mod tests {
             let branches = [0, 1].map(|m| (Value::list(vec![v.clone(), (n + m).into()]), Tree::default()));
             Value::Tree(Tree { branches: branches.into() }.into())
         };
-        // A gigabyte to go through, a megabyte to hold.
+        // A gigabyte to walk through, a megabyte to hold.
         let long = |text: Value| Value::list(vec![text; 1_000]);
-        let shapes: [&dyn Fn() -> Value; 10] = [
+        let shapes: [&dyn Fn() -> Value; 11] = [
             &|| long("x".repeat(1 << 20).into()),
             &|| long(Value::Bytes(vec![1; 1 << 20].into())),
+            &|| long(Value::F32Array(vec![1.0; 1 << 20].into())),
             &|| deep(|v, _| Value::list(vec![v.clone(), v])),
             &|| deep(set),
             &|| deep(wide),
@@ -373,6 +393,22 @@ mod tests {
         let path = |object: Value| path(vec![object]);
         assert!(!equivalent(&path(Value::I32(1)), &path(Value::F64(1.0))));
         assert!(equal(&path(Value::I32(1)), &path(Value::F64(1.0))));
+    }
+
+    #[test]
+    fn arrays_are_compared_as_lists_of_their_numbers() {
+        let numbers = [f32::NEG_INFINITY, -2.0, -1.0, -0.0, 0.0, 1.0, f32::NAN, -f32::NAN];
+        let pairs = numbers.iter().flat_map(|a| numbers.iter().map(move |b| vec![*a, *b]));
+        let all: Vec<Vec<f32>> = std::iter::once(Vec::new()).chain(numbers.map(|n| vec![n])).chain(pairs).collect();
+        let array = |numbers: &[f32]| Value::F32Array(numbers.into());
+        let list = |numbers: &[f32]| Value::list(numbers.iter().copied().map(Value::F32).collect());
+        for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (a, b))) {
+            let (arrays, lists) = ((array(a), array(b)), (list(a), list(b)));
+            assert_eq!(equal(&arrays.0, &arrays.1), equal(&lists.0, &lists.1), "{a:?} against {b:?}");
+            assert_eq!(equivalent(&arrays.0, &arrays.1), equivalent(&lists.0, &lists.1), "{a:?} against {b:?}");
+            assert_eq!(comparable(&arrays.0, &arrays.1), comparable(&lists.0, &lists.1), "{a:?} against {b:?}");
+            assert_eq!(order(&arrays.0, &arrays.1), order(&lists.0, &lists.1), "{a:?} against {b:?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! Comparability and orderability: the order within a type family, and the total order over all values (GRAPH-8).
+//!
+//! Collections are compared by recursion. Comparisons of long texts, of arrays and of collections ask their [`Pace`]
+//! whether the query still runs. If it has ended, they return an arbitrary answer at once, and the executor discards the results.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,10 +18,10 @@ pub(super) fn comparable<P: Pace>(a: &Value, b: &Value) -> Option<Ordering> {
     }
     match (a, b) {
         (Value::Null, Value::Null) => Some(Ordering::Equal),
-        // A total order has tokens among the texts, but a token is no text.
+        // Tokens and texts are one family, for the total order only: they are not comparable.
         _ if is_token(a) != is_token(b) => None,
         _ if family(a) == family(b) && !matches!(a, Value::Null) => match (a, b) {
-            // Collections with members that are not comparable are not comparable themselves.
+            // Members of lists must be comparable, too, up to the first members that differ.
             (Value::List(x), Value::List(y)) => {
                 for (x, y) in x.iter().zip(y.iter()) {
                     if !P::has_time_for(1) {
@@ -31,6 +34,11 @@ pub(super) fn comparable<P: Pace>(a: &Value, b: &Value) -> Option<Ordering> {
                 }
                 Some(x.len().cmp(&y.len()))
             }
+            // The numbers of arrays, too: NaN is not comparable.
+            (Value::F32Array(x), Value::F32Array(y)) => {
+                let has_time = P::has_time_for_bytes(size_of_val(&**x).min(size_of_val(&**y)));
+                if has_time { x.partial_cmp(y) } else { None }
+            }
             _ => Some(order::<P>(a, b)),
         },
         _ => None,
@@ -42,6 +50,7 @@ pub(super) fn order<P: Pace>(a: &Value, b: &Value) -> Ordering {
     family(a).cmp(&family(b)).then_with(|| within_family::<P>(a, b))
 }
 
+/// The order of two values of one type family.
 fn within_family<P: Pace>(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Bool(x), Value::Bool(y)) => x.cmp(y),
@@ -71,7 +80,10 @@ fn within_family<P: Pace>(a: &Value, b: &Value) -> Ordering {
         (Value::BulkSet(x), Value::BulkSet(y)) => {
             order_each::<P, _>(x, y, |(x, n), (y, m)| order::<P>(x, y).then_with(|| n.cmp(m)))
         }
-        (Value::F32Array(x), Value::F32Array(y)) => x.iter().map(|v| v.to_bits()).cmp(y.iter().map(|v| v.to_bits())),
+        (Value::F32Array(x), Value::F32Array(y)) => {
+            let has_time = P::has_time_for_bytes(size_of_val(&**x).min(size_of_val(&**y)));
+            if has_time { order_floats(x, y) } else { Ordering::Less }
+        }
         (Value::Tree(x), Value::Tree(y)) => order_trees::<P>(x, y),
         (Value::Graph(x), Value::Graph(y)) => {
             order_sets::<P>(&x.vertices, &y.vertices).then_with(|| order_sets::<P>(&x.edges, &y.edges))
@@ -85,7 +97,8 @@ fn is_token(value: &Value) -> bool {
     matches!(value, Value::Token(_) | Value::Direction(_))
 }
 
-/// The spelling of a text or a token. A total order mixes the two by it, as the keys of an `elementMap()` need.
+/// The spelling of a text or a token. The total order sorts texts and tokens together by their spelling, because the
+/// keys of an `elementMap()` are both.
 fn spelled(value: &Value) -> Cow<'_, str> {
     Cow::Borrowed(match value {
         Value::String(text) => text,
@@ -101,7 +114,7 @@ fn spelled(value: &Value) -> Cow<'_, str> {
     })
 }
 
-/// The order of a text and of tokens with the same spelling.
+/// The position of a text, and of tokens, among values with the same spelling.
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Token(_) => 1,
@@ -126,37 +139,44 @@ fn is_nan(v: &Value) -> bool {
     }
 }
 
+/// The order of two arrays, number by number: as [`order_numbers`] orders single numbers.
+fn order_floats(a: &[f32], b: &[f32]) -> Ordering {
+    let order = |(a, b): (&f32, &f32)| a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
+    a.iter().zip(b).map(order).find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
 fn order_all<P: Pace>(a: &[Value], b: &[Value]) -> Ordering {
     order_each::<P, _>(a, b, order::<P>)
 }
 
-/// The order of two sequences: that of their first members that differ, then that of their lengths.
+/// The order of two sequences: the order of the first members that differ or, if none differ, of the lengths.
 fn order_each<P: Pace, T>(a: &[T], b: &[T], order: impl Fn(&T, &T) -> Ordering) -> Ordering {
     let order = |(a, b)| if P::has_time_for(1) { order(a, b) } else { Ordering::Less };
     a.iter().zip(b).map(order).find(|o| o.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// The members, sorted by the value that `key` takes of each.
+/// The members, sorted by the value that `key` returns for each.
 fn sorted<P: Pace, T>(members: &[T], key: impl Fn(&T) -> &Value) -> Vec<&T> {
     let mut sorted: Vec<&T> = members.iter().collect();
     let check = || if P::has_time_for(1) { Ok(()) } else { Err(()) };
-    // If it fails, the query has ended, and the caller discards the order.
+    // If the sort fails, the query has ended, and the executor discards the results.
     let _ = pieces::sort(&mut sorted, pieces::MERGED, check, |a, b| order::<P>(key(a), key(b)));
     sorted
 }
 
+/// The order of two sets: the order of their members, sorted.
 fn order_sets<P: Pace>(a: &[Value], b: &[Value]) -> Ordering {
     let sorted = |values| sorted::<P, _>(values, |value| value);
     order_each::<P, _>(&sorted(a), &sorted(b), |a, b| order::<P>(a, b))
 }
 
-/// The order of two maps: that of their entries, sorted by key.
+/// The order of two maps: the order of their entries, sorted by key.
 fn order_maps<P: Pace>(a: &[(Value, Value)], b: &[(Value, Value)]) -> Ordering {
     let sorted = |entries| sorted::<P, _>(entries, |(key, _)| key);
     order_each::<P, _>(&sorted(a), &sorted(b), |(k, v), (k2, v2)| order::<P>(k, k2).then_with(|| order::<P>(v, v2)))
 }
 
-/// The order of two trees: that of their branches, sorted by key. A key is compared before the tree below it.
+/// The order of two trees: the order of their branches, sorted by key. A key is compared before the tree below it.
 fn order_trees<P: Pace>(a: &Tree, b: &Tree) -> Ordering {
     let [a, b] = [a, b].map(|tree| sorted::<P, _>(&tree.branches, |(key, _)| key));
     order_each::<P, _>(&a, &b, |(k, t), (k2, t2)| order::<P>(k, k2).then_with(|| order_trees::<P>(t, t2)))

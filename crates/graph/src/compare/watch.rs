@@ -20,7 +20,7 @@ pub const VALUES_AT_ONCE: usize = 1 << 16;
 /// A text of this many bytes counts as one more value.
 const BYTES_PER_VALUE: usize = 64;
 
-/// The members of one collection that are compared before the time that is left is looked at.
+/// The members of one collection that are compared before the thread counts them and may ask.
 pub(super) const MEMBERS_AT_ONCE: usize = 1 << 12;
 
 thread_local! {
@@ -30,7 +30,7 @@ thread_local! {
     static HAS_ENDED: Cell<fn() -> bool> = const { Cell::new(never) };
 }
 
-/// As long as it lives, this thread runs a query.
+/// A guard: as long as it lives, comparisons in [`watched`](super::watched) on this thread end with its query.
 #[must_use]
 pub struct Watch(());
 
@@ -64,8 +64,8 @@ pub(super) trait Pace {
     /// Returns true if so many more values may be compared.
     fn has_time_for(values: usize) -> bool;
 
-    /// Returns true if so many more bytes of one text or array may be compared. A short one counts as one value, where its
-    /// collection counts its members.
+    /// Returns true if so many more bytes of one text or array may be compared. A short text is not counted here: it
+    /// counts as one value when its collection counts its members.
     #[inline]
     fn has_time_for_bytes(bytes: usize) -> bool {
         bytes < 16 * BYTES_PER_VALUE || Self::has_time_for(bytes / BYTES_PER_VALUE)

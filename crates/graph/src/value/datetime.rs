@@ -1,4 +1,7 @@
 //! Points in time and lengths of time, with their text in ISO 8601.
+//!
+//! Nanoseconds are always below a second, also of a negative time: -1.5 s is -2 seconds and 500,000,000 nanoseconds.
+//! Code that makes a value keeps this, since comparisons go by the fields. Nothing here reads a clock.
 
 use std::fmt;
 
@@ -17,7 +20,7 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// A point in UTC, in milliseconds since 1970.
+    /// The point in UTC that is so many milliseconds after 1970-01-01T00:00:00Z.
     pub fn from_epoch_millis(millis: i64) -> Self {
         DateTime {
             seconds: millis.div_euclid(1000),
@@ -26,7 +29,7 @@ impl DateTime {
         }
     }
 
-    /// Milliseconds since 1970, rounded down; `None` on overflow.
+    /// Milliseconds since 1970-01-01T00:00:00Z, rounded down; `None` on overflow.
     pub fn epoch_millis(self) -> Option<i64> {
         self.seconds.checked_mul(1000)?.checked_add(i64::from(self.nanos / 1_000_000))
     }
@@ -57,7 +60,7 @@ impl DateTime {
         DateTime { seconds, nanos: 0, offset_seconds: 0 }
     }
 
-    /// The point as a type of the `time` crate; `None` if that cannot hold the year.
+    /// The point as a type of the `time` crate; `None` if that type cannot hold the year or the offset.
     pub fn to_offset(self) -> Option<OffsetDateTime> {
         let nanos = i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos);
         let offset = UtcOffset::from_whole_seconds(self.offset_seconds).ok()?;
@@ -81,14 +84,16 @@ impl fmt::Display for DateTime {
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// The number that a text consists of, if `count` contains the number of its digits.
+/// The number that a text spells. `None` if the text has other characters than digits, or if `count` does not contain
+/// the number of the digits.
 fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<i64> {
     let plain = count.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
 }
 
-/// The days from 1970-01-01 to a date. If the date is `whole`, its day must be given, as before a time.
-fn days_of(text: &str, whole: bool) -> Option<i64> {
+/// The days from 1970-01-01 to the date that a text spells. A month without a day is a date only if the text has no
+/// time (`has_time`).
+fn days_of(text: &str, has_time: bool) -> Option<i64> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
         b'+' => (1, &text[1..]),
@@ -112,7 +117,7 @@ fn days_of(text: &str, whole: bool) -> Option<i64> {
             let year_days = days_before(year + 1, 1) - days_before(year, 1);
             digits(day, 3..=3).filter(|day| (1..=year_days).contains(day)).map(|day| days_before(year, 1) + day - 1)
         }
-        (month, None, None) if !whole => {
+        (month, None, None) if !has_time => {
             digits(month, 2..=2).filter(|month| (1..=12).contains(month)).map(|month| days_before(year, month))
         }
         _ => None,
@@ -127,6 +132,7 @@ fn days_before(year: i64, month: i64) -> i64 {
     year * 365 + leap_days + (153 * month + 2) / 5 - 719_468
 }
 
+/// The number of days of a month.
 fn month_days(year: i64, month: i64) -> i64 {
     let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
     days_before(next_year, next) - days_before(year, month)
@@ -177,9 +183,9 @@ fn offset_of(text: &str) -> Option<i32> {
 /// A length of time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Duration {
-    /// Whole seconds; negative if it leads back in time.
+    /// Whole seconds, rounded down; negative for a length back in time.
     pub seconds: i64,
-    /// Nanoseconds added to them, 0 to 999,999,999.
+    /// Nanoseconds added to the seconds, 0 to 999,999,999.
     pub nanos: u32,
 }
 

@@ -1,9 +1,9 @@
-//! Values: what a property holds and what a traversal carries.
+//! Values: the contents of properties, and the objects that a traversal carries.
 //!
 //! One type serves both, so store, dataflow and wire convert nothing between them. The *storable* values
-//! ([`Value::is_storable`]) are the scalars and collections that a property may hold. The others are what a traversal
-//! meets: elements, properties, paths, tokens. A value takes 32 bytes. Larger content is shared through an `Arc`, so
-//! cloning never copies a collection.
+//! ([`Value::is_storable`]) are the scalars and collections that a property may hold. The others occur only in
+//! traversals: elements, properties, paths, tokens. A value takes 32 bytes. Larger content is shared through an `Arc`,
+//! so cloning never copies a collection.
 //!
 //! How two values compare is four questions (equality, equivalence, comparability, orderability), which `compare`
 //! answers. Arithmetic is in `numeric`. The derived `PartialEq` is structural: same variant, same content. Tests use

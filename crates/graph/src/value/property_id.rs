@@ -1,8 +1,8 @@
 //! The id of a vertex property, as a client sees it.
 //!
-//! The wire format asks for an id of every vertex property, but storing one would cost as much as the value. So the id
-//! is made from what names the property anyway: `VERTEX:KEY` for the only value under a key, and `VERTEX:KEY:ORDINAL`
-//! if the key has several.
+//! The wire formats have an id for every vertex property, but storing one would cost as much as the value. So the id is
+//! made from the vertex's id, the key and the number of the value under the key (its *ordinal*): `VERTEX:KEY` for the
+//! ordinal 0, which the first value under a key gets, and `VERTEX:KEY:ORDINAL` for the others.
 
 use smol_str::{SmolStr, format_smolstr};
 

@@ -1,11 +1,13 @@
-//! The tree of `tree()` and the graph of `subgraph()`: values that are structures of their own.
+//! The values that `tree()` and `subgraph()` build: a [`Tree`] and a [`GraphValue`].
 //!
-//! Both are results: a traversal builds one, and its client looks at it. Neither can be stored in a property. While a
-//! query runs they hold elements by id; the client gets the elements detached.
+//! Both are results for clients; neither can be stored in a property. While a query runs, their vertices and edges are
+//! ids. Before a client gets them, the ids are replaced by detached elements. The code that builds them keeps keys and
+//! elements distinct under `compare::equivalent`; no function here checks it.
 
 use super::Value;
 
-/// Nested branches. A key occurs once on its level; keys are in the order in which they first came.
+/// A key with a tree below it, and so on. A key occurs once on its level. The keys of a level are in the order in which
+/// they were first met.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     /// The keys of this level, each with the tree below it.
@@ -14,7 +16,7 @@ pub struct Tree {
 
 impl Tree {
     /// The greatest depth of a tree, in levels. Trees are compared, encoded and dropped by recursion, so the code that
-    /// builds one checks the depth.
+    /// builds a tree checks the depth.
     pub const DEPTH_MAX: usize = 128;
 
     /// The number of keys on all levels.
@@ -22,7 +24,7 @@ impl Tree {
         self.branches.iter().map(|(_, below)| 1 + below.size()).sum()
     }
 
-    /// Calls `f` for every key on every level: for a key first, then for those below it.
+    /// Calls `f` for every key on every level: first for a key, then for the keys below it.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         for (key, below) in &self.branches {
             f(key);
@@ -30,7 +32,7 @@ impl Tree {
         }
     }
 
-    /// The tree with other keys in place of its own, in the order of [`Tree::visit`].
+    /// The tree with its keys replaced by the results of `next`, which is called in the order of [`Tree::visit`].
     pub fn with_keys(&self, next: &mut dyn FnMut(&Value) -> Value) -> Tree {
         Tree { branches: self.branches.iter().map(|(key, below)| (next(key), below.with_keys(next))).collect() }
     }

@@ -1,4 +1,4 @@
-//! Values of several keys, a column for each key: what maps of elements are made from.
+//! Values of several keys, a column for each key, from which operators make the maps of elements.
 //!
 //! A [`PropertyRow`] names the key of each property again and again. A caller that needs only values takes columns
 //! instead: the view reads each column in one pass over the elements, and [`ValueColumns::each_row`] then walks all
@@ -64,7 +64,7 @@ impl ValueColumns {
     }
 
     /// Takes the values out row by row. `each` is called for the rows from 0 to `rows - 1`, and takes the row's values
-    /// from the iterator: key by key, those of one key in their order. Values that it leaves are dropped.
+    /// from the iterator: key by key, and the values of one key in their order. Values that it leaves are dropped.
     pub fn each_row(&mut self, rows: usize, mut each: impl FnMut(usize, &mut RowValues<'_>)) {
         let keys = &self.keys[..];
         let columns = &mut self.columns[..keys.len()];

@@ -7,8 +7,8 @@
 //!
 //! Laws that every implementation keeps:
 //!
-//! - **GRAPH-1.** Results come out in the order of the input. A `row` column ascends, and says which input row a result
-//!   belongs to.
+//! - **GRAPH-1.** Results come out in the order of the input. The `row` column ascends. It holds the position in the
+//!   input that a result belongs to (its *input row*).
 //! - **GRAPH-2.** An edge is visible only if both its ends are visible. So an expansion does not look at the neighbors
 //!   themselves.
 //! - **GRAPH-3.** A [`ScanCursor`] or [`ExpandCursor`] is a position, not a pointer. The caller may keep it for as long
@@ -21,8 +21,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `request.rs` | what a caller asks for: labels, tablets, ranges, cursors |
-//! | `rows.rs` | what most methods append to |
+//! | `request.rs` | the requests of callers: labels, tablets, ranges, cursors |
+//! | `rows.rs` | the columns that most methods fill |
 //! | `columns.rs`, `numbers.rs` | values by key, and numbers of one type, without a row for each property |
 //! | `adjacency.rs` | neighbors in place, for readers of every edge |
 
@@ -53,8 +53,8 @@ pub trait GraphView: Send + Sync {
     /// The names of labels and property keys.
     fn catalog(&self) -> &Catalog;
 
-    /// The key of a name, for reading properties under it. A reader asks here, not the catalog: that a key does not
-    /// exist yet is a fact it has read, which a serializable transaction must remember.
+    /// The key of a name, for reading properties under it. A reader asks here and not the catalog: if the key does not
+    /// exist yet, the reader depends on that, and the read set of a serializable transaction must say so.
     fn key_of(&self, name: &str) -> Option<KeyId> {
         self.catalog().key(name)
     }
@@ -65,9 +65,9 @@ pub trait GraphView: Send + Sync {
     /// Appends the edges that users know by these ids, one entry for each id: `None` if there is no visible one.
     fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()>;
 
-    /// Looks vertices up as [`GraphView::find_vertices`] does, and appends their values: those of `keys[i]` to
-    /// `values[i]`, whose rows count the ids. A client that knows ids and wants properties needs one call then, in
-    /// which the look-ups and the reads of properties overlap.
+    /// Looks vertices up as [`GraphView::find_vertices`] does, and appends their values under `keys[i]` to `values[i]`.
+    /// The input rows of the values are positions in `ids`. One call does both, so that the look-ups and the reads of
+    /// properties overlap. Fails if `keys` and `values` differ in length.
     fn look_up_vertices(
         &self,
         ids: &[UserId],
@@ -107,7 +107,7 @@ pub trait GraphView: Send + Sync {
     /// Appends up to `limit` vertices of a share that have a value under the key for which [`IndexRange::holds`].
     /// Returns true if the scan has reached its end. A call looks at a bounded number of vertices, so it may append
     /// nothing before the end.
-    #[expect(clippy::too_many_arguments, reason = "a scan and what it takes")]
+    #[expect(clippy::too_many_arguments, reason = "a scan and its condition")]
     fn scan_vertices_where(
         &self,
         labels: &LabelFilter,
@@ -120,7 +120,7 @@ pub trait GraphView: Send + Sync {
     ) -> Result<bool>;
 
     /// As [`GraphView::scan_vertices_where`], for edges.
-    #[expect(clippy::too_many_arguments, reason = "a scan and what it takes")]
+    #[expect(clippy::too_many_arguments, reason = "a scan and its condition")]
     fn scan_edges_where(
         &self,
         labels: &LabelFilter,
@@ -181,22 +181,22 @@ pub trait GraphView: Send + Sync {
     /// Appends the id by which users know each edge, as a value, one for each input row.
     fn edge_user_ids(&self, edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()>;
 
-    /// Appends the values of one key: for each vertex as many as it has.
+    /// Appends the values of one key. A vertex may have none, one or several.
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()>;
 
     /// Appends the values of one key: at most one for each edge.
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()>;
 
-    /// Appends the values of one key and returns true, if all of them are numbers of one type of at most 64 bits, and
-    /// of the type that `out` holds already. Otherwise appends nothing and returns false; the caller then reads
+    /// If all values of one key are numbers of one type of at most 64 bits, and `out` is empty or holds the same type,
+    /// appends them and returns true. Otherwise appends nothing and returns false; the caller then reads
     /// [`GraphView::vertex_values`].
     fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool>;
 
     /// As [`GraphView::vertex_numbers`], for edges.
     fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool>;
 
-    /// Appends whole properties of each vertex: those of `keys` in the order given, or all in the order of the page's
-    /// columns.
+    /// Appends whole properties of each vertex: under `keys`, in the order given, or all properties in the order of
+    /// the page's columns.
     fn vertex_properties(
         &self,
         vertices: &[VertexId],
@@ -204,8 +204,8 @@ pub trait GraphView: Send + Sync {
         out: &mut Vec<PropertyRow>,
     ) -> Result<()>;
 
-    /// Appends whole properties of each edge: those of `keys` in the order given, or all in the order of the page's
-    /// columns.
+    /// Appends whole properties of each edge: under `keys`, in the order given, or all properties in the order of the
+    /// page's columns.
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()>;
 
     /// Appends the same values as [`GraphView::vertex_properties`], a column for each key. If `keys` names keys, each
@@ -224,8 +224,8 @@ pub trait GraphView: Send + Sync {
     fn vertex_indexes(&self) -> Vec<IndexInfo>;
 
     /// Appends, once each, the visible vertices of a share that have the values of `prefix` under the first keys of an
-    /// index and a value of `range` under the next key. A hash index answers only equality on all its keys. The
-    /// error is `NotFound` if the index was dropped; the caller then scans.
+    /// index and a value of `range` under the next key. A hash index answers only equality on all its keys. Fails with
+    /// `NotFound` if the index was dropped; the caller then scans.
     fn index_vertices(
         &self,
         index: IndexId,
@@ -254,7 +254,7 @@ pub trait GraphView: Send + Sync {
     }
 }
 
-/// Checks that there is one output for each key: what [`GraphView::look_up_vertices`] requires.
+/// Fails unless there is one output for each key, as [`GraphView::look_up_vertices`] requires.
 pub fn check_value_outputs(keys: &[KeyId], values: &[ValueRows]) -> Result<()> {
     if keys.len() == values.len() {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Numbers of one type as plain arrays: what sums and comparisons over a property read.
+//! Numbers of one type as plain arrays, for sums and comparisons over a property.
 //!
 //! A [`Value`] is 32 bytes with a tag to test. Most properties that are numbers have the same type in every element,
 //! and are read eight bytes at a time instead. Integers of all widths are held as `i64` and floats as `f64`, both
-//! exactly. [`Numbers::kind`] says what they were, since a sum has the type of its summands.
+//! exactly. [`Numbers::kind`] names their original type, since a sum has the type of its summands.
 
 use crate::value::Value;
 

@@ -1,5 +1,5 @@
-//! What a caller of [`GraphView`](super::GraphView) asks for: labels, tablets, ranges of values, and how far it has
-//! come.
+//! The requests of the callers of [`GraphView`](super::GraphView): labels, tablets, ranges of values, and cursors,
+//! which say how far a caller has come.
 //!
 //! Requests are plain data. A cursor is a position, not a pointer: it may be kept while the caller does something else.
 
@@ -30,7 +30,7 @@ impl LabelFilter {
     }
 }
 
-/// A node's share of the tablets: those whose number, divided by `of`, leaves the remainder `index`.
+/// A node's share of the tablets: the tablets whose number, divided by `of`, leaves the remainder `index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The number of the share, less than `of`.
@@ -72,7 +72,7 @@ pub struct ExpandCursor {
     pub position: u64,
 }
 
-/// What an expansion asks for.
+/// A request for the neighbors of vertices.
 #[derive(Clone, Debug)]
 pub struct ExpandRequest {
     /// The direction of the edges.
@@ -85,7 +85,7 @@ pub struct ExpandRequest {
     pub limit: usize,
 }
 
-/// The values that a caller asks an index, or a scan with a condition, for.
+/// The values that an index look-up, or a scan with a condition, searches for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexRange {
     /// The values equal to one of these.
@@ -142,7 +142,7 @@ pub struct Statistics {
     pub edges: Vec<(LabelSetId, u64)>,
 }
 
-/// What [`GraphView::for_each_adjacency`](super::GraphView::for_each_adjacency) walks over.
+/// The part of a graph that [`GraphView::for_each_adjacency`](super::GraphView::for_each_adjacency) walks over.
 #[derive(Clone, Debug)]
 pub struct AdjacencyRequest {
     /// The labels of the vertices whose neighbors are shown.

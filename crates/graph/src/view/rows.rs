@@ -1,7 +1,8 @@
-//! What the methods of [`GraphView`](super::GraphView) append to: neighbors, values and properties, with the input row
-//! of each.
+//! The columns that the methods of [`GraphView`](super::GraphView) fill: neighbors, values and properties, with the
+//! input row of each.
 //!
-//! The caller owns these columns and uses them again. In each of them the `row` column ascends (GRAPH-1).
+//! The caller owns these columns and uses them again. The `row` column of a call's results ascends (GRAPH-1). Parallel
+//! columns have the same length, except that a column that was not asked for is empty.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::value::Value;
 /// The neighbors that an expansion has met, as parallel columns.
 #[derive(Default, Debug)]
 pub struct Expansion {
-    /// The input row each belongs to, ascending.
+    /// The input row of each neighbor, ascending.
     pub row: Vec<u32>,
     /// The vertex at the other end.
     pub neighbor: Vec<VertexId>,
@@ -38,12 +39,12 @@ impl Expansion {
     }
 }
 
-/// Values of properties, as parallel columns. An input row has as many entries as it has values.
+/// Values of properties, as parallel columns. An input row has as many entries as its element has values.
 #[derive(Default, Debug)]
 pub struct ValueRows {
-    /// The input row each belongs to, ascending.
+    /// The input row of each value, ascending.
     pub row: Vec<u32>,
-    /// The value.
+    /// The values.
     pub value: Vec<Value>,
 }
 
@@ -55,15 +56,15 @@ impl ValueRows {
     }
 }
 
-/// One property of an element as [`GraphView::vertex_properties`] and [`GraphView::edge_properties`]
-/// return it.
+/// One property of an element, as [`GraphView::vertex_properties`](super::GraphView::vertex_properties) and
+/// [`GraphView::edge_properties`](super::GraphView::edge_properties) append it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyRow {
     /// The input row.
     pub row: u32,
     /// The key.
     pub key: KeyId,
-    /// The number of the value among several under the key; 0 for edges.
+    /// The number that tells this value from the others under the key; 0 for edges.
     pub ordinal: u32,
     /// The value.
     pub value: Value,

@@ -1,4 +1,4 @@
-//! The type codes of GraphBinary 1.
+//! The type codes of GraphBinary 1. They are TinkerPop's (its IO reference, section "GraphBinary") and must not change.
 
 pub(super) const CUSTOM: u8 = 0x00;
 pub(super) const INT: u8 = 0x01;
@@ -54,12 +54,12 @@ pub(super) const OFFSET_DATE_TIME: u8 = 0x88;
 pub(super) const ZONED_DATE_TIME: u8 = 0x8d;
 pub(super) const NULL: u8 = 0xfe;
 
-/// The byte after the type code: a value follows.
+/// The byte after the type code if a value follows.
 pub(super) const PRESENT: u8 = 0x00;
-/// The byte after the type code: there is no value.
+/// The byte after the type code of a null.
 pub(super) const ABSENT: u8 = 0x01;
 
-/// The name of the enum whose values have this type code, as the language qualifies them.
+/// The enum whose values have this type code, by the name that scripts qualify them with: `Order` in `Order.desc`.
 pub(super) fn enum_name(code: u8) -> Option<&'static str> {
     Some(match code {
         BARRIER => "Barrier",
@@ -79,7 +79,7 @@ pub(super) fn enum_name(code: u8) -> Option<&'static str> {
     })
 }
 
-/// What a type code that is not read stands for.
+/// The name, for errors, of a type that the format has and the reader refuses.
 pub(super) fn unread_name(code: u8) -> Option<&'static str> {
     Some(match code {
         0x2c => "metrics",

@@ -1,8 +1,10 @@
 //! Reading GraphBinary: bytes into arguments and values.
 //!
 //! One decoder serves both, since an argument may be any value and a list may hold either. It compares every read with
-//! the bytes that are left and every length with what the smallest elements would need (WIRE-3), and checks the nesting
-//! limit at every level (WIRE-2).
+//! the bytes that are left, and every length with the bytes that so many of the smallest elements need (WIRE-3). It
+//! checks the nesting limit at every level (WIRE-2).
+
+mod structure;
 
 use std::sync::Arc;
 
@@ -309,7 +311,7 @@ impl<'a> Reader<'a> {
         u64::try_from(bulk).map_err(|_| self.malformed(&format!("a bulk of {bulk}")))
     }
 
-    /// A value inside a path, a multiset or a property. Those hold values, not arguments, in both ways of reading.
+    /// A value inside a path, a multiset or a property, which hold values and no arguments in both ways of reading.
     pub(super) fn detached_value(&mut self) -> Result<Value> {
         let elements = std::mem::replace(&mut self.elements, ElementReading::Detached);
         let value = self.value();

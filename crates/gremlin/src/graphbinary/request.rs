@@ -1,4 +1,5 @@
-//! Requests: version, id, operation, processor and the operation's arguments by name.
+//! Requests: version, id, operation, processor and the operation's arguments by name. The server reads them; only
+//! clients in this workspace write them.
 
 use mangrove_graph::{Error, Result, Value};
 use uuid::Uuid;
@@ -9,10 +10,10 @@ use crate::bytecode::Argument;
 use crate::message::Request;
 use crate::terms::ElementReading;
 
-/// The version of GraphBinary, with the bit that marks it as such.
+/// GraphBinary 1: the version, with the highest bit set as the format requires.
 pub(super) const VERSION: u8 = 0x81;
 
-/// The request in a message without its media type. Positions in errors count from the version byte.
+/// Reads a request from a message whose media type has been cut off. Positions in errors count from the version byte.
 pub fn decode_request(message: &[u8]) -> Result<Request> {
     let mut reader = Reader::new(message, ElementReading::References).collecting_bindings();
     let version = reader.byte()?;
@@ -32,8 +33,9 @@ pub fn decode_request(message: &[u8]) -> Result<Request> {
     Ok(Request { id, op, processor, arguments, bytecode_bindings: reader.take_bindings() })
 }
 
-/// Appends the frame of a request, media type and all, as a client sends it. Parameters must be bound; their
-/// values may also come as the argument `bindings`.
+/// Appends the frame of a request, with its media type, as a client sends it. Fails if bytecode has a parameter, for
+/// which the format has no form: [`bind`](crate::bind) replaces it by its value. A script may have parameters; their
+/// values are the argument `bindings`.
 pub fn encode_request(request: &Request, out: &mut Vec<u8>) -> Result<()> {
     out.push(MIME_TYPE.len() as u8);
     out.extend_from_slice(MIME_TYPE.as_bytes());

@@ -1,4 +1,5 @@
-//! The wire against gremlinpython's bytes, against itself, and against noise.
+//! Tests: the encoding against bytes captured from gremlinpython and against its own decoder, and decoding of random
+//! bytes.
 
 use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Direction, ErrorKind, GraphValue, Token, Tree};
 use proptest::prelude::*;
@@ -170,7 +171,7 @@ fn sample_path() -> Value {
     Value::Path(mangrove_graph::PathValue { objects: vec![sample_vertex(), Value::I32(1)], labels }.into())
 }
 
-/// Every kind of value a response may hold.
+/// Values of the kinds that only responses hold, or that have a form of their own there.
 fn samples() -> Vec<Value> {
     vec![
         sample_vertex(),
@@ -183,8 +184,8 @@ fn samples() -> Vec<Value> {
     ]
 }
 
-/// `responses.txt` holds what gremlinpython was seen to decode (`make_fixtures.py --check`). After a change
-/// on purpose, run with `MANGROVE_UPDATE_FIXTURES=1` and check again.
+/// `responses.txt` holds values as gremlinpython was seen to decode them (`make_fixtures.py --check`). After a
+/// deliberate change, run with `MANGROVE_UPDATE_FIXTURES=1` and check again.
 #[test]
 fn responses_are_the_bytes_gremlinpython_was_seen_to_read() {
     let head = ResponseHead { request_id: Some(REQUEST), code: 200, message: "", attributes: &[] };
@@ -215,7 +216,7 @@ fn sample_tree() -> Value {
     Value::Tree(Tree { branches: vec![(Value::string("a"), below)] }.into())
 }
 
-/// gremlinpython has no readers for these two, so that they are not among the samples.
+/// gremlinpython cannot read trees and graphs, so they are not among the samples.
 #[test]
 fn trees_and_graphs_are_read_as_they_were_written() {
     let Value::Detached(vertex) = sample_vertex() else { panic!("no vertex") };
@@ -296,7 +297,7 @@ fn requests_are_written_as_gremlinpython_writes_them() {
         encode_request(&captured_request(name), &mut frame).unwrap();
         assert_eq!(decode_graphbinary_frame(&frame).unwrap(), captured_request(name), "{name}");
     }
-    // Without elements and strategies, which are written shorter, byte for byte.
+    // Elements and strategies are written in a shorter form than gremlinpython's; all else is the same byte for byte.
     for name in ["steps", "write", "session", "commit", "close"] {
         let mut frame = Vec::new();
         encode_request(&captured_request(name), &mut frame).unwrap();
@@ -374,9 +375,9 @@ proptest! {
     ) {
         let mut bytes = Vec::new();
         prop_assume!(encode_argument(&argument, &mut bytes).is_ok());
-        for (place, byte) in damage {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (position, byte) in damage {
+            let position = position.index(bytes.len());
+            bytes[position] = byte;
         }
         let _ = decode_argument(&bytes);
         let _ = decode_value(&bytes);

@@ -1,13 +1,15 @@
 //! Writing GraphBinary: values and arguments into bytes.
 //!
-//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller
-//! truncates it (WIRE-5).
+//! Writing fails only for a value that the format cannot hold. The bytes of a failed write stay in the buffer; the
+//! caller truncates it (WIRE-5).
+
+mod structure;
 
 use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, PathValue, Result, Value};
 use num_bigint::BigInt;
 use smol_str::SmolStr;
 
-use super::{code, structure};
+use super::code;
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
 use crate::calendar::Civil;
 use crate::print::direction_name;

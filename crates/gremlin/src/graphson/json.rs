@@ -73,6 +73,11 @@ fn malformed(at: usize, message: &str) -> Error {
     Error::new(ErrorKind::Syntax, format!("byte {at} of the message: {message}"))
 }
 
+/// The text of a string; an error for any other kind of JSON.
+pub(super) fn text<'j>(json: &'j Json<'_>) -> Result<&'j str> {
+    json.text().ok_or_else(|| json.malformed(&format!("{} in place of a string", json.kind_name())))
+}
+
 /// The single value in a text.
 pub(super) fn parse(text: &[u8]) -> Result<Json<'_>> {
     let text = std::str::from_utf8(text).map_err(|e| malformed(e.valid_up_to(), "the JSON is no UTF-8"))?;

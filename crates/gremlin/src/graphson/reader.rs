@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, PathValue, Result, Tree, Value};
 use smol_str::SmolStr;
 
-use super::json::{Json, JsonKind};
+use super::json::{Json, JsonKind, text};
 use super::reader_scalars as scalars;
 use crate::bytecode::{Argument, Bytecode, Instruction, Predicate};
 use crate::collections;
@@ -166,7 +166,7 @@ impl Reader {
         bulk.ok_or_else(|| json.malformed("a bulk is a whole number that is not negative"))
     }
 
-    /// A value inside a path, a multiset or a property. Those hold values, not arguments, in both ways of reading.
+    /// A value inside a path, a multiset or a property, which hold values and no arguments in both ways of reading.
     fn detached_value(&mut self, json: &Json<'_>) -> Result<Value> {
         let elements = std::mem::replace(&mut self.elements, ElementReading::Detached);
         let value = self.value(json);
@@ -404,11 +404,6 @@ pub(super) fn array<'j, 'a>(json: &'j Json<'a>) -> Result<&'j [Json<'a>]> {
         },
         _ => Err(json.malformed(&format!("{} in place of an array", json.kind_name()))),
     }
-}
-
-/// The text of a string.
-pub(super) fn text<'j>(json: &'j Json<'_>) -> Result<&'j str> {
-    json.text().ok_or_else(|| json.malformed(&format!("{} in place of a string", json.kind_name())))
 }
 
 fn unread(json: &Json<'_>, type_name: &str) -> Error {

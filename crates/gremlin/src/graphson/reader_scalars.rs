@@ -13,9 +13,8 @@ use mangrove_graph::{DateTime, Result, Value};
 use num_bigint::BigInt;
 use uuid::Uuid;
 
-use super::json::{Json, JsonKind};
+use super::json::{Json, JsonKind, text};
 use super::moment;
-use super::reader::text;
 use crate::limits::{DECIMAL_SCALE_MAX, NUMBER_LENGTH_MAX};
 
 /// The value of a type without parts; `None` if the type is another.

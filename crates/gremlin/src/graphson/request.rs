@@ -4,8 +4,8 @@ use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::json::{self, Json, JsonKind};
-use super::reader::{Reader, text};
+use super::json::{self, Json, JsonKind, text};
+use super::reader::Reader;
 use crate::bytecode::Argument;
 use crate::message::Request;
 use crate::terms::ElementReading;

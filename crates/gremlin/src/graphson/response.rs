@@ -1,11 +1,11 @@
-//! Responses, whole or in pieces.
+//! Writing responses, whole or in pieces. Responses are for clients, so nothing here reads one.
 //!
 //! ```json
 //! {"requestId": "…", "status": {"message": "", "code": 200, "attributes": {}}, "result": {"data": […], "meta": {}}}
 //! ```
 //!
-//! The results come last, so that a server can send the first before it has the last ([`open_response`],
-//! [`write_items`], [`close_response`]).
+//! The results come last, so that a server can send the first results before it has the last: [`open_response`], then
+//! [`write_items`] for each part, then [`close_response`].
 
 use mangrove_graph::{Result, Value};
 use smol_str::SmolStr;
@@ -40,14 +40,14 @@ pub fn encode_response(
     write().inspect_err(|_| out.truncate(start))
 }
 
-/// Appends a response up to its first result.
+/// Appends a response up to its first result. An error leaves bytes in the buffer.
 pub fn open_response(dialect: Dialect, head: ResponseHead<'_>, out: &mut Vec<u8>) -> Result<()> {
     write_head(dialect, head, out)?;
     out.extend_from_slice(if is_typed_collection(dialect) { br#"{"@type":"g:List","@value":["# } else { b"[" });
     Ok(())
 }
 
-/// Appends some results. `first`: there are none before them. An error leaves the buffer as it was (WIRE-5).
+/// Appends some results. `first`: the response has no results yet. An error leaves the buffer as it was (WIRE-5).
 pub fn write_items(dialect: Dialect, data: ResponseData<'_>, first: bool, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let mut separator: &[u8] = if first { b"" } else { b"," };
@@ -73,6 +73,7 @@ pub fn close_response(dialect: Dialect, out: &mut Vec<u8>) {
     write_tail(dialect, out);
 }
 
+/// Appends a response up to its `data`.
 fn write_head(dialect: Dialect, head: ResponseHead<'_>, out: &mut Vec<u8>) -> Result<()> {
     let mut writer = Writer::new(dialect, out);
     writer.raw(br#"{"requestId":"#);
@@ -91,12 +92,14 @@ fn write_head(dialect: Dialect, head: ResponseHead<'_>, out: &mut Vec<u8>) -> Re
     Ok(())
 }
 
+/// Appends the part of a response that follows its `data`.
 fn write_tail(dialect: Dialect, out: &mut Vec<u8>) {
     out.extend_from_slice(br#","meta":"#);
     out.extend_from_slice(if is_typed_collection(dialect) { br#"{"@type":"g:Map","@value":[]}"# } else { b"{}" });
     out.extend_from_slice(b"}}");
 }
 
+/// Returns true if lists and maps are written with their type, which GraphSON 2 does not do.
 fn is_typed_collection(dialect: Dialect) -> bool {
     dialect.typed && dialect.version == Version::V3
 }

@@ -1,4 +1,5 @@
-//! GraphSON against gremlinpython's text, the reference server's, itself, and noise.
+//! GraphSON compared with gremlinpython's text, with the reference server's and with itself, and decoding of random
+//! text.
 
 use mangrove_graph::{
     DateTime, Detached, DetachedVertexProperty, Direction, Duration, ErrorKind, GraphValue, PathValue, Token, Tree,
@@ -85,7 +86,7 @@ fn values_of_gremlinpython_are_read() {
     ] {
         check_captured(name, printed);
     }
-    // What gremlinpython makes of bytes is not the base64 that every other client means.
+    // gremlinpython does not write bytes as base64, unlike every other client.
     let bytes = fixture(VALUES[1], "bytes").unwrap();
     assert!(decode_value(bytes.as_bytes()).unwrap_err().message().contains("base64"));
 }
@@ -172,7 +173,7 @@ fn check_written(value: &Value, v3: &str, v2: &str, plain: &str) {
     assert_eq!(&decode_value(&out).unwrap(), value);
 }
 
-/// The texts are those of TinkerPop's own server, for values it has too.
+/// For the values that TinkerPop's own server has, the expected texts are what it writes.
 #[test]
 fn values_are_written_as_the_reference_writes_them() {
     for (value, v3, plain) in [
@@ -364,7 +365,7 @@ fn untyped_numbers_take_the_first_type_that_holds_them() {
     assert_eq!(read("1e3"), Value::F64(1000.0));
 }
 
-/// What GraphSON 2 keeps of a value: no sets, and strings as keys.
+/// The part of a value that GraphSON 2 keeps: no sets, and strings as keys.
 fn in_version_2(value: &Value) -> bool {
     match value {
         Value::Set(_) => false,
@@ -394,7 +395,7 @@ proptest! {
 
     #[test]
     fn every_argument_comes_back(argument in generate::argument()) {
-        // Refused are parameters alone, which have no form on the wire.
+        // Only parameters are refused, because the wire has no form for them.
         let mut out = Vec::new();
         prop_assume!(encode_argument(V3, &argument, &mut out).is_ok());
         prop_assert_eq!(decode_argument(&out).unwrap(), argument);
@@ -415,20 +416,20 @@ proptest! {
     ) {
         let mut bytes = Vec::new();
         prop_assume!(encode_argument(V3, &argument, &mut bytes).is_ok());
-        for (place, byte) in damage {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (position, byte) in damage {
+            let position = position.index(bytes.len());
+            bytes[position] = byte;
         }
         let _ = decode_argument(&bytes);
         let _ = decode_value(&bytes);
-        // A part of the text in another place: other types and other contents.
+        // Exchanging two parts of the text puts types before other contents.
         let cut = other.index(bytes.len());
         let spliced = [&bytes[cut..], &bytes[..cut]].concat();
         let _ = decode_argument(&spliced);
         let _ = decode_request(&[br#"{"requestId":"41d2e28a-20a4-4ab0-b379-d810dede3786","args":"#, &bytes[..], b"}"].concat());
     }
 
-    /// The same JSON with types exchanged: every reader meets every content.
+    /// Every type is read with the content of every other.
     #[test]
     fn any_type_over_any_content_never_panics(argument in generate::argument(), type_name in prop::sample::select(TYPES)) {
         let mut bytes = Vec::new();

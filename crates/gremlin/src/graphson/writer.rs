@@ -1,7 +1,7 @@
 //! Writing GraphSON: values and arguments into JSON.
 //!
-//! Writing fails only for what the format cannot hold. The bytes of a failed write stay in the buffer; the caller
-//! truncates it (WIRE-5).
+//! Writing fails only for a value that the format cannot hold. The bytes of a failed write stay in the buffer; the
+//! caller truncates it (WIRE-5).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Requests: what a driver sends in one WebSocket message or HTTP body.
+//! Requests: the messages of drivers, one for each WebSocket message or HTTP body.
 //!
 //! A request has an id, an operation, the processor that performs it, and arguments by name. The arguments are kept as
 //! the reader found them. Accessors give the known ones their types, and say precisely what is wrong with an argument
@@ -28,7 +28,7 @@ pub struct Request {
     pub bytecode_bindings: Parameters,
 }
 
-/// What a request asks to run.
+/// The traversal that a request asks to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gremlin<'a> {
     /// A script.
@@ -54,7 +54,7 @@ impl Request {
         found.filter(|argument| !matches!(argument, Argument::Value(Value::Null)))
     }
 
-    /// `gremlin`: what to run.
+    /// `gremlin`: the traversal to run.
     pub fn gremlin(&self) -> Result<Gremlin<'_>> {
         match self.argument("gremlin") {
             Some(Argument::Value(Value::String(text))) => Ok(Gremlin::Text(text)),
@@ -78,7 +78,7 @@ impl Request {
         entries.iter().map(alias).collect()
     }
 
-    /// `bindings`: the values of parameters, together with those bound inside the bytecode.
+    /// `bindings`: the values of parameters, together with the values bound inside the bytecode.
     pub fn bindings(&self) -> Result<Parameters> {
         let mut bindings = self.bytecode_bindings.clone();
         let mut insert = |name: &Value, value: Value| match name {

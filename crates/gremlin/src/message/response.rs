@@ -1,4 +1,4 @@
-//! Responses: what the server sends back, one message for each batch of results.
+//! Responses: the messages that the server sends back, one for each batch of results.
 //!
 //! A message has the id of the request, a status with attributes, the results, and attributes of the results, which are
 //! always empty here. A script is answered with plain values, bytecode with traversers, whose bulk the client expands.

@@ -1,6 +1,8 @@
-//! Arguments: literals, tokens, variables, predicates, strategies and nested traversals.
+//! Parsing of arguments: literals, tokens, variables, predicates, strategies and nested traversals.
 //!
-//! All recursion of the parser goes through [`Parser::argument`], which counts the levels (WIRE-2).
+//! All recursion of the parser goes through [`Parser::argument`], which counts the levels (WIRE-2). A comment such as
+//! "from its `(`" names the token at which a function begins: the tokens before it have been consumed. After an error
+//! the parser is not used again, so its state then does not matter.
 
 use mangrove_graph::{DateTime, Error, ErrorKind, Result, Value};
 use smol_str::SmolStr;
@@ -23,9 +25,9 @@ impl<'a> Parser<'a> {
         self.call_items(Self::argument)
     }
 
-    /// Arguments of a step or predicate. A bare word may name a `T` token, or a direction as in `mergeE()`. It stands
-    /// for that only if the step takes it, which `takes_token` decides from the word, its position and the number of
-    /// arguments. Otherwise it is a variable: `V(id)`, `V(from)`.
+    /// Arguments of a step or predicate. A bare word may name a `T` token, or a direction as in `mergeE()`. Whether the
+    /// step takes a token there, `takes_token` decides from the word, its position and the number of arguments.
+    /// Otherwise the word is a variable: `V(id)`, `V(from)`.
     pub(super) fn arguments_of(&mut self, takes_token: impl Fn(&str, usize, usize) -> bool) -> Result<Vec<Argument>> {
         let mut words: Vec<Option<SmolStr>> = Vec::new();
         if self.at(b'{') {
@@ -58,6 +60,7 @@ impl<'a> Parser<'a> {
         self.items_to(close, false, item)
     }
 
+    /// Items separated by commas up to the closing mark, which is consumed. `may_trail`: a comma may follow the last.
     fn items_to<T>(
         &mut self,
         close: u8,
@@ -86,6 +89,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// An argument, counted as a level of nesting (WIRE-2).
     pub(super) fn argument(&mut self) -> Result<Argument> {
         if self.depth == NESTING_MAX {
             return Err(self.too_deep());
@@ -103,6 +107,7 @@ impl<'a> Parser<'a> {
         self.error(ErrorKind::Syntax, self.token.at, &message)
     }
 
+    /// An argument whose level has been counted.
     fn argument_here(&mut self) -> Result<Argument> {
         let token = self.token;
         match token.kind {
@@ -122,7 +127,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Consumes a token whose text makes a value.
+    /// Consumes a token, and makes a value of its text with `read`.
     fn literal<T>(&mut self, read: impl Fn(&str) -> Result<T, String>) -> Result<T> {
         let token = self.token;
         let value = read(token.text).map_err(|message| self.error(ErrorKind::Syntax, token.at, &message))?;
@@ -130,11 +135,12 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
+    /// Returns true at the `..` of a range.
     fn at_range(&self) -> bool {
         self.at(b'.') && self.ahead.is(b'.')
     }
 
-    /// `1..5`, from its points. The elements are taken from the script's budget (WIRE-7).
+    /// `1..5`, from its `..`. `start` is the token of the first element.
     fn integer_range(&mut self, start: Token<'a>, first: &Value) -> Result<Argument> {
         self.advance()?;
         self.advance()?;
@@ -156,7 +162,7 @@ impl<'a> Parser<'a> {
         Ok(Value::list(values).into())
     }
 
-    /// `'a'..'e'`, from its points: strings that differ in their last character.
+    /// `'a'..'e'`, from its `..`: strings that differ in their last character.
     fn string_range(&mut self, start: Token<'a>, first: &str) -> Result<Argument> {
         self.advance()?;
         self.advance()?;
@@ -178,6 +184,7 @@ impl<'a> Parser<'a> {
         Ok(Value::list(values).into())
     }
 
+    /// Takes the elements of a range from the script's budget, before memory is allocated for them (WIRE-7).
     fn spend_range(&mut self, start: Token<'a>, size: u64) -> Result<()> {
         match self.range_budget.checked_sub(size) {
             Some(rest) => {
@@ -225,7 +232,8 @@ impl<'a> Parser<'a> {
         Ok(collections::list_argument(items))
     }
 
-    /// A bare word before a colon is a string key: `[name: 'x']`, and `[id: 1]` too; the token is `[(T.id): 1]`.
+    /// Returns true at a bare word before a colon, which is a string key: `[name: 'x']`, and `[id: 1]` too. A token as
+    /// a key is written `[(T.id): 1]`.
     fn at_bare_key(&self) -> bool {
         self.token.kind == TokenKind::Name && self.ahead.is(b':')
     }
@@ -243,6 +251,7 @@ impl<'a> Parser<'a> {
         Ok(collections::map_argument(entries))
     }
 
+    /// The key of a map entry, with or without parentheses.
     fn map_key(&mut self) -> Result<Argument> {
         if self.at_bare_key() {
             let name = self.name("a key")?;
@@ -274,7 +283,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An argument that begins with a name. This is the only function that decides what a word means.
+    /// An argument that begins with a name. The meaning of a word is decided only here and in the functions that this
+    /// one calls.
     fn word(&mut self) -> Result<Argument> {
         let word = self.name("an argument")?;
         if word.text == "new" && self.token.kind == TokenKind::Name {
@@ -325,7 +335,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `Qualifier.name`: a predicate, an enum's token or a constant.
+    /// `Qualifier.name`, from its `.`: a predicate, an enum's token or a constant.
     fn member(&mut self, qualifier: Token<'a>) -> Result<Argument> {
         if qualifier.text == "it" || qualifier.text == "Lambda" {
             return Err(self.error(ErrorKind::Unsupported, qualifier.at, names::LAMBDA_REFUSED));
@@ -351,7 +361,7 @@ impl<'a> Parser<'a> {
             }
             None => {
                 let suggestion = names::suggest_qualifier(qualifier.text);
-                format!("`{}` is nothing with members{suggestion}", qualifier.text)
+                format!("`{}` is no enum or class with members{suggestion}", qualifier.text)
             }
         };
         Err(self.error(ErrorKind::Unsupported, qualifier.at, &message))
@@ -363,7 +373,7 @@ impl<'a> Parser<'a> {
         Ok(Argument::Traversal(bytecode))
     }
 
-    /// `not(…)` of a predicate is a predicate; of any other argument it is the step.
+    /// `not(…)`, from its `(`. Of a predicate it is a predicate, of any other argument the step.
     fn not(&mut self, name: Token<'a>) -> Result<Argument> {
         let mut instruction = self.instruction(name)?;
         if matches!(instruction.arguments.as_slice(), [Argument::Predicate(_)])
@@ -382,8 +392,8 @@ impl<'a> Parser<'a> {
         self.predicate_chain(predicate)
     }
 
-    /// `.and(p)`, `.or(p)`, `.negate()`. Alternating them nests the result, so each counts as a level below this
-    /// argument (WIRE-2).
+    /// The `.and(p)`, `.or(p)` and `.negate()` after a predicate. A call that does not extend the same `and` or `or`
+    /// nests the result, so it counts as a level below this argument (WIRE-2).
     fn predicate_chain(&mut self, mut predicate: Predicate) -> Result<Argument> {
         while self.at(b'.') {
             self.advance()?;
@@ -415,7 +425,7 @@ impl<'a> Parser<'a> {
         Ok(Argument::Predicate(predicate))
     }
 
-    /// `list(v)`, from its `(`.
+    /// A value with its cardinality, `list(v)`, from its `(`.
     fn cardinality_value(&mut self, name: Token<'a>) -> Result<Argument> {
         let mut arguments = self.arguments()?;
         match (Cardinality::from_name(name.text), arguments.pop(), arguments.len()) {
@@ -446,7 +456,7 @@ impl<'a> Parser<'a> {
         let value = match (name.text, text) {
             ("datetime" | "DateTime", Some(text)) => DateTime::parse(text).map(Value::DateTime),
             ("datetime" | "DateTime", None) => {
-                // WIRE-8: the time comes with the options.
+                // The parser has no clock (WIRE-8).
                 self.volatile = true;
                 self.options.now.map(Value::DateTime)
             }
@@ -472,6 +482,7 @@ impl<'a> Parser<'a> {
         })
     }
 
+    /// The next random UUID of the script; `None` if the options have none.
     fn fresh_uuid(&mut self) -> Option<Uuid> {
         let base = self.options.fresh_uuid?;
         self.volatile = true;
@@ -480,7 +491,7 @@ impl<'a> Parser<'a> {
         Some(uuid)
     }
 
-    /// `Vertex(id, label)` or `SomeStrategy(key: value, …)`, after its class (and `new` if there was one).
+    /// `Vertex(id, label)` or `SomeStrategy(key: value, …)`, from its `(`; a `new` before it has been consumed, too.
     fn construction(&mut self, class: Token<'a>) -> Result<Argument> {
         match class.text {
             "Vertex" | "ReferenceVertex" => self.reference(class).map(Argument::Vertex),
@@ -497,7 +508,7 @@ impl<'a> Parser<'a> {
             }
             name => {
                 let message = format!(
-                    "`{name}` is nothing that can be made here; strategies can, such as `new ReadOnlyStrategy()`"
+                    "`{name}` cannot be made here; strategies and elements can, such as `new ReadOnlyStrategy()`"
                 );
                 Err(self.error(ErrorKind::Unsupported, class.at, &message))
             }
@@ -510,13 +521,13 @@ impl<'a> Parser<'a> {
         match arguments.as_slice() {
             [Argument::Value(id)] | [Argument::Value(id), _] => Ok(id.clone()),
             _ => {
-                let message = format!("`{}` takes an id and, if you like, a label", class.text);
+                let message = format!("`{}` takes an id and optionally a label", class.text);
                 Err(self.error(ErrorKind::InvalidArgument, class.at, &message))
             }
         }
     }
 
-    /// `key: value` of a strategy.
+    /// `key: value`, an option of a strategy.
     fn configuration(&mut self) -> Result<(SmolStr, Argument)> {
         let key = match self.token.kind {
             TokenKind::String => self.literal(literal::string)?,

@@ -184,7 +184,7 @@ fn number(bytes: &[u8], digits: usize) -> (TokenKind, usize) {
     let decimal: fn(&u8) -> bool = |b| b.is_ascii_digit() || *b == b'_';
     let mut end = run(digits, decimal);
     let mut kind = TokenKind::Integer;
-    // `1..5` is a range, so a point belongs to the number only before a digit.
+    // `1..5` is a range, so a `.` belongs to the number only before a digit.
     if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
         kind = TokenKind::Float;
         end = run(end + 1, decimal);

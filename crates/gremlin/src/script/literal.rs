@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 
 use crate::limits::{DECIMAL_SCALE_MAX, NUMBER_LENGTH_MAX};
 
-/// A literal's value, or what is wrong with it.
+/// A literal's value, or the message of its error.
 type Parsed<T> = Result<T, String>;
 
 /// An integer literal: decimal, hexadecimal (`0x1f`) or octal (`017`), with or without a suffix. Without

@@ -9,7 +9,7 @@ use mangrove_graph::{Direction, Token, Value};
 use crate::bytecode::{Argument, Cardinality, Column, Merge, Operator, Order, Pick, Pop, Scope};
 use crate::predicate::{P_NAMES, TEXT_P_NAMES};
 
-/// Why a closure is refused, and what to write instead.
+/// The message for a closure: why it is refused, and what to write instead.
 pub(super) const LAMBDA_REFUSED: &str = "lambdas and closures are not supported, because nothing a client sends is \
      run as code; write it with steps, such as `filter(__.values('age').is(gt(30)))` or `map(__.values('name'))`";
 
@@ -61,7 +61,7 @@ pub(crate) const TYPE_NAMES: &[&str] = &[
 /// The units of `DT`.
 pub(crate) const DATE_UNITS: &[&str] = &["second", "minute", "hour", "day"];
 
-/// The names that may stand before a point in an argument, besides `__`, `P` and `TextP`: enums, and classes of
+/// The names that may stand before a `.` in an argument, besides `__`, `P` and `TextP`: enums, and classes of
 /// constants.
 pub(crate) const QUALIFIERS: &[&str] = &[
     "Barrier",
@@ -257,7 +257,7 @@ pub(super) fn suggest_call(name: &str) -> String {
     suggest(name, STEPS.iter().chain(P_NAMES).chain(TEXT_P_NAMES).copied())
 }
 
-/// `; did you mean …?` with the nearest of what can follow a point at the top of a traversal.
+/// `; did you mean …?` with the nearest names that can follow a `.` at the top of a traversal.
 pub(super) fn suggest_step(name: &str) -> String {
     suggest(name, STEPS.iter().chain(SOURCE_METHODS).chain(TERMINALS).copied())
 }

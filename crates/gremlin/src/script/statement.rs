@@ -9,11 +9,11 @@
 //! ada
 //! ```
 //!
-//! In the statements that follow, an assigned name is a parameter. The parser does not know the values:
-//! [`ScriptStatement::variable`] says which name gets the result of a statement.
+//! In the statements that follow, an assigned name is a parameter. The parser runs nothing and does not know the
+//! values. [`ScriptStatement::variable`] tells the runner of the script which name gets the result of a statement.
 //!
 //! A statement ends with a semicolon, or at the end of a line if it is complete: all brackets are closed, and the next
-//! line does not begin with a point.
+//! line does not begin with a `.`.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -31,18 +31,18 @@ use crate::bytecode::{Argument, Bytecode, Position};
 pub struct ScriptStatement {
     /// The name that gets the result of the statement.
     pub variable: Option<SmolStr>,
-    /// What it does.
+    /// The statement itself, without the name that it assigns to.
     pub statement: Statement,
-    /// The position of its beginning.
+    /// The position at which the statement begins.
     pub position: Position,
-    /// Its bytes in the script, without the separator after it.
+    /// The bytes of the statement in the script, without the separator after it.
     pub range: Range<usize>,
     /// The bytes of the statement without the name that it assigns to.
     pub expression: Range<usize>,
 }
 
 impl ScriptStatement {
-    /// The statement as errors show it, with its number, counted from 1.
+    /// The statement's number, counted from 1, and position, as errors show them.
     pub fn place(&self, number: usize) -> impl fmt::Display + use<> {
         let Position { line, column } = self.position;
         format!("statement {number} (line {line}, column {column})")
@@ -64,6 +64,7 @@ impl<'a> Statements<'a> {
         Ok(Statements { parser: Parser::new(text, options)?, variables: HashSet::new(), is_over: false })
     }
 
+    /// The next statement; `None` at the end of the script.
     fn statement(&mut self) -> Result<Option<ScriptStatement>> {
         let parser = &mut self.parser;
         while parser.at(b';') {
@@ -106,8 +107,8 @@ impl Iterator for Statements<'_> {
     }
 }
 
-/// Returns true if a text is no complete script, but may become one with more text: a bracket or a quote is open, or it
-/// ends with a point. A text with an error before its end is finished, since more text would not help.
+/// Returns true if a text is no complete script but may become one with more text: a bracket or a quote is open, or the
+/// text ends with a `.`. After an error before the end of the text more text would not help, so the result is false.
 pub fn is_unfinished(text: &str) -> bool {
     let mut lexer = Lexer::new(text);
     loop {
@@ -129,7 +130,7 @@ pub fn is_unfinished(text: &str) -> bool {
 }
 
 impl<'a> Parser<'a> {
-    /// The name before `=`, which is consumed.
+    /// The name that a statement assigns to. Consumes the name and the `=` after it.
     fn assigned(&mut self) -> Result<Token<'a>> {
         let name = self.name("a name")?;
         let is_word = names::bare_token(name.text).is_some() || names::is_strategy(name.text);
@@ -158,13 +159,13 @@ impl<'a> Parser<'a> {
             Argument::Parameter(name) => Ok(Statement::Variable(name)),
             _ => {
                 let message =
-                    "a variable is given a value or what a traversal of a source results in, such as `g.V().next()`";
+                    "a variable is given a value or the result of a traversal of a source, such as `g.V().next()`";
                 Err(self.error(ErrorKind::Unsupported, at, message))
             }
         }
     }
 
-    /// A traversal, a command to a transaction, or a name that has a value.
+    /// A traversal, a command to a transaction, or a variable. `known` are the variables so far.
     fn expression(&mut self, known: &HashSet<SmolStr>) -> Result<Statement> {
         self.volatile = false;
         let source = self.token;
@@ -213,7 +214,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Traversal { source, bytecode, terminal, volatile: self.volatile })
     }
 
-    /// `().commit()` after `g.tx`.
+    /// The command of `g.tx().commit()`, from the first `(`.
     fn transaction(&mut self) -> Result<super::TransactionCommand> {
         self.expect(b'(')?;
         self.expect(b')')?;

@@ -1,4 +1,7 @@
-//! Terminals: the methods that end a traversal, and the value that they make of its results.
+//! Terminals: the methods that end a traversal, such as `toList()`, and the value that they make of its results.
+//!
+//! A terminal takes part twice. Before the traversal is planned, [`Terminal::apply`] appends steps, so that no more
+//! results are computed than the terminal takes. After it has run, [`Terminal::value`] makes the value of a variable.
 
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 
@@ -7,10 +10,10 @@ use super::{Parser, Token};
 use crate::bytecode::{Argument, Bytecode, Comparison, Instruction, Predicate};
 use crate::collections;
 
-/// The most results in a variable.
+/// The most results that the value of a variable is made of.
 pub const VARIABLE_SIZE_MAX: u64 = 1_000_000;
 
-/// How the results of a traversal are taken.
+/// How a client takes the results of a traversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {
     /// There is no terminal: all results are taken.
@@ -58,13 +61,13 @@ impl Terminal {
         }
     }
 
-    /// Returns true if it makes a value that a variable can hold.
+    /// Returns true if the terminal makes a value that a variable can hold.
     fn has_value(self) -> bool {
         !matches!(self, Terminal::None | Terminal::Iterate | Terminal::TryNext | Terminal::Explain)
     }
 
-    /// The value of a variable, from the results of a traversal that ends with this terminal, each with the number of
-    /// times it occurs.
+    /// The value of a variable, from the results of a traversal that ends with this terminal. Each result comes with
+    /// the number of times it occurs. Fails above [`VARIABLE_SIZE_MAX`] results, and if `next()` has no result.
     pub fn value(self, results: Vec<(Value, u64)>) -> Result<Value> {
         let size = results.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
         if size > VARIABLE_SIZE_MAX {
@@ -86,7 +89,7 @@ impl Terminal {
     }
 }
 
-/// The value of a variable as results. The members of a list or a set are one result each.
+/// The results of a statement that names a variable: the members of its list or set, or its only value.
 pub fn results_of(value: Value) -> Vec<(Value, u64)> {
     match value {
         Value::List(items) => items.iter().map(|item| (item.clone(), 1)).collect(),
@@ -121,7 +124,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Fails if the terminal makes no value that a variable can get.
+    /// Fails if the terminal makes no value that a variable can hold.
     pub(super) fn check_assigned(&self, variable: Token<'a>, terminal: Terminal) -> Result<()> {
         if terminal.has_value() {
             return Ok(());
@@ -136,7 +139,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns true if the terminal of a name makes a value.
+/// [`Terminal::has_value`] of the terminal with this name.
 fn has_value(name: &str) -> bool {
     !matches!(name, "iterate" | "tryNext" | "explain")
 }

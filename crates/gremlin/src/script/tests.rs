@@ -1,4 +1,4 @@
-//! What parses, to what; what does not, and where the error points.
+//! Scripts that parse, with their bytecode, and scripts that do not, with the position of the error.
 
 use mangrove_graph::{DateTime, ErrorKind};
 use uuid::Uuid;
@@ -76,7 +76,7 @@ fn literals() {
         "g.inject(UUID('6b0ca0e2-8d7d-4a0e-8f6d-0f1e2d3c4b5a'))",
     );
     assert!(parsed("g.inject(NaN)").to_string().contains("NaN"));
-    // A list with a nested traversal is no literal, but a list all the same.
+    // A list with a nested traversal is a list, but no literal.
     check("g.V().inject([out(), 1])", "g.V().inject([__.out(), 1])");
     check("g.mergeV([name: x])", "g.mergeV(['name': x])");
 }
@@ -320,7 +320,7 @@ fn unknown_names_are_refused_with_the_nearest_known() {
     check_error(
         "g.V().by(Ordr.desc)",
         Unsupported,
-        "line 1, column 10: `Ordr` is nothing with members; did you mean `Order`?",
+        "line 1, column 10: `Ordr` is no enum or class with members; did you mean `Order`?",
     );
     check_error(
         "g.V().has('a', gt())",
@@ -333,7 +333,7 @@ fn unknown_names_are_refused_with_the_nearest_known() {
     check_error("g.V().where(out().toList())", Unsupported, "line 1, column 19: `toList` takes the results of a whole");
     check_error("g.V(g.V().next())", Unsupported, "line 1, column 5: a traversal that runs to make an argument");
     check_error("g.tx().close()", Unsupported, "line 1, column 8: unknown transaction method `close`");
-    check_error("g.V().inject(new Foo(1))", Unsupported, "line 1, column 18: `Foo` is nothing that can be made here");
+    check_error("g.V().inject(new Foo(1))", Unsupported, "line 1, column 18: `Foo` cannot be made here");
     check_error("g.inject({out()})", Unsupported, "line 1, column 10: a set holds literals only");
 }
 
@@ -377,7 +377,7 @@ fn nesting_is_bounded_and_never_overflows_the_stack() {
     assert!(parse(&parentheses, &ParseOptions::default()).is_err());
     let alternating = format!("g.V().is(gt(1){})", ".and(lt(1)).or(lt(2))".repeat(10_000));
     assert!(parse(&alternating, &ParseOptions::default()).unwrap_err().message().contains("deeper than"));
-    // Each level wraps the level inside it fifty times over: no argument lies deep, but the result would.
+    // Each level wraps the level inside it fifty times: no argument is nested deep, but the result would be.
     let wraps = ".and(lt(1)).or(lt(2))".repeat(25);
     let wrapped = (0..100).fold("gt(1)".to_owned(), |inner, _| format!("lt(1).and({inner}){wraps}"));
     let error = parse(&format!("g.V().is({wrapped})"), &ParseOptions::default()).unwrap_err();

@@ -1,10 +1,10 @@
-//! GraphML: `node` and `edge` elements with `data` for declared keys, as TinkerPop's `GraphMLWriter` and other tools write
-//! it.
+//! GraphML: `node` and `edge` elements with `data` for declared keys, as TinkerPop's `GraphMLWriter` and other tools
+//! write it.
 //!
-//! The label of a node is its data under the key `labelV`, that of an edge under `labelE`. Without one they are `vertex`
-//! and `edge`. Ids are those of the file; an id in plain decimal form is an integer. An edge of an undirected graph is
-//! stored once, from its source to its target. Nested graphs are read as parts of the whole. Ports and hyperedges are
-//! refused.
+//! The label of a node is its data under the key `labelV`, that of an edge under `labelE`. Without one they are
+//! `vertex` and `edge`. Ids are those of the file; an id in plain decimal form is an integer. An edge of an undirected
+//! graph is stored once, from its source to its target. Nested graphs are read as parts of the whole. Ports and
+//! hyperedges are refused.
 //!
 //! The document is streamed twice, first for its nodes and then for its edges. One element is in memory at a time.
 //!
@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use super::edges::{DocumentEdge, load_by_ids, value_of};
 use crate::input::{Bounded, Input};
-use crate::plan::key_text;
-use crate::sink::{Cardinality, EdgeIdentity, MultiPropertyRow, ValueWithMeta};
+use crate::sink::{Cardinality, MultiPropertyRow, ValueWithMeta};
 use crate::state::{BatchFile, EdgeBatches, LoadContext, Pass, RowOrigin, VertexBatches, VertexTable};
 use crate::values::{ColumnType, FileId};
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{ElementKind, Error, ErrorKind, Result, Value};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
@@ -28,35 +28,35 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 pub(crate) fn load_vertices(ctx: &mut LoadContext<'_>, file: usize, path: &Path) -> Result<()> {
     let pass = Pass { file, path };
     let mut batches = VertexBatches::new(BatchFile { pass, keeps_rows: false });
-    Document::open(path, ctx.element_bytes_max)?.each(ctx, &pass, Kind::Node, |ctx, line, element| {
-        let properties = match element.properties {
-            Ok(properties) => properties,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let id = element.id.ok_or_else(|| damaged("a node has no id"))?;
-        let at = batches.open(ctx, element.label.as_deref().unwrap_or("vertex"), None);
-        let table = batches.at(at);
-        let claimed = table
-            .claim_key(ctx, |name| value_of(&properties, name))
-            .and_then(|()| table.claim_user_id(ctx, FileId::parse(&id).to_user_id()));
-        if let Err(reason) = claimed {
-            return Ok(Err(reason));
-        }
-        set_properties(table, properties);
-        batches.end_row(ctx, at, RowOrigin { line, text: element.tag.as_bytes() })?;
-        Ok(Ok(()))
-    })?;
+    GraphMlDocument::open(path, ctx.element_bytes_max)?.each(
+        ctx,
+        &pass,
+        ElementKind::Vertex,
+        |ctx, line, element| {
+            let properties = match element.properties {
+                Ok(properties) => properties,
+                Err(reason) => return Ok(Err(reason)),
+            };
+            let id = element.id.ok_or_else(|| damaged("a node has no id"))?;
+            let at = batches.open(ctx, element.label.as_deref().unwrap_or("vertex"), None);
+            let table = batches.at(at);
+            let claimed = table
+                .claim_key(ctx, |name| value_of(&properties, name))
+                .and_then(|()| table.claim_user_id(ctx, FileId::parse(&id).to_user_id()));
+            if let Err(reason) = claimed {
+                return Ok(Err(reason));
+            }
+            set_properties(table, properties);
+            batches.end_row(ctx, at, RowOrigin { line, text: element.tag.as_bytes() })?;
+            Ok(Ok(()))
+        },
+    )?;
     batches.flush(ctx)
 }
 
-/// Loads the edges of a document whose nodes are loaded: first those with ids, then those without. If there are both, the
-/// second takes another pass.
+/// Loads the edges of a document whose nodes are loaded.
 pub(crate) fn load_edges(ctx: &mut LoadContext<'_>, file: usize, path: &Path) -> Result<()> {
-    if load_edges_with_ids(ctx, file, path, true)? {
-        ctx.expect_pass(file, path)?;
-        load_edges_with_ids(ctx, file, path, false)?;
-    }
-    Ok(())
+    load_by_ids(ctx, file, path, |ctx, ids| load_edges_with_ids(ctx, file, path, ids))
 }
 
 /// Loads the edges with ids, or those without. Returns true if there were others.
@@ -64,7 +64,7 @@ fn load_edges_with_ids(ctx: &mut LoadContext<'_>, file: usize, path: &Path, ids:
     let pass = Pass { file, path };
     let mut batches = EdgeBatches::new(BatchFile { pass, keeps_rows: false });
     let mut others = false;
-    Document::open(path, ctx.element_bytes_max)?.each(ctx, &pass, Kind::Edge, |ctx, line, element| {
+    GraphMlDocument::open(path, ctx.element_bytes_max)?.each(ctx, &pass, ElementKind::Edge, |ctx, line, element| {
         if element.id.is_some() != ids {
             others = true;
             return Ok(Ok(()));
@@ -82,44 +82,25 @@ fn load_edges_with_ids(ctx: &mut LoadContext<'_>, file: usize, path: &Path, ids:
             }
         }
         let id = element.id.map(|id| FileId::parse(&id).to_user_id());
-        if let Some(Err(reason)) = id.as_ref().map(|id| ctx.claim_edge_id(id)) {
-            return Ok(Err(reason));
-        }
-        let at = batches.open(ctx, element.label.as_deref().unwrap_or("edge"), id.is_some(), None);
-        let table = batches.at(at);
-        if let EdgeIdentity::Key(key) = &table.identity {
-            let values = key_text(key, |name| value_of(&properties, name));
-            let claimed = values.and_then(|values| ctx.claim_edge_key(&table.label, (ends[0], ends[1]), values));
-            if let Err(reason) = claimed {
-                return Ok(Err(reason));
-            }
-        }
-        table.edge(ends[0], ends[1], id);
-        properties.into_iter().for_each(|(key, value)| table.columns.set_key(&key, value));
-        batches.end_row(ctx, at, RowOrigin { line, text: element.tag.as_bytes() })?;
-        Ok(Ok(()))
+        let label = element.label.as_deref().unwrap_or("edge");
+        let edge = DocumentEdge { id, label, source: ends[0], target: ends[1], properties };
+        edge.add(ctx, &mut batches, RowOrigin { line, text: element.tag.as_bytes() })
     })?;
     batches.flush(ctx)?;
     Ok(others)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Node,
-    Edge,
-}
-
 /// A declared key.
-struct Key {
+struct GraphMlKey {
     /// The kind of element it is for; `None`: both.
-    of: Option<Kind>,
+    of: Option<ElementKind>,
     name: String,
     kind: ColumnType,
     default: Option<Value>,
 }
 
 /// A node or an edge.
-struct Element {
+struct GraphMlElement {
     /// The text of the element in a reject.
     tag: String,
     id: Option<String>,
@@ -131,26 +112,26 @@ struct Element {
 }
 
 /// A document being read.
-struct Document {
+struct GraphMlDocument {
     reader: Reader<BufReader<Bounded>>,
     lines: LineFinder,
     /// True if the document declares XML 1.1.
     is_xml11: bool,
-    keys: BTreeMap<String, Key>,
+    keys: BTreeMap<String, GraphMlKey>,
     /// The text since the last start tag.
     text: String,
     /// The id of the key whose declaration is open.
     declaring: Option<String>,
     /// The id of the key whose data is open.
     data: Option<String>,
-    element: Option<Element>,
+    element: Option<GraphMlElement>,
 }
 
-impl Document {
+impl GraphMlDocument {
     fn open(path: &Path, element_bytes_max: u64) -> Result<Self> {
         let mut reader = Reader::from_reader(Bounded::buffered(Input::open(path)?, element_bytes_max));
         reader.config_mut().expand_empty_elements = true;
-        Ok(Document {
+        Ok(GraphMlDocument {
             reader,
             lines: LineFinder { path: path.to_owned(), file: None, position: 0, line: 1 },
             is_xml11: false,
@@ -167,8 +148,8 @@ impl Document {
         mut self,
         ctx: &mut LoadContext<'_>,
         pass: &Pass<'_>,
-        kind: Kind,
-        mut take: impl FnMut(&mut LoadContext<'_>, u64, Element) -> Result<Result<(), String>>,
+        kind: ElementKind,
+        mut take: impl FnMut(&mut LoadContext<'_>, u64, GraphMlElement) -> Result<Result<(), String>>,
     ) -> Result<()> {
         let mut buffer = Vec::new();
         let mut root = false;
@@ -234,7 +215,7 @@ impl Document {
     }
 
     /// Handles an event. Returns the element that it ends.
-    fn event(&mut self, event: Event<'_>, kind: Kind) -> Result<Option<Element>> {
+    fn event(&mut self, event: Event<'_>, kind: ElementKind) -> Result<Option<GraphMlElement>> {
         match event {
             Event::Start(tag) => self.start(&tag, kind)?,
             Event::Decl(declaration) => self.is_xml11 = declaration.version().is_ok_and(|version| *version == *b"1.1"),
@@ -254,12 +235,12 @@ impl Document {
         Ok(None)
     }
 
-    fn start(&mut self, tag: &BytesStart<'_>, kind: Kind) -> Result<()> {
+    fn start(&mut self, tag: &BytesStart<'_>, kind: ElementKind) -> Result<()> {
         self.text.clear();
         match tag.local_name().as_ref() {
             b"key" => self.declare(tag)?,
-            b"node" if kind == Kind::Node => self.element = Some(element(tag)?),
-            b"edge" if kind == Kind::Edge => self.element = Some(element(tag)?),
+            b"node" if kind == ElementKind::Vertex => self.element = Some(element(tag)?),
+            b"edge" if kind == ElementKind::Edge => self.element = Some(element(tag)?),
             b"data" => self.data = Some(attribute(tag, "key")?.ok_or_else(|| damaged("data without a key"))?),
             b"hyperedge" | b"port" => {
                 let name = String::from_utf8_lossy(tag.local_name().as_ref()).into_owned();
@@ -276,8 +257,8 @@ impl Document {
     fn declare(&mut self, tag: &BytesStart<'_>) -> Result<()> {
         let id = attribute(tag, "id")?.ok_or_else(|| damaged("a key has no id"))?;
         let of = match attribute(tag, "for")?.as_deref() {
-            Some("node") => Some(Kind::Node),
-            Some("edge") => Some(Kind::Edge),
+            Some("node") => Some(ElementKind::Vertex),
+            Some("edge") => Some(ElementKind::Edge),
             _ => None,
         };
         // Our own attribute comes first: it names types that GraphML does not have.
@@ -286,12 +267,12 @@ impl Document {
             None => ColumnType::String,
         };
         let name = attribute(tag, "attr.name")?.unwrap_or_else(|| id.clone());
-        self.keys.insert(id.clone(), Key { of, name, kind, default: None });
+        self.keys.insert(id.clone(), GraphMlKey { of, name, kind, default: None });
         self.declaring = Some(id);
         Ok(())
     }
 
-    fn end(&mut self, name: &[u8]) -> Result<Option<Element>> {
+    fn end(&mut self, name: &[u8]) -> Result<Option<GraphMlElement>> {
         match name {
             b"key" => self.declaring = None,
             b"default" => {
@@ -302,8 +283,8 @@ impl Document {
                 }
             }
             b"data" => self.end_data()?,
-            b"node" => return Ok(self.finish(Kind::Node)),
-            b"edge" => return Ok(self.finish(Kind::Edge)),
+            b"node" => return Ok(self.finish(ElementKind::Vertex)),
+            b"edge" => return Ok(self.finish(ElementKind::Edge)),
             _ => {}
         }
         Ok(None)
@@ -330,7 +311,7 @@ impl Document {
     }
 
     /// The element that ends here, with the defaults of keys that it has no data for.
-    fn finish(&mut self, kind: Kind) -> Option<Element> {
+    fn finish(&mut self, kind: ElementKind) -> Option<GraphMlElement> {
         let mut element = self.element.take()?;
         if let Ok(properties) = &mut element.properties {
             let defaults = self.keys.values().filter(|key| key.of.is_none_or(|of| of == kind));
@@ -343,10 +324,6 @@ impl Document {
         }
         Some(element)
     }
-}
-
-fn value_of<'v>(properties: &'v [(String, Value)], name: &str) -> Option<&'v Value> {
-    properties.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
 /// Sets the properties of the current row. Several data under one key are several values.
@@ -370,8 +347,8 @@ fn damaged(what: &str) -> Error {
     Error::new(ErrorKind::Syntax, format!("damaged GraphML: {what}"))
 }
 
-fn element(tag: &BytesStart<'_>) -> Result<Element> {
-    Ok(Element {
+fn element(tag: &BytesStart<'_>) -> Result<GraphMlElement> {
+    Ok(GraphMlElement {
         tag: format!("<{}>", String::from_utf8_lossy(tag)),
         id: attribute(tag, "id")?,
         source: attribute(tag, "source")?,

@@ -8,11 +8,11 @@
 //!
 //! The file is read twice, all vertices and then all edges, so that an edge may refer to a later vertex. Only `outE` is
 //! read, because the other end of every edge repeats it under `inE`. Several threads parse lines, some hundred thousand
-//! bytes at a time. Of a document that is one object, one vertex is in memory at a time. The options of the load limit the
-//! length of both.
+//! bytes at a time. Of a document that is one object, one vertex is in memory at a time. The options of the load limit
+//! the length of both.
 //!
-//! The load stops at text that is not JSON, and at an object that is neither a vertex nor an edge: the file is damaged. A
-//! vertex or an edge is rejected if its id exists already or an end does not exist.
+//! The load stops at text that is not JSON, and at an object that is neither a vertex nor an edge: the file is damaged.
+//! A vertex or an edge is rejected if its id exists already or an end does not exist.
 
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
@@ -22,14 +22,14 @@ use mangrove_graph::{Error, ErrorKind, Result, UserId, Value};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value as Json};
 
+use super::edges::{DocumentEdge, load_by_ids};
 use crate::input::{Bounded, ElementLength, Input, too_long};
 use crate::parallel::in_order;
-use crate::plan::key_text;
-use crate::sink::{Cardinality, EdgeIdentity, MultiPropertyRow, ValueWithMeta};
+use crate::sink::{Cardinality, MultiPropertyRow, ValueWithMeta};
 use crate::state::{BatchFile, EdgeBatches, LoadContext, Pass, RowOrigin, VertexBatches, VertexTable};
 use crate::values::{damaged, read_plain_value, read_value};
 
-type Object = Map<String, Json>;
+type JsonObject = Map<String, Json>;
 
 /// Bytes of lines that a thread parses at once.
 const LINES_BYTES: usize = 256 * 1024;
@@ -65,14 +65,9 @@ pub(crate) fn load_vertices(ctx: &mut LoadContext<'_>, file: usize, path: &Path)
     batches.flush(ctx)
 }
 
-/// Loads the edges of a file whose vertices are loaded: first those with ids, then those without. If there are both, the
-/// second takes another pass.
+/// Loads the edges of a file whose vertices are loaded.
 pub(crate) fn load_edges(ctx: &mut LoadContext<'_>, file: usize, path: &Path) -> Result<()> {
-    if load_edges_with_ids(ctx, file, path, true)? {
-        ctx.expect_pass(file, path)?;
-        load_edges_with_ids(ctx, file, path, false)?;
-    }
-    Ok(())
+    load_by_ids(ctx, file, path, |ctx, ids| load_edges_with_ids(ctx, file, path, ids))
 }
 
 /// Loads the edges with ids, or those without. Returns true if there were others.
@@ -103,13 +98,13 @@ fn load_edges_with_ids(ctx: &mut LoadContext<'_>, file: usize, path: &Path, ids:
 struct VertexObject<'v> {
     id: UserId,
     label: &'v str,
-    object: &'v Object,
+    object: &'v JsonObject,
     adjacency: bool,
 }
 
 impl<'v> VertexObject<'v> {
     /// Reads an object as a vertex; `None` if it is an edge.
-    fn of(object: &'v Object) -> Result<Option<Self>> {
+    fn of(object: &'v JsonObject) -> Result<Option<Self>> {
         let (id, adjacency) = match (object.get("vertex"), object.get("id")) {
             (Some(id), None) => (id, false),
             (None, _) if object.contains_key("edge") || object.contains_key("from") => return Ok(None),
@@ -154,7 +149,7 @@ struct EdgeObject<'e> {
 }
 
 /// Calls `each` with the edges of a vertex, or with the edge that the object is.
-fn each_edge(owner: &Object, mut each: impl FnMut(EdgeObject<'_>) -> Result<()>) -> Result<()> {
+fn each_edge(owner: &JsonObject, mut each: impl FnMut(EdgeObject<'_>) -> Result<()>) -> Result<()> {
     if let Some(vertex) = VertexObject::of(owner)? {
         for (label, edges) in object(owner.get("outE"), "outE")? {
             for edge in array(edges, "outE")? {
@@ -203,24 +198,10 @@ impl EdgeObject<'_> {
     ) -> Result<Result<(), String>> {
         let name = self.id.as_ref().map_or_else(String::new, |id| format!("edge {id}: "));
         let missing = |which: &str, id: &UserId| format!("{name}the {which} vertex {id} does not exist");
-        let Some(from) = ctx.vertex(&self.source)? else { return Ok(Err(missing("source", &self.source))) };
-        let Some(to) = ctx.vertex(&self.target)? else { return Ok(Err(missing("target", &self.target))) };
-        if let Some(Err(reason)) = self.id.as_ref().map(|id| ctx.claim_edge_id(id)) {
-            return Ok(Err(reason));
-        }
-        let at = batches.open(ctx, self.label, self.id.is_some(), None);
-        let table = batches.at(at);
-        if let EdgeIdentity::Key(key) = &table.identity {
-            let value = |name: &str| self.properties.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
-            let claimed = key_text(key, value).and_then(|values| ctx.claim_edge_key(&table.label, (from, to), values));
-            if let Err(reason) = claimed {
-                return Ok(Err(reason));
-            }
-        }
-        table.edge(from, to, self.id);
-        self.properties.into_iter().for_each(|(key, value)| table.columns.set_key(key, value));
-        batches.end_row(ctx, at, place)?;
-        Ok(Ok(()))
+        let Some(source) = ctx.vertex(&self.source)? else { return Ok(Err(missing("source", &self.source))) };
+        let Some(target) = ctx.vertex(&self.target)? else { return Ok(Err(missing("target", &self.target))) };
+        let EdgeObject { id, label, properties, .. } = self;
+        DocumentEdge { id, label, source, target, properties }.add(ctx, batches, place)
     }
 }
 
@@ -236,7 +217,7 @@ impl LoadContext<'_> {
 fn each_object(
     ctx: &mut LoadContext<'_>,
     pass: &Pass<'_>,
-    mut each: impl FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &Object) -> Result<()>,
+    mut each: impl FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &JsonObject) -> Result<()>,
 ) -> Result<()> {
     let mut reader = Bounded::buffered(Input::open(pass.path)?, ctx.element_bytes_max);
     if is_wrapped(reader.fill_buf()?) {
@@ -260,10 +241,10 @@ fn is_wrapped(front: &[u8]) -> bool {
     true
 }
 
-type EachObject<'f> = dyn FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &Object) -> Result<()> + 'f;
+type EachObject<'f> = dyn FnMut(&mut LoadContext<'_>, RowOrigin<'_>, &JsonObject) -> Result<()> + 'f;
 
 /// Whole lines of a file.
-struct Lines {
+struct LineChunk {
     text: Vec<u8>,
     /// The number of the first line.
     first: u64,
@@ -272,7 +253,7 @@ struct Lines {
 }
 
 /// The lines that are not empty: number, range of the text, and the parsed object.
-type Parsed = (Lines, Vec<(u64, Range<usize>, serde_json::Result<Json>)>);
+type ParsedLines = (LineChunk, Vec<(u64, Range<usize>, serde_json::Result<Json>)>);
 
 fn each_line(
     ctx: &mut LoadContext<'_>,
@@ -294,7 +275,7 @@ fn each_line(
             deliver((lines, objects));
             Ok(())
         },
-        |(lines, objects): Parsed| {
+        |(lines, objects): ParsedLines| {
             for (line, range, parsed) in objects {
                 let place = |e: Error| e.context(format!("line {line}"));
                 let parsed = parsed.map_err(|e| place(damaged(&format!("not JSON: {e}"))))?;
@@ -315,7 +296,7 @@ fn next_lines(
     first: u64,
     length: &ElementLength,
     bytes_max: u64,
-) -> Result<Option<(Lines, u64)>> {
+) -> Result<Option<(LineChunk, u64)>> {
     let (mut text, mut count) = (Vec::with_capacity(LINES_BYTES + LINES_BYTES / 4), 0);
     while text.len() < LINES_BYTES {
         length.end();
@@ -330,10 +311,10 @@ fn next_lines(
         count += 1;
     }
     let bytes_taken = reader.get_ref().input().bytes_taken();
-    Ok((count > 0).then_some((Lines { text, first, bytes_taken }, count)))
+    Ok((count > 0).then_some((LineChunk { text, first, bytes_taken }, count)))
 }
 
-fn parse_lines(lines: &Lines) -> Vec<(u64, Range<usize>, serde_json::Result<Json>)> {
+fn parse_lines(lines: &LineChunk) -> Vec<(u64, Range<usize>, serde_json::Result<Json>)> {
     let (mut parsed, mut begin) = (Vec::new(), 0);
     for (number, line) in (lines.first..).zip(lines.text.split_inclusive(|byte| *byte == b'\n')) {
         let range = begin..begin + line.len();
@@ -346,7 +327,7 @@ fn parse_lines(lines: &Lines) -> Vec<(u64, Range<usize>, serde_json::Result<Json
     parsed
 }
 
-fn vertex_or_edge(json: &Json) -> Result<&Object> {
+fn vertex_or_edge(json: &Json) -> Result<&JsonObject> {
     // Version 2 may write the vertex itself as a typed value.
     let object = match json.get("@value") {
         Some(inner) => inner.as_object(),
@@ -377,7 +358,7 @@ fn each_wrapped(
         taken.map_err(|e| failure = Some(e))
     };
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
-    let read = Document { take }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    let read = WrappedDocument { take }.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     match (failure, read) {
         (Some(failure), _) => Err(failure),
         (None, Err(e)) if e.is_io() => Err(damaged(&e.to_string()).context(format!("after vertex {number}"))),
@@ -387,11 +368,11 @@ fn each_wrapped(
 }
 
 /// The visitor of the object with all vertices. `take` gets each vertex and returns whether to go on.
-struct Document<F> {
+struct WrappedDocument<F> {
     take: F,
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Document<F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for WrappedDocument<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -399,7 +380,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Document<F>
     }
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Document<F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for WrappedDocument<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -409,7 +390,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Document<F> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         while let Some(member) = map.next_key::<String>()? {
             if member == "vertices" {
-                map.next_value_seed(Vertices { take: &mut self.take })?;
+                map.next_value_seed(WrappedVertices { take: &mut self.take })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -418,11 +399,11 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Document<F> {
     }
 }
 
-struct Vertices<'f, F> {
+struct WrappedVertices<'f, F> {
     take: &'f mut F,
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Vertices<'_, F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for WrappedVertices<'_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -430,7 +411,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> DeserializeSeed<'de> for Vertices<'_
     }
 }
 
-impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Vertices<'_, F> {
+impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for WrappedVertices<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -445,7 +426,7 @@ impl<'de, F: FnMut(Json) -> Result<(), ()>> Visitor<'de> for Vertices<'_, F> {
     }
 }
 
-fn label(object: &Object) -> Result<Option<&str>> {
+fn label(object: &JsonObject) -> Result<Option<&str>> {
     let Some(label) = object.get("label") else { return Ok(None) };
     label.as_str().map(Some).ok_or_else(|| damaged("a label is not a string"))
 }

@@ -2,6 +2,7 @@
 //!
 //! Each file is read twice, first for its vertices and then for its edges (LOAD-3).
 
+mod edges;
 mod graphml;
 mod graphson;
 

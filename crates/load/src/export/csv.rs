@@ -1,16 +1,16 @@
 //! CSV, with headers that name the types of columns. There are two forms.
 //!
-//! - Our own is the CSV of Gremlin services (`~id`, `~label`, `name:type`), with a type for every value that a property can
-//!   hold. Everything but meta-properties loads as it was. A text that is empty, or equals the text of a missing value,
-//!   stands in quotes. A field without a value is empty.
+//! - Our own is the CSV of Gremlin services (`~id`, `~label`, `name:type`), with a type for every value that a property
+//!   can hold. Everything but meta-properties loads as it was. A text that is empty, or equals the text of a missing
+//!   value, stands in quotes. A field without a value is empty.
 //! - The form of Neo4j's importer (`:ID`, `:LABEL`, `:START_ID`) has fewer types and one column a key. Several values
 //!   become an array separated by `;`, and values without a type there become text. Both are counted as losses.
 
-use mangrove_graph::{PropertyRow, Result, Value};
+use mangrove_graph::{ElementKind, PropertyRow, Result, Value};
 
 use super::elements::{CatalogNames, EdgeRow, Selection, VertexRow, by_key};
 use super::kind::{ColumnKind, ColumnSchema, ColumnShape, Scalar};
-use super::tables::{ExportTable, IdKind, TablesExport, check_key, is_plain_id};
+use super::table::{ExportTable, IdKind, TablesExport, check_key, is_plain_id};
 use super::text::{write_scalar, write_values};
 use super::{Counts, ExportFormat, ExportTarget};
 
@@ -35,9 +35,11 @@ pub(crate) fn write(
     target.losses.meta += schema.with_meta;
     writer.header(target)?;
     let labels = Selection::only(table.set);
-    match table.edges {
-        false => Selection::each_vertex(setting.view, &labels, &mut |row| writer.vertex(&row, target))?,
-        true => setting.selection.each_edge(setting.view, &labels, &mut |row| writer.edge(&row, target))?,
+    match table.kind {
+        ElementKind::Vertex => Selection::each_vertex(setting.view, &labels, &mut |row| writer.vertex(&row, target))?,
+        ElementKind::Edge => {
+            setting.selection.each_edge(setting.view, &labels, &mut |row| writer.edge(&row, target))?
+        }
     }
     Ok(writer.counts)
 }
@@ -60,11 +62,11 @@ impl Writer<'_> {
     fn header(&mut self, target: &mut ExportTarget<'_>) -> Result<()> {
         let mut names = CatalogNames::new(self.setting.view.catalog());
         let (vertices, edges) = (self.setting.vertex_ids.suffix(), self.setting.edge_ids.suffix());
-        let fixed = match (self.neo4j, self.table.edges) {
-            (true, false) => vec![":ID".to_owned(), ":LABEL".to_owned()],
-            (true, true) => [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec(),
-            (false, false) => vec![format!("~id{vertices}"), "~label".to_owned()],
-            (false, true) => {
+        let fixed = match (self.neo4j, self.table.kind) {
+            (true, ElementKind::Vertex) => vec![":ID".to_owned(), ":LABEL".to_owned()],
+            (true, ElementKind::Edge) => [":START_ID", ":END_ID", ":TYPE"].map(str::to_owned).to_vec(),
+            (false, ElementKind::Vertex) => vec![format!("~id{vertices}"), "~label".to_owned()],
+            (false, ElementKind::Edge) => {
                 vec![format!("~id{edges}"), format!("~from{vertices}"), format!("~to{vertices}"), "~label".to_owned()]
             }
         };

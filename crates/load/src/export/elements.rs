@@ -1,12 +1,12 @@
 //! The elements of a snapshot, with all that a file says about them.
 //!
 //! Ids, labels and properties are fetched a batch at a time and shown row by row, so memory is bounded by a batch. A
-//! selection of labels has the vertices with one of them, and those edges with one of them whose ends are selected, too. So
-//! an exported part of a graph loads (LOAD-5).
+//! selection of labels has the vertices with one of them, and those edges with one of them whose ends are selected,
+//! too. So an exported part of a graph loads (LOAD-5).
 
 use mangrove_graph::{
-    Catalog, EdgeId, Error, ErrorKind, GraphView, LabelFilter, LabelSetId, PropertyRow, Result, ScanCursor, Share,
-    Value, VertexId,
+    Catalog, EdgeId, ElementKind, Error, ErrorKind, GraphView, LabelFilter, LabelSetId, PropertyRow, Result,
+    ScanCursor, Share, Value, VertexId,
 };
 use smol_str::SmolStr;
 
@@ -53,16 +53,16 @@ impl Selection {
     }
 
     /// The selected label sets of vertices, or of edges, that have elements.
-    pub(crate) fn sets(&self, view: &dyn GraphView, edges: bool) -> Result<Vec<LabelSetId>> {
+    pub(crate) fn sets(&self, view: &dyn GraphView, kind: ElementKind) -> Result<Vec<LabelSetId>> {
         let mut sets = Vec::new();
         for set in (0..view.catalog().label_set_count()).map(|at| LabelSetId(at as u32)) {
             if !self.labels.takes(set) {
                 continue;
             }
             let only = LabelFilter::Sets([set].into());
-            let count = match edges {
-                false => view.count_vertices(&only, Share::ALL)?,
-                true => view.count_edges(&only, Share::ALL)?,
+            let count = match kind {
+                ElementKind::Vertex => view.count_vertices(&only, Share::ALL)?,
+                ElementKind::Edge => view.count_edges(&only, Share::ALL)?,
             };
             if count > 0 {
                 sets.push(set);
@@ -209,8 +209,8 @@ fn vertex_rows(
 /// Takes the properties of a row from the front of the batch.
 fn split_row<'p>(rest: &mut &'p [PropertyRow], row: usize) -> &'p [PropertyRow] {
     let len = rest.iter().take_while(|property| property.row as usize == row).count();
-    let (front, behind) = rest.split_at(len);
-    *rest = behind;
+    let (front, after) = rest.split_at(len);
+    *rest = after;
     front
 }
 

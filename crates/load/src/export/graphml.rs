@@ -1,13 +1,16 @@
-//! GraphML as TinkerPop's `GraphMLWriter` writes it: labels are the data `labelV` and `labelE`, and every property has a
-//! declared key.
+//! GraphML as TinkerPop's `GraphMLWriter` writes it: labels are the data `labelV` and `labelE`, and every property has
+//! a declared key.
 //!
 //! GraphML knows boolean, int, long, float, double and string. Values of other types are declared as strings, and the
 //! attribute `mangrove.type` names their type; other readers ignore it. A key with several values has several data
 //! elements. Meta-properties are left out and counted. A text with characters that XML cannot hold becomes typed JSON
 //! (`any`), where they are escaped.
 //!
-//! Ids in a document are texts. The loader reads the plain form of a 64-bit number as that number. An id that would load as
-//! another type is counted.
+//! The graph is read twice: first for the keys and types to declare, and then for the elements. Both passes read one
+//! view, so every value has its declared key.
+//!
+//! Ids in a document are texts. The loader reads the plain form of a 64-bit number as that number. An id that would
+//! load as another type is counted.
 
 use std::io::Write;
 
@@ -89,13 +92,14 @@ fn write_content(
     write_data(text, schema, letter, properties)
 }
 
+/// Writes the text of a whole element, and reports the counts.
 fn hand_over(text: &mut Vec<u8>, counts: Counts, target: &mut ExportTarget<'_>) -> Result<()> {
     target.out.write_all(text)?;
     text.clear();
     target.row(counts)
 }
 
-/// Declares the keys of a schema: the one of column `n` has the id `n` behind the letter.
+/// Declares the keys of a schema: the id of the key of column `n` is the letter, then `n`.
 fn declare(
     text: &mut Vec<u8>,
     names: &mut CatalogNames<'_>,
@@ -133,12 +137,14 @@ fn name_in_xml<'n>(what: &str, name: &'n str) -> Result<&'n str> {
     match name.chars().find(|character| !is_xml(*character)) {
         None => Ok(name),
         Some(character) => Err(Error::unsupported(format!(
-            "the {what} {name:?} has the character U+{:04X}, which XML cannot hold; export to another format than GraphML",
+            "the {what} {name:?} has the character U+{:04X}, which XML cannot hold; export to another format than \
+             GraphML",
             u32::from(character)
         ))),
     }
 }
 
+/// Writes the values of an element, each as a data element with the key of its column.
 fn write_data(text: &mut Vec<u8>, schema: &ColumnSchema, letter: char, properties: &[PropertyRow]) -> Result<()> {
     let mut field = Vec::new();
     for values in by_key(properties) {
@@ -175,17 +181,20 @@ fn kind_in_xml(values: &[PropertyRow]) -> ColumnKind {
         _ => false,
     };
     let any = match &values[0].value {
-        // Texts in lists are JSON strings, in which JSON escapes all of these characters but two.
+        // Texts in lists are JSON strings. JSON escapes all of these characters but U+FFFE and U+FFFF, and `escape`
+        // does these.
         Value::List(_) => false,
         _ => values.iter().any(|property| illegal(&property.value)),
     };
     if any { ColumnKind { scalar: Scalar::Any, ..kind } } else { kind }
 }
 
+/// Returns true if XML can hold the character.
 fn is_xml(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
+/// Writes an id as a text. Counts it as a loss if it would not load as the same id.
 fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut ExportTarget<'_>) -> Result<()> {
     let mut field = Vec::new();
     match id {
@@ -209,7 +218,7 @@ fn write_id(text: &mut Vec<u8>, id: &Value, target: &mut ExportTarget<'_>) -> Re
 
 /// Writes a text into an element or an attribute.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
-    // The text was checked before.
+    // All fields are written as UTF-8, so nothing is replaced.
     for character in String::from_utf8_lossy(text).chars() {
         match character {
             '&' => out.extend_from_slice(b"&amp;"),
@@ -224,7 +233,8 @@ fn escape(out: &mut Vec<u8>, text: &[u8]) {
             '\u{85}' => out.extend_from_slice(b"&#133;"),
             '\u{2028}' => out.extend_from_slice(b"&#8232;"),
             _ if is_xml(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            // Inside JSON the other characters are escaped already. An id with one is counted as lost.
+            // XML cannot hold the character. In JSON this is its escape. An id with such a character was counted as a
+            // loss.
             _ => write!(out, "\\u{:04x}", u32::from(character)).expect("a buffer takes everything"),
         }
     }

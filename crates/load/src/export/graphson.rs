@@ -1,12 +1,12 @@
 //! GraphSON 3 as TinkerPop's `io()` writes whole graphs: one vertex a line with its edges of both directions, or all
 //! vertices in one JSON document (`wrapAdjacencyList`).
 //!
-//! Edges are written while the adjacency list of a vertex is read, label by label. So a vertex with millions of edges needs
-//! no more memory than one with ten.
+//! Edges are written while the adjacency list of a vertex is read, label by label. So a vertex with millions of edges
+//! needs no more memory than one with ten.
 
 use mangrove_graph::{
-    Direction, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelSetId, PropertyRow, Result, VertexId,
-    vertex_property_id,
+    Direction, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelSetId, PropertyRow, Result,
+    VertexId, vertex_property_id,
 };
 
 use super::elements::{BATCH, CatalogNames, EdgeRow, Selection, VertexRow, by_key};
@@ -20,7 +20,7 @@ pub(crate) fn write(
     wrapped: bool,
     target: &mut ExportTarget<'_>,
 ) -> Result<Counts> {
-    let edge_labels = selection.sets(view, true)?;
+    let edge_labels = selection.sets(view, ElementKind::Edge)?;
     let mut writer = Writer {
         view,
         selection,

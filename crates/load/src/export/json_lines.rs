@@ -5,9 +5,9 @@
 //! {"edge":7,"label":"knows","from":1,"to":2,"properties":{"weight":0.5}}
 //! ```
 //!
-//! All vertices come first. A whole number without a type is a long, any other number a double. Values that JSON has no form for
-//! are typed as in GraphSON 3. A key with several values, or with meta-properties, stands under `multi` with a list of
-//! `{"value": …, "properties": {…}}`. Nothing is lost (LOAD-5).
+//! All vertices come first. A whole number without a type is a long, any other number a double. Values that JSON has no
+//! form for are typed as in GraphSON 3. A key with several values, or with meta-properties, stands under `multi` with a
+//! list of `{"value": …, "properties": {…}}`. Nothing is lost (LOAD-5).
 
 use mangrove_graph::{GraphView, PropertyRow, Result};
 

@@ -1,8 +1,8 @@
 //! The kinds of values under a key, for formats that give each column one type.
 //!
-//! A property key has no type. So the values of a label are read once before they are written, and every kind that is met
-//! under a key gets a column. Nearly always that is one column. If a key holds an int in one vertex and a text in another,
-//! two columns have its name, and a row has a value in one of them.
+//! A property key has no type. So the values of a label are read once before they are written, and every kind of value
+//! under a key gets a column. Nearly always that is one column. If a key holds an int in one vertex and a text in
+//! another, two columns have its name, and a row has a value in one of them.
 
 use std::collections::BTreeMap;
 
@@ -32,17 +32,18 @@ pub(crate) enum Scalar {
     Any,
 }
 
-/// How many values there are under one key of one element.
+/// The shape of the values under one key of one element.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum ColumnShape {
+    /// One value. A list of mixed values, or an empty one, is a value of type [`Scalar::Any`].
     One,
-    /// One value, which is a list.
+    /// One value, which is a list of values of one type.
     List,
     /// Several values under one key.
     Several,
 }
 
-/// What a column holds: single values or lists, and of which type.
+/// The kind of the values in a column: single values, lists or several values, and their type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct ColumnKind {
     pub(crate) shape: ColumnShape,
@@ -79,7 +80,7 @@ impl Scalar {
         if values.all(|value| Scalar::of(value) == first) { first } else { Scalar::Any }
     }
 
-    /// Its name in a header.
+    /// The name of the type in a header.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Scalar::Bool => "bool",
@@ -108,7 +109,6 @@ impl ColumnKind {
         match values {
             [only] => match &only.value {
                 Value::List(items) => match Scalar::of_all(items.iter()) {
-                    // A list of mixed values, or an empty one, has no type of its own.
                     Scalar::Any => ColumnKind { shape: ColumnShape::One, scalar: Scalar::Any },
                     scalar => ColumnKind { shape: ColumnShape::List, scalar },
                 },
@@ -121,7 +121,7 @@ impl ColumnKind {
         }
     }
 
-    /// Its name in a header: `int`, `int[](single)` (one list), `int[](list)` (several values).
+    /// The name of the kind in a header: `int`, `int[](single)` (one list), `int[](list)` (several values).
     pub(crate) fn name(self) -> String {
         let suffix = match self.shape {
             ColumnShape::One => "",
@@ -137,7 +137,7 @@ impl ColumnKind {
 pub(crate) struct ColumnSchema {
     /// The columns, with their positions after [`seal`](Self::seal).
     columns: BTreeMap<(KeyId, ColumnKind), usize>,
-    /// How many values have meta-properties.
+    /// The number of values with meta-properties.
     pub(crate) with_meta: u64,
 }
 
@@ -176,6 +176,7 @@ impl ColumnSchema {
     }
 }
 
+/// The first and the last kind, in the order of kinds.
 const FIRST: ColumnKind = ColumnKind { shape: ColumnShape::One, scalar: Scalar::Bool };
 const LAST: ColumnKind = ColumnKind { shape: ColumnShape::Several, scalar: Scalar::Any };
 
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
     use crate::values::ColumnType;
 
-    /// What a header is written with is what a header is read by.
+    /// Every name that is written to a header is read as the same type.
     #[test]
     fn every_name_is_a_type_of_columns() {
         use Scalar::*;
@@ -192,9 +193,9 @@ mod tests {
             [Bool, I8, I16, I32, I64, BigInt, F32, F64, Decimal, Char, String, Bytes, Uuid, DateTime, Duration, Any];
         for scalar in all {
             let read = ColumnType::from_name(scalar.name()).unwrap();
-            // What messages call it differs for two: the first word is the same.
+            // Two types have longer names in messages; the first word is the same.
             assert!(scalar == Bool || scalar.name().starts_with(read.name().split(' ').next().unwrap()), "{read:?}");
         }
-        assert_eq!(all.last(), Some(&LAST.scalar), "none was added behind");
+        assert_eq!(all.last(), Some(&LAST.scalar), "none was added after it");
     }
 }

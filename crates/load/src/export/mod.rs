@@ -1,14 +1,15 @@
 //! Writes a graph to files.
 //!
 //! An export reads one [`GraphView`], so it is one snapshot, however long it takes and whatever writers do meanwhile.
-//! Elements are fetched and written a batch at a time. No format needs the whole graph, or even all edges of one vertex, in
-//! memory.
+//! Elements are fetched and written a batch at a time. No format needs the whole graph, or even all edges of one
+//! vertex, in memory.
 //!
-//! - **LOAD-5.** An exported graph loads as an equal graph, with the same ids and the same types of values. What a format
-//!   cannot hold (meta-properties in GraphML) is left out or changed, and counted in [`ExportReport::losses`].
+//! - **LOAD-5.** An exported graph loads as an equal graph, with the same ids and the same types of values. A value
+//!   that a format cannot hold (meta-properties in GraphML) is left out or changed, and counted in
+//!   [`ExportReport::losses`].
 //!
-//! [`write_from`] writes the formats that are one stream. [`export`] writes all formats to a path: a table is one file a
-//! label, and several files are written at once. [`export_elements`] writes elements that another program sent.
+//! [`write_from`] writes the formats that are one stream. [`export`] writes all formats to a path: a table is one file
+//! a label, and several files are written at once. [`export_elements`] writes elements that another program sent.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -29,6 +30,7 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod plain;
 mod received;
+mod table;
 mod tables;
 mod text;
 
@@ -76,13 +78,13 @@ impl ExportFormat {
 pub struct ExportOptions {
     /// The format.
     pub format: ExportFormat,
-    /// Only elements with one of these labels are written, and of edges only those between such vertices. If it is empty,
-    /// everything is written.
+    /// Only vertices with one of these labels are written, and edges with one of them whose ends are written, too. If
+    /// it is empty, everything is written.
     pub labels: Vec<SmolStr>,
-    /// The compression of the files of a folder; of the pages in Parquet files (`None`: snappy). The extension of a single
-    /// file names its compression.
+    /// The compression of the files of a folder; of the pages in Parquet files (`None`: snappy). The extension of a
+    /// single file names its compression.
     pub compression: Option<Compression>,
-    /// How many files are written at once.
+    /// The number of files that are written at once.
     pub threads: NonZeroUsize,
     /// For Parquet: one column a key, of a type that SQL tools have. The files do not load as an equal graph then.
     pub plain: bool,
@@ -102,11 +104,11 @@ pub struct ExportReport {
     pub vertices: u64,
     /// Edges written.
     pub edges: u64,
-    /// What the format could not hold.
+    /// The values that the format could not hold.
     pub losses: Losses,
 }
 
-/// What a format could not hold.
+/// The counts of values that a format could not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Values of vertices whose meta-properties were left out.
@@ -115,11 +117,11 @@ pub struct Losses {
     pub ids: u64,
     /// Values that load as values of another type.
     pub values: u64,
-    /// What plain columns changed.
+    /// The values that plain columns changed.
     pub plain: PlainChanges,
 }
 
-/// What plain columns changed.
+/// The values that plain columns changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainChanges {
     /// Numbers stored as a wider type of number, with the same value.
@@ -155,7 +157,7 @@ pub struct ExportProgress {
 
 pub(crate) use ExportProgress as Counts;
 
-/// What the writer of a format gets: the stream, the counts of losses, and the progress callback.
+/// The output of the writer of a format: the stream, the counts of losses, and the progress callback.
 pub(crate) struct ExportTarget<'t> {
     pub(crate) out: &'t mut dyn Write,
     pub(crate) losses: Losses,
@@ -172,8 +174,8 @@ impl Losses {
 }
 
 impl ExportTarget<'_> {
-    /// Reports progress every [`PROGRESS_ROWS`] elements. An error of the callback ends the export: that is how the caller
-    /// cancels it.
+    /// Reports progress every [`PROGRESS_ROWS`] elements. An error of the callback ends the export: that is how the
+    /// caller cancels it.
     pub(crate) fn row(&mut self, counts: Counts) -> Result<()> {
         match (counts.vertices + counts.edges).is_multiple_of(PROGRESS_ROWS) {
             true => (self.progress)(counts),

@@ -1,13 +1,13 @@
 //! Parquet: one file a label, as for CSV, with columns of the types of their values.
 //!
-//! `~id`, `~label`, `~from` and `~to` are as in CSV. If Parquet has a type for the values of a property, its column has the
-//! name of the key. Otherwise the column is text and the name has a type after it, as in a CSV header (`size:bigint`,
-//! `mail:string[](list)`). The same happens if the name alone would mean something else. So other tools see numbers, dates
-//! and lists, and the loader reads what was there (LOAD-5).
+//! `~id`, `~label`, `~from` and `~to` are as in CSV. If Parquet has a type for the values of a property, its column has
+//! the name of the key. Otherwise the column is text and the name has a type after it, as in a CSV header
+//! (`size:bigint`, `mail:string[](list)`). The same happens if the name alone would mean something else. So other tools
+//! see numbers, dates and lists, and the loader reads what was there (LOAD-5).
 //!
-//! Points in time become timestamps if all of a column are in UTC and fit. Decimals become decimals of the largest scale of
-//! their column. With plain columns ([`super::plain`]) names have no types, a key has one column, and ids and label are
-//! `id`, `src`, `dst` and `label`.
+//! Points in time become timestamps if all of a column are in UTC and fit. Decimals become decimals of the largest
+//! scale of their column. With plain columns ([`super::plain`]) names have no types, a key has one column, and ids and
+//! label are `id`, `src`, `dst` and `label`.
 //!
 //! Rows are gathered into row groups of bounded size. Only meta-properties are lost, and counted.
 
@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
-use mangrove_graph::{DateTime, Error, ErrorKind, KeyId, PropertyRow, Result, Value};
+use mangrove_graph::{DateTime, ElementKind, Error, ErrorKind, KeyId, PropertyRow, Result, Value};
 use num_bigint::BigInt;
 use parquet::basic::{Compression as Codec, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
 use parquet::data_type::{
@@ -33,7 +33,7 @@ use super::elements::{CatalogNames, Selection, by_key};
 use super::kind::{ColumnKind, ColumnSchema, ColumnShape, Scalar};
 use super::output::ExportFile;
 use super::plain::{Looks, PlainKinds, column_names};
-use super::tables::{ExportTable, IdKind, TablesExport, check_key};
+use super::table::{ExportTable, IdKind, TablesExport, check_key};
 use super::text::write_scalar;
 use super::{Counts, ExportTarget, PlainChanges};
 use crate::input::Compression;
@@ -80,8 +80,8 @@ pub(crate) fn write(
         Writer { setting, table, schema: &schema, plain, columns, file, rows: 0, bytes: 0, counts: Counts::default() };
     each_row(setting, table, &mut |ids, properties| {
         writer.ids(ids, &mut target.losses.plain)?;
-        writer.counts.vertices += u64::from(!table.edges);
-        writer.counts.edges += u64::from(table.edges);
+        writer.counts.vertices += u64::from(table.kind == ElementKind::Vertex);
+        writer.counts.edges += u64::from(table.kind == ElementKind::Edge);
         writer.row(properties, target)
     })?;
     writer.flush()?;
@@ -96,7 +96,7 @@ fn failed(error: ParquetError) -> Error {
     }
 }
 
-/// What the values of a column have in common that decides the stored type.
+/// The facts about all values of a column that decide its stored type.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     /// True if all points in time are in UTC and are a 64-bit number of whole microseconds.
@@ -118,10 +118,10 @@ impl Facts {
             }
             Value::Decimal(number) => {
                 let (digits, scale) = number.as_bigint_and_exponent();
-                let behind = u64::try_from(scale).unwrap_or(0);
+                let after = u64::try_from(scale).unwrap_or(0);
                 let length = digits.magnitude().to_string().len() as i128;
                 let before = u64::try_from(length - i128::from(scale)).unwrap_or(0);
-                self.digits = (self.digits.0.max(before), self.digits.1.max(behind));
+                self.digits = (self.digits.0.max(before), self.digits.1.max(after));
             }
             Value::List(items) => items.iter().for_each(|item| self.add(item)),
             _ => {}
@@ -143,9 +143,11 @@ type TakeRow<'t> = dyn FnMut(&[&Value], &[PropertyRow]) -> Result<()> + 't;
 /// Calls `each` with every row of a table.
 fn each_row(setting: &TablesExport<'_>, table: &ExportTable, each: &mut TakeRow<'_>) -> Result<()> {
     let labels = Selection::only(table.set);
-    match table.edges {
-        false => Selection::each_vertex(setting.view, &labels, &mut |row| each(&[row.id], row.properties)),
-        true => setting
+    match table.kind {
+        ElementKind::Vertex => {
+            Selection::each_vertex(setting.view, &labels, &mut |row| each(&[row.id], row.properties))
+        }
+        ElementKind::Edge => setting
             .selection
             .each_edge(setting.view, &labels, &mut |row| each(&[row.id, row.source, row.target], row.properties)),
     }
@@ -214,7 +216,7 @@ enum Stored {
 
 impl Stored {
     fn of(scalar: Scalar, facts: Facts) -> Self {
-        let (before, behind) = facts.digits;
+        let (before, after) = facts.digits;
         match scalar {
             Scalar::Bool => Stored::Bool,
             Scalar::I8 => Stored::Int(8),
@@ -227,8 +229,8 @@ impl Stored {
             Scalar::Uuid => Stored::Uuid,
             Scalar::DateTime if facts.micros => Stored::Time(1_000_000),
             Scalar::DateTime if facts.nanos => Stored::Time(1_000_000_000),
-            Scalar::Decimal if before.saturating_add(behind) <= DECIMAL_DIGITS => {
-                Stored::Decimal { scale: behind, digits: (before + behind).max(1) }
+            Scalar::Decimal if before.saturating_add(after) <= DECIMAL_DIGITS => {
+                Stored::Decimal { scale: after, digits: (before + after).max(1) }
             }
             other => Stored::Text(other),
         }
@@ -302,9 +304,9 @@ fn columns(
     // Our name, and the name in plain columns.
     let is_plain = setting.options.plain;
     let name = |[name, plain]: [&'static str; 2]| if is_plain { plain } else { name };
-    let ids: &[([&str; 2], IdKind)] = match table.edges {
-        false => &[(["~id", "id"], setting.vertex_ids)],
-        true => &[
+    let ids: &[([&str; 2], IdKind)] = match table.kind {
+        ElementKind::Vertex => &[(["~id", "id"], setting.vertex_ids)],
+        ElementKind::Edge => &[
             (["~id", "id"], setting.edge_ids),
             (["~from", "src"], setting.vertex_ids),
             (["~to", "dst"], setting.vertex_ids),
@@ -510,9 +512,9 @@ struct Writer<'w> {
 impl Writer<'_> {
     /// Begins a row with its ids and its label.
     fn ids(&mut self, ids: &[&Value], changes: &mut PlainChanges) -> Result<()> {
-        let kinds = match self.table.edges {
-            false => [self.setting.vertex_ids; 3],
-            true => [self.setting.edge_ids, self.setting.vertex_ids, self.setting.vertex_ids],
+        let kinds = match self.table.kind {
+            ElementKind::Vertex => [self.setting.vertex_ids; 3],
+            ElementKind::Edge => [self.setting.edge_ids, self.setting.vertex_ids, self.setting.vertex_ids],
         };
         if self.plain.is_some() {
             changes.widened += u64::from(kinds[0] == IdKind::Longs && matches!(ids[0], Value::I32(_)));

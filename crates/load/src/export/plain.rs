@@ -11,8 +11,8 @@
 //!
 //! A decimal of more than 38 digits and a time that a timestamp cannot hold make the whole column text.
 //!
-//! A first pass over a table finds what the values under each key have in common. The values of each row are then converted
-//! to the one kind of their key, before the writer of the format gets them. Every conversion is counted.
+//! A first pass over a table finds what the values under each key have in common. The values of each row are then
+//! converted to the one kind of their key, before the writer of the format gets them. Every conversion is counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::elements::by_key;
 use super::kind::{ColumnKind, ColumnShape, Scalar};
 use super::text::scalar_text;
 
-/// What the values under one key of a table have in common.
+/// The facts about all values under one key of a table.
 #[derive(Clone, Debug)]
 struct Common {
     /// The types of the values; for lists, of their items.

@@ -1,7 +1,7 @@
 //! Elements that a server sent, written as JSON lines.
 //!
-//! The client has no view of that graph. It gets the vertices and then the edges, one after the other, each with all its
-//! data. JSON lines need no more, so memory is bounded by one element.
+//! The client has no view of that graph. It gets the vertices and then the edges, one after the other, each with all
+//! its data. JSON lines need no more, so memory is bounded by one element.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,8 +17,8 @@ use super::{ExportProgress, ExportReport, PROGRESS_ROWS};
 /// Takes one detached element.
 pub type TakeElement<'t> = dyn FnMut(&Value) -> Result<()> + 't;
 
-/// Writes elements to a file of JSON lines, compressed as its name says. `produce` calls its argument with the elements,
-/// vertices before edges.
+/// Writes elements to a file of JSON lines, compressed as its name says. `produce` calls its argument with the
+/// elements, vertices before edges.
 ///
 /// `progress` is called from time to time. An error from it or from `produce` ends the export and leaves no file.
 pub fn export_elements(

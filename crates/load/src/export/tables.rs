@@ -4,49 +4,20 @@
 //! patterns treat specially become `_`, and names that become equal get a number. The label itself stands in the file.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mangrove_graph::{Error, ErrorKind, GraphView, LabelSetId, Result, UserId, Value};
-use smol_str::SmolStr;
+use mangrove_graph::{ElementKind, Error, ErrorKind, GraphView, Result, Value};
 
 use super::elements::Selection;
-use super::kind::{ColumnKind, ColumnSchema, Scalar};
+use super::kind::{ColumnSchema, Scalar};
 use super::output::ExportFile;
 #[cfg(feature = "parquet")]
 use super::parquet;
+use super::table::{ExportTable, IdKind, TablesExport};
 use super::{Counts, ExportFormat, ExportOptions, ExportProgress, ExportReport, ExportTarget, Losses, csv};
 use crate::values::FileId;
-
-/// One file: the vertices or the edges of a label set.
-pub(crate) struct ExportTable {
-    pub(crate) set: LabelSetId,
-    pub(crate) label: SmolStr,
-    pub(crate) edges: bool,
-    pub(crate) path: PathBuf,
-}
-
-/// What all tables of an export share.
-pub(crate) struct TablesExport<'e> {
-    pub(crate) view: &'e dyn GraphView,
-    pub(crate) selection: &'e Selection,
-    pub(crate) options: &'e ExportOptions,
-    /// How the ids of vertices, and those of edges, are written.
-    pub(crate) vertex_ids: IdKind,
-    pub(crate) edge_ids: IdKind,
-}
-
-/// What a column of ids must say for the loader to read the same ids.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum IdKind {
-    /// Nothing: all ids are whole numbers, which load as longs.
-    Longs,
-    /// Nothing: ids are longs and texts, and no text looks like a whole number.
-    Plain,
-    /// The type of all ids.
-    Typed(Scalar),
-}
 
 /// Writes the tables of a graph into a folder, which is made or must be empty.
 pub(crate) fn write(
@@ -72,8 +43,8 @@ pub(crate) fn write(
         view,
         selection,
         options,
-        vertex_ids: id_kind(view, selection, options.plain, false)?,
-        edge_ids: id_kind(view, selection, options.plain, true)?,
+        vertex_ids: id_kind(view, selection, options.plain, ElementKind::Vertex)?,
+        edge_ids: id_kind(view, selection, options.plain, ElementKind::Edge)?,
     };
     let next = AtomicUsize::new(0);
     let shared = Mutex::new(Shared { counts: Counts::default(), losses: Losses::default(), failure: None });
@@ -161,12 +132,12 @@ fn write_table(
 fn schema(setting: &TablesExport<'_>, table: &ExportTable) -> Result<ColumnSchema> {
     let mut schema = ColumnSchema::default();
     let labels = Selection::only(table.set);
-    match table.edges {
-        false => Selection::each_vertex(setting.view, &labels, &mut |row| {
+    match table.kind {
+        ElementKind::Vertex => Selection::each_vertex(setting.view, &labels, &mut |row| {
             schema.add(row.properties);
             Ok(())
         }),
-        true => setting.selection.each_edge(setting.view, &labels, &mut |row| {
+        ElementKind::Edge => setting.selection.each_edge(setting.view, &labels, &mut |row| {
             schema.add(row.properties);
             Ok(())
         }),
@@ -202,25 +173,28 @@ fn list(
         (_, None) => "csv".to_owned(),
         (_, Some(packed)) => format!("csv.{}", packed.extension()),
     };
-    for edges in [false, true] {
-        for set in selection.sets(view, edges)? {
+    for kind in [ElementKind::Vertex, ElementKind::Edge] {
+        for set in selection.sets(view, kind)? {
             let label = view.catalog().label_set_name(set);
             let safe: String =
                 label.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).take(100).collect();
-            let stem = format!("{}_{safe}", if edges { "edges" } else { "vertices" });
+            let stem = match kind {
+                ElementKind::Vertex => format!("vertices_{safe}"),
+                ElementKind::Edge => format!("edges_{safe}"),
+            };
             let name = (1..)
                 .map(|number| if number == 1 { stem.clone() } else { format!("{stem}_{number}") })
                 .find(|name| taken.insert(name.to_lowercase()))
                 .expect("some number is free");
-            tables.push(ExportTable { set, label, edges, path: folder.join(format!("{name}.{extension}")) });
+            tables.push(ExportTable { set, label, kind, path: folder.join(format!("{name}.{extension}")) });
         }
     }
     Ok(tables)
 }
 
-/// How the ids of vertices, or of edges, are written: such that the loader reads the same ids, or, for plain columns, such
-/// that one type holds all of them.
-fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, edges: bool) -> Result<IdKind> {
+/// How the ids of vertices, or of edges, are written: such that the loader reads the same ids, or, for plain columns,
+/// such that one type holds all of them.
+fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, kind: ElementKind) -> Result<IdKind> {
     let (mut plain, mut whole, mut met) = (true, true, None);
     let mut add = |id: &Value| {
         let scalar = Scalar::of(id);
@@ -239,9 +213,9 @@ fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, edges: b
             Some(_) => Scalar::Any,
         });
     };
-    match edges {
-        false => Selection::each_vertex_id(view, &selection.labels, &mut |id| add(id)),
-        true => Selection::each_edge_id(view, &selection.labels, &mut |id| add(id)),
+    match kind {
+        ElementKind::Vertex => Selection::each_vertex_id(view, &selection.labels, &mut |id| add(id)),
+        ElementKind::Edge => Selection::each_edge_id(view, &selection.labels, &mut |id| add(id)),
     }?;
     Ok(match met {
         _ if is_plain && whole => IdKind::Longs,
@@ -250,40 +224,4 @@ fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, edges: b
         Some(Scalar::I64) => IdKind::Longs,
         _ => IdKind::Plain,
     })
-}
-
-impl IdKind {
-    /// The part of the header after the name of a column of ids.
-    pub(crate) fn suffix(self) -> String {
-        match self {
-            IdKind::Longs | IdKind::Plain => String::new(),
-            IdKind::Typed(scalar) => format!(":{}", scalar.name()),
-        }
-    }
-
-    /// The type with which an id is written.
-    pub(crate) fn scalar(self, id: &Value) -> Scalar {
-        match self {
-            IdKind::Longs | IdKind::Plain => Scalar::of(id),
-            IdKind::Typed(scalar) => scalar,
-        }
-    }
-}
-
-/// Fails if a header cannot hold a key.
-pub(crate) fn check_key(key: &str, kind: ColumnKind) -> Result<()> {
-    if key.trim() == key && !key.is_empty() {
-        return Ok(());
-    }
-    let kind = kind.name();
-    Err(Error::unsupported(format!(
-        "the property key '{key}' ({kind}) is empty or begins or ends with space, which a header cannot hold; export as GraphSON or jsonl"
-    )))
-}
-
-/// Returns true if the loader reads the text of an id, without a type, as the same id.
-pub(crate) fn is_plain_id(id: &Value) -> bool {
-    let mut text = Vec::new();
-    let written = super::text::write_scalar(&mut text, Scalar::of(id), id);
-    written.is_ok() && UserId::from_value(id) == Some(FileId::parse(&String::from_utf8_lossy(&text)).to_user_id())
 }

@@ -1,11 +1,11 @@
-//! Files as bytes, whatever they are compressed with.
+//! Files as bytes, decompressed.
 //!
-//! The first bytes of a file say how it is compressed (gzip, zstd, bzip2). Its name does not count, so standard input and
-//! files with odd names work, too. A file of several compressed streams, one after the other, is read as one, as `gzip -d`
-//! does.
+//! The first bytes of a file say how it is compressed (gzip, zstd, bzip2). Its name does not count, so standard input
+//! and files with odd names work, too. A file of several compressed streams, one after the other, is read as one, as
+//! `gzip -d` does.
 //!
-//! A compressed file is unpacked by a thread of its own, which runs at most [`BLOCKS_AHEAD`] blocks ahead of the reader. A
-//! load therefore holds a few blocks of a file, whatever the file unpacks to (LOAD-1).
+//! A compressed file is unpacked by a thread of its own, which runs at most [`BLOCKS_AHEAD`] blocks ahead of the
+//! reader. A load therefore holds a few blocks of a file, whatever the file unpacks to (LOAD-1).
 //!
 //! A load reads files more than once. Standard input cannot be read twice, so [`Spool`] copies it to a temporary file
 //! first.
@@ -20,14 +20,14 @@ use std::thread::JoinHandle;
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
-/// Default of `LoadOptions::element_bytes_max`: how many bytes an element of a file may have.
+/// Default of `LoadOptions::element_bytes_max`: the maximum number of bytes of an element of a file.
 pub const ELEMENT_BYTES_MAX_DEFAULT: u64 = 64 << 20;
 
 const BLOCK_BYTES: usize = 256 * 1024;
 /// The most unpacked blocks that wait for the reader.
 const BLOCKS_AHEAD: usize = 4;
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Compression {
@@ -85,8 +85,8 @@ pub(crate) struct Input {
     taken: BytesTaken,
 }
 
-/// How many bytes of the file on disk were read so far. For a compressed file these are fewer than the bytes that its
-/// reader got. Clones share the count.
+/// The number of bytes of the file on disk that were read so far. For a compressed file it is smaller than the number
+/// of bytes that its reader got. Clones share the count.
 #[derive(Clone, Default)]
 pub(crate) struct BytesTaken(Arc<AtomicU64>);
 
@@ -141,8 +141,8 @@ impl Read for Input {
 /// Size of the read buffer for files that are parsed element by element, in bytes.
 pub(crate) const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A reader that fails once an element is longer than a limit. A compressed file of some megabytes may hold an element of
-/// gigabytes, and the parser keeps one element in memory whole.
+/// A reader that fails once an element is longer than a limit. A compressed file of some megabytes may hold an element
+/// of gigabytes, and the parser keeps one element in memory whole.
 pub(crate) struct Bounded {
     input: Input,
     element: ElementLength,
@@ -266,8 +266,8 @@ impl Read for Unpacked {
         if self.position == self.current.len() {
             let next = self.blocks.as_ref().and_then(|blocks| blocks.recv().ok());
             let Some(block) = next else { return Ok(0) };
-            // If the file ends in the middle of a compressed stream, the decoder reports `UnexpectedEof`. The message adds
-            // what that means.
+            // If the file ends in the middle of a compressed stream, the decoder reports `UnexpectedEof`. The message
+            // adds what that means.
             self.current =
                 block.map_err(|e| io::Error::new(e.kind(), format!("the compressed data is damaged: {e}")))?;
             self.position = 0;
@@ -321,7 +321,7 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

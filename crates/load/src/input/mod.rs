@@ -1,7 +1,7 @@
 //! Files as bytes, and text cut into rows.
 //!
-//! The lowest layer of a load: it opens files, unpacks them, bounds the length of their elements, and cuts tables into rows
-//! and rows into fields. It knows nothing of graphs, columns or types.
+//! The lowest layer of a load: it opens files, unpacks them, bounds the length of their elements, and cuts tables into
+//! rows and rows into fields. It knows nothing of graphs, columns or types.
 
 mod bytes;
 mod records;

@@ -2,19 +2,19 @@
 //!
 //! The format is RFC 4180 with one addition: a quote that is never closed costs one row, not the rest of the file.
 //!
-//! - A field that *begins* with the quote character is quoted. It ends at the next single quote character. A doubled quote
-//!   character stands for itself, and line ends inside the quotes belong to the field.
+//! - A field that *begins* with the quote character is quoted. It ends at the next single quote character. A doubled
+//!   quote character stands for itself, and line ends inside the quotes belong to the field.
 //! - A quote character anywhere else is an ordinary character.
 //! - A row ends at LF or CRLF. Empty lines are skipped. A byte order mark at the start is dropped.
-//! - If a quoted field is not closed within [`RECORD_BYTES_MAX`] bytes, or before the end of the file, the row is *broken*.
-//!   Only its first line is reported, and reading goes on at its second line, which may be a good row.
+//! - If a quoted field is not closed within [`RECORD_BYTES_MAX`] bytes, or before the end of the file, the row is
+//!   *broken*. Only its first line is reported, and reading goes on at its second line, which may be a good row.
 //!
-//! Few rows have a quote. The others are found and cut with `memchr` and never copied: fields are ranges into the reader's
-//! buffer, which stay valid until the next row is read.
+//! Few rows have a quote. The others are found and cut with `memchr` and never copied: fields are ranges into the
+//! reader's buffer, which stay valid until the next row is read.
 //!
-//! For parsing on several threads the reader also cuts a table into [`Chunk`]s of whole rows. If no quote is near it cuts
-//! at any line end, else row by row. Whether a row is broken may depend on bytes after its chunk. So a chunk carries the
-//! list of its broken rows, and the rows of all chunks are exactly the rows of the file (LOAD-4).
+//! For parsing on several threads the reader also cuts a table into [`Chunk`]s of whole rows. If no quote is near it
+//! cuts at any line end, else row by row. Whether a row is broken may depend on bytes after its chunk. So a chunk
+//! carries the list of its broken rows, and the rows of all chunks are exactly the rows of the file (LOAD-4).
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub(crate) struct TableDialect {
     pub(crate) escape: Option<u8>,
 }
 
-/// What [`RecordReader::next`] found.
+/// The result of [`RecordReader::next`].
 pub(crate) enum RecordOutcome {
     /// A row. [`RecordReader::field`] has its fields.
     Row,
@@ -324,8 +324,8 @@ impl<R: Read> RecordReader<R> {
         }
     }
 
-    /// The first line end after `end` that has a quote before it, and how many lines further it is. Lines without a quote
-    /// cannot close the field, so cutting again there is useless.
+    /// The first line end after `end` that has a quote before it, and how many lines further it is. Lines without a
+    /// quote cannot close the field, so cutting again there is useless.
     fn extend_to_quote(&mut self, mut end: usize, quote: u8) -> io::Result<Option<(usize, u64)>> {
         let mut lines = 0;
         while end < RECORD_BYTES_MAX {
@@ -414,8 +414,8 @@ enum Cut {
     AfterQuote,
 }
 
-/// The delimiter of a table, guessed from its first line: the one of comma, pipe, tab and semicolon that occurs most often
-/// outside quotes, or a comma if none occurs.
+/// The delimiter of a table, guessed from its first line: the one of comma, pipe, tab and semicolon that occurs most
+/// often outside quotes, or a comma if none occurs.
 pub(crate) fn detect_delimiter(first_line: &[u8]) -> u8 {
     let mut counts = [(b',', 0), (b'|', 0), (b'\t', 0), (b';', 0)];
     let mut quoted = false;
@@ -534,7 +534,7 @@ mod tests {
         );
     }
 
-    /// What a careful writer wrote is read back, whatever is in the fields.
+    /// The output of a correct writer is read back, whatever the fields contain.
     #[test]
     fn written_tables_are_read_back() {
         let field = proptest::string::string_regex("[ab,|\"\n\\\\é]{0,6}").unwrap();

@@ -16,7 +16,7 @@ use crate::sink::{EdgeBatch, EdgeIdentity, LoadSink, Upserted, VertexBatch, Vert
 /// The report of a dry run.
 #[derive(Clone, Debug, Default)]
 pub struct DryRun {
-    /// What a load would do with the rows. For an upsert, everything counts as created.
+    /// The counts that a load would report. For an upsert, all elements count as created.
     pub report: LoadReport,
     /// How each table is read. A table with foreign keys is listed once more for each of them.
     pub tables: Vec<TableReport>,
@@ -29,7 +29,7 @@ pub struct DryRun {
 pub struct TableReport {
     /// The file.
     pub path: PathBuf,
-    /// What its rows become, as in `vertices 'person'`.
+    /// The elements that its rows become, as in `vertices 'person'`.
     pub rows: String,
     /// Its columns, in their order.
     pub columns: Vec<ColumnReport>,
@@ -40,7 +40,7 @@ pub struct TableReport {
 pub struct ColumnReport {
     /// Its name in the file or the mapping.
     pub column: String,
-    /// What it is used for.
+    /// Its use.
     pub meaning: String,
     /// The type of its values; empty if it has none.
     pub kind: String,
@@ -99,7 +99,7 @@ fn column(plan: &TablePlan, at: usize, name: &str) -> ColumnReport {
     }
 }
 
-/// What a column is used for besides properties.
+/// The uses of a column besides properties.
 fn roles(plan: &TablePlan, at: usize) -> Vec<String> {
     let end = |end: &EndPlan, what: &str| (end.column.column == at).then(|| format!("{what}{}", in_space(&end.space)));
     let is_label = |label: &LabelPlan| (label.column == Some(at)).then(|| "label".to_owned());

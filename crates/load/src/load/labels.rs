@@ -1,7 +1,7 @@
 //! The labels that the files of a load have, found before anything is loaded.
 //!
-//! The plan knows a constant label. Labels in columns and in documents take a pass over the file. So this runs only if the
-//! caller named keys, because a key must be for a label of the load.
+//! The plan knows a constant label. Labels in columns and in documents take a pass over the file. So this runs only if
+//! the caller named keys, because a key must be for a label of the load.
 
 use std::collections::BTreeSet;
 

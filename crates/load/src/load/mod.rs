@@ -1,5 +1,5 @@
-//! A load from its files to its report: the order of its passes, the labels it may have to look up first, and loads that
-//! are only tried out.
+//! A load from its files to its report: the order of its passes, the labels it may have to look up first, and loads
+//! that are only tried out.
 
 mod dry_run;
 mod labels;

@@ -5,9 +5,9 @@
 //! 3. The types of untyped columns are inferred, with one pass over each table that has any.
 //! 4. Files of values are read, then the vertices of every file, then the edges of every file.
 //!
-//! - **LOAD-3.** All vertices of a load reach the sink before its first edge, whatever the order of the files. So an edge
-//!   may refer to a vertex of any file. Within vertices, and within edges, elements with chosen ids come before those whose
-//!   ids the store chooses.
+//! - **LOAD-3.** All vertices of a load reach the sink before its first edge, whatever the order of the files. So an
+//!   edge may refer to a vertex of any file. Within vertices, and within edges, elements with chosen ids come before
+//!   those whose ids the store chooses.
 //!
 //! ```text
 //! infer ─ values ─ vertices with ids ─ documents ─ vertices without ─ edges with ids ─ documents ─ edges without
@@ -29,14 +29,14 @@ use crate::table;
 
 /// Loads files, and the files in folders, into a sink. The path `-` is standard input.
 ///
-/// A folder stands for the files in it and in its folders, in the order of their names. With a mapping, these are the files
-/// that it has a rule for; without one, the files whose extension names a format. A file that the caller names and that has
-/// no rule is read by its header.
+/// A folder stands for the files in it and in its folders, in the order of their names. With a mapping, these are the
+/// files that it has a rule for; without one, the files whose extension names a format. A file that the caller names
+/// and that has no rule is read by its header.
 ///
 /// # Errors
 ///
-/// If a file cannot be read or planned, if a document is damaged, if there are more rejects than allowed, and if the sink
-/// fails. The sink keeps what it was given before.
+/// If a file cannot be read or planned, if a document is damaged, if there are more rejects than allowed, and if the
+/// sink fails. The sink keeps what it was given before.
 pub fn load(
     files: &[PathBuf],
     options: &LoadOptions,

@@ -1,8 +1,8 @@
 //! Columns of a row group: values made of stored values and levels.
 //!
-//! A column may have several stored parts (a list of groups has one for each field). Every part is read for the same rows,
-//! then all are walked together, row by row. The definition level of an entry says how much of a path is there. The
-//! repetition level says which list it continues.
+//! A column may have several stored parts (a list of groups has one for each field). Every part is read for the same
+//! rows, then all are walked together, row by row. The definition level of an entry says how much of a path is there.
+//! The repetition level says which list it continues.
 //!
 //! A value that a property cannot hold (text that is not UTF-8, a null in a list) rejects its row, not the file.
 
@@ -159,7 +159,7 @@ impl Leaf {
     }
 }
 
-/// What was read of a stored part.
+/// The values that were read of a stored part.
 struct Read {
     levels: usize,
     values: Vec<ParquetCell>,

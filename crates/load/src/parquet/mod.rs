@@ -1,8 +1,8 @@
 //! Columns of Parquet files, decoded within bounds.
 //!
 //! A column is named as in the header of a CSV file (`plan::header`), so `~id`, `~label`, `name` and `age:int` mean the
-//! same, and a mapping applies as well. If neither gives a type, values have the type that the file declares (`schema`). A
-//! missing value is a null in the file; no text stands for it.
+//! same, and a mapping applies as well. If neither gives a type, values have the type that the file declares
+//! (`schema`). A missing value is a null in the file; no text stands for it.
 //!
 //! A file may come from a stranger, so nothing it declares is believed before it is checked:
 //!
@@ -10,11 +10,11 @@
 //! - pages are unpacked within limits (`pages`);
 //! - a panic of the decoder is reported as a damaged file ([`guarded`]).
 //!
-//! The library `parquet` decodes values; `assemble` turns values and levels into lists and maps. `table::parquet` reads row
-//! groups with several threads.
+//! The library `parquet` decodes values; `assemble` turns values and levels into lists and maps. `table::parquet` reads
+//! row groups with several threads.
 //!
-//! Not here: encrypted files, columns in other files, and the compressions lz4, lzo and brotli, which are refused by name;
-//! page indexes, statistics and Bloom filters, since a load reads everything.
+//! Not here: encrypted files, columns in other files, and the compressions lz4, lzo and brotli, which are refused by
+//! name; page indexes, statistics and Bloom filters, since a load reads everything.
 
 mod assemble;
 mod pages;

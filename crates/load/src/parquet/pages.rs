@@ -1,7 +1,7 @@
 //! The pages of a column, unpacked within limits.
 //!
-//! A page declares its unpacked size, its number of values, and the size of its dictionary, and a decoder allocates as much
-//! as is declared. So every declaration is checked before a decoder sees the page:
+//! A page declares its unpacked size, its number of values, and the size of its dictionary, and a decoder allocates as
+//! much as is declared. So every declaration is checked before a decoder sees the page:
 //!
 //! | declared | checked against |
 //! |---|---|
@@ -67,7 +67,8 @@ impl PageBudget {
             return Ok(());
         }
         Err(damaged(format!(
-            "the pages of its row group that have to be in memory at once take more than {PAGES_BYTES_MAX} bytes; write it with \
+            "the pages of its row group that have to be in memory at once take more than {PAGES_BYTES_MAX} bytes; \
+             write it with \
              smaller pages"
         )))
     }
@@ -98,7 +99,7 @@ pub(crate) struct Pages {
     peeked: Option<Header>,
 }
 
-/// Which levels a page has before its values.
+/// The levels that a page has before its values.
 #[derive(Clone, Copy)]
 struct Levels {
     repetition: bool,
@@ -113,7 +114,7 @@ impl Pages {
             return Err(damaged("it lies before the beginning of the file"));
         };
         let end = at.checked_add(size).filter(|end| *end <= len);
-        let end = end.ok_or_else(|| damaged("it lies behind the end of the file"))?;
+        let end = end.ok_or_else(|| damaged("it lies after the end of the file"))?;
         if chunk.file_path().is_some_and(|path| !path.is_empty()) {
             return Err(damaged("it lies in another file, which is not supported"));
         }
@@ -242,9 +243,9 @@ impl Pages {
             let lengths = self.values_of(header, buffer)?;
             let count_max = values.min(VALUES_MAX);
             let more = || damaged("a page declares more lengths than it has values");
-            let behind = lengths_end(lengths, count_max).ok_or_else(more)?;
+            let after = lengths_end(lengths, count_max).ok_or_else(more)?;
             if header.encoding == Encoding::DELTA_BYTE_ARRAY {
-                lengths_end(&lengths[behind..], count_max).ok_or_else(more)?;
+                lengths_end(&lengths[after..], count_max).ok_or_else(more)?;
             }
         }
         Ok(())
@@ -266,8 +267,8 @@ impl Pages {
             if encoding != Encoding::RLE {
                 return Err(damaged("levels are packed in a way that is long out of use"));
             }
-            let (len, behind) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-            rest = behind.get(u32::from_le_bytes(*len) as usize..).ok_or_else(short)?;
+            let (len, after) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+            rest = after.get(u32::from_le_bytes(*len) as usize..).ok_or_else(short)?;
         }
         Ok(rest)
     }

@@ -15,8 +15,8 @@
 //! | LIST, repeated fields | list |
 //! | MAP, groups | map |
 //!
-//! Times of day and variants have no counterpart and are refused. Lists may have the older forms with two levels, by the rules
-//! of the format.
+//! Times of day and variants have no counterpart and are refused. Lists may have the older forms with two levels, by
+//! the rules of the format.
 
 use crate::values::{ColumnType, LIST_SEPARATOR, TimeFormat};
 use mangrove_graph::{Error, Result};
@@ -42,7 +42,8 @@ pub(crate) struct ParquetShape {
     pub(crate) decoders: Vec<Decode>,
 }
 
-/// How levels become a value. A definition level says how much of a path is there, a repetition level which list continues.
+/// How levels become a value. A definition level says how much of a path is there, a repetition level which list
+/// continues.
 #[derive(Debug)]
 pub(crate) enum Node {
     /// A value of a part. Parts are counted from the first of the field.
@@ -76,7 +77,7 @@ pub(crate) enum Decode {
         scale: i64,
     },
     Date,
-    /// How many ticks are a second.
+    /// Ticks per second.
     Timestamp {
         per_second: i64,
     },
@@ -198,7 +199,7 @@ fn decode(field: &Type) -> Result<Decode> {
     let physical = field.get_physical_type();
     let refuse = |what: &str| {
         Err(Error::unsupported(format!(
-            "{what} has no counterpart here; leave the column out (skip in a mapping, or :IGNORE behind its name)"
+            "{what} has no counterpart here; leave the column out (skip in a mapping, or :IGNORE after its name)"
         )))
     };
     let plain = match physical {

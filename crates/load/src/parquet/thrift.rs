@@ -1,5 +1,5 @@
-//! Thrift's compact protocol, as far as Parquet's own structures need it: to check a footer before a decoder sees it, and
-//! to read the headers of pages.
+//! Thrift's compact protocol, as far as Parquet's own structures need it: to check a footer before a decoder sees it,
+//! and to read the headers of pages.
 //!
 //! A list declares its length first, and a decoder allocates that much. Here every list is walked without allocating. A
 //! list that declares more elements than there are, and structures that nest too deep, are errors.
@@ -9,7 +9,7 @@ use std::fmt;
 /// The most levels of nested structures. Those of Parquet have about 8.
 const DEPTH_MAX: u32 = 24;
 
-/// Why bytes are not a structure.
+/// The reason why bytes are not a structure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
     /// They end inside the structure.
@@ -72,7 +72,7 @@ impl<'b> Thrift<'b> {
         Thrift { bytes, at: 0, depth: 0 }
     }
 
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -233,7 +233,7 @@ fn check_schema(thrift: &mut Thrift<'_>) -> Result<()> {
         })?;
         match open.last_mut() {
             Some(left) => *left -= 1,
-            None => return Err(Fault::Damaged("the schema has types that are nobody's fields")),
+            None => return Err(Fault::Damaged("the schema has types that belong to no field")),
         }
         if children > 0 {
             open.push(children);
@@ -274,7 +274,7 @@ mod tests {
         // One type with one field, one that lacks it, and one field too many.
         assert_eq!(check_footer(&[0x29, 0x2c, 0x55, 2, 0, 0, 0]), Ok(()));
         assert_eq!(check_footer(&[0x29, 0x1c, 0x55, 2, 0, 0]), Err(Fault::Damaged("the schema lacks types")));
-        let more = Err(Fault::Damaged("the schema has types that are nobody's fields"));
+        let more = Err(Fault::Damaged("the schema has types that belong to no field"));
         assert_eq!(check_footer(&[0x29, 0x2c, 0, 0, 0]), more);
     }
 

@@ -1,16 +1,17 @@
 //! From the header of a file and its mapping rule to its plan.
 //!
-//! This takes two steps, because an id space is a matter of all files together. [`TableDraft::open`] finds how a file is
-//! written and what each column is for. [`TableDraft::plans`] makes the plans, given every id space that an edge of the
-//! load refers to.
+//! This takes two steps, because an id space is a matter of all files together. [`TableDraft::open`] finds how a file
+//! is written and what each column is for. [`TableDraft::plans`] makes the plans, given every id space that an edge of
+//! the load refers to.
 //!
-//! What header and rule leave open is decided so:
+//! If header and rule leave something open, these rules decide:
 //!
-//! - **Label**: the name of the file without extension and without a trailing `_0_0`. For edges, the middle of `A_label_B`.
-//! - **Id space** of a plain `id` column: the vertex label if an edge of the load refers to a space of that name, else the
-//!   global space.
-//! - **User ids**: an id of the global space is the id by which users know the vertex. Ids of a named space are not unique
-//!   in the graph, so the store chooses the id and the file's id becomes a property.
+//! - **Label**: the name of the file without extension and without a trailing `_0_0`. For edges, the middle of
+//!   `A_label_B`.
+//! - **Id space** of a plain `id` column: the vertex label if an edge of the load refers to a space of that name, else
+//!   the global space.
+//! - **User ids**: an id of the global space is the id by which users know the vertex. Ids of a named space are not
+//!   unique in the graph, so the store chooses the id and the file's id becomes a property.
 
 use std::path::Path;
 
@@ -215,7 +216,8 @@ impl<'a> TableDraft<'a> {
         }
     }
 
-    /// The plans of the file: one for its rows, and one for each foreign key. `referenced` are the id spaces of the load.
+    /// The plans of the file: one for its rows, and one for each foreign key. `referenced` are the id spaces of the
+    /// load.
     pub(crate) fn plans(&self, referenced: &HashSet<String>) -> Result<Vec<TablePlan>> {
         self.check_property_rules()?;
         if self.rule.kind == Some(KindRule::Values) {

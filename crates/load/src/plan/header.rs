@@ -1,22 +1,22 @@
-//! What the names in a header mean.
+//! The meaning of the names in a header.
 //!
 //! Four styles are understood. A header may mix them, because each column is read on its own:
 //!
 //! - `~id`, `~label`, `~from`, `~to`, `name:type`: CSV as Gremlin services write it. There, `name:type(set)`,
-//!   `name:type(list)` and `name:type[]` are properties with several values. Ids may have a type (`~id:int`), which our own
-//!   exporter writes if the text alone does not show it.
+//!   `name:type(list)` and `name:type[]` are properties with several values. Ids may have a type (`~id:int`), which our
+//!   own exporter writes if the text alone does not show it.
 //! - `id:ID(Space)`, `:LABEL`, `:START_ID(Space)`, `:END_ID(Space)`, `:TYPE`, `name:type`, `name:type[]`, `:IGNORE`:
 //!   headers of Neo4j's importer, with `{id-type: …}` after an id.
 //! - `Person.id|Person.id|creationDate`: edges as LDBC's generator writes them. The first two columns name id spaces.
-//! - plain names: `id` is the id of a vertex. `from` and `to` (or `source` and `target`, `src` and `dst`) are the ends of
-//!   an edge, and then `id` is the id of the edge.
+//! - plain names: `id` is the id of a vertex. `from` and `to` (or `source` and `target`, `src` and `dst`) are the ends
+//!   of an edge, and then `id` is the id of the edge.
 
 use super::table_plan::GLOBAL_SPACE;
 use crate::sink::Cardinality;
 use crate::values::ColumnType;
 use mangrove_graph::{Error, Result};
 
-/// What a column is for.
+/// The use of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ColumnRole {
     /// The id of the element. The space is `None` if the header does not name one (a plain `id`).

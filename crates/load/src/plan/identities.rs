@@ -1,11 +1,11 @@
 //! How an upsert recognizes the vertex or the edge that a row describes.
 //!
-//! - A vertex is recognized by its id if users know it by the id in the file. An id of an id space is no id of the graph.
-//!   Such a vertex is recognized by properties: those that the caller names for its label ([`UpsertKeys`]), else those that
-//!   its rule in the mapping names (`key`). If a load could not recognize its vertices, it is refused before it writes
-//!   anything.
-//! - An edge is recognized by its id if the file has one; else by its ends, its label and the properties of an edge key;
-//!   else by its ends and its label alone, if these tell it from other edges. The sink decides the last case.
+//! - A vertex is recognized by its id if users know it by the id in the file. An id of an id space is no id of the
+//!   graph. Such a vertex is recognized by properties: those that the caller names for its label ([`UpsertKeys`]), else
+//!   those that its rule in the mapping names (`key`). If a load could not recognize its vertices, it is refused before
+//!   it writes anything.
+//! - An edge is recognized by its id if the file has one; else by its ends, its label and the properties of an edge
+//!   key; else by its ends and its label alone, if these tell it from other edges. The sink decides the last case.
 //!
 //! - **LOAD-7.** What identifies an element is unique within a load. A second row with the same id or the same key is
 //!   rejected. So an upsert into an empty graph makes the same graph as a plain load of the same files.
@@ -25,7 +25,7 @@ use crate::sink::{EdgeIdentity, ElementKey, UpsertKeys, VertexIdentity, key_of};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SpaceIdentity {
     Id,
-    /// By the id that begins with this prefix and a colon.
+    /// By the user id, which is this prefix, a colon and the id of the file.
     Prefixed(SmolStr),
     Key(ElementKey),
 }
@@ -92,7 +92,8 @@ impl Identities {
         }
     }
 
-    /// How the vertices of a label are recognized; `None` if they cannot be. A document has no plan: its vertices have ids.
+    /// How the vertices of a label are recognized; `None` if they cannot be. A document has no plan: its vertices have
+    /// ids.
     pub(crate) fn of_vertices(&self, label: &str, plan: Option<&VertexPlan>) -> Option<VertexIdentity> {
         if let Some(key) = key_of(&self.keys.vertices, label) {
             return Some(VertexIdentity::Key(key.clone()));
@@ -117,7 +118,7 @@ impl Identities {
             .map_or(EdgeIdentity::Ends, |properties| EdgeIdentity::Key(properties.clone()))
     }
 
-    /// What an id of an id space may mean, in the order of preference.
+    /// The meanings that an id of an id space may have, in the order of preference.
     pub(crate) fn of_space(&self, space: &str, id: &UserId) -> Vec<(VertexIdentity, UserId)> {
         if space == GLOBAL_SPACE {
             let only = match self.keys.vertices.as_slice() {
@@ -221,7 +222,8 @@ fn unidentified(plan: &TablePlan, vertices: &VertexPlan) -> Error {
     let property = vertices.id_property.as_deref().unwrap_or("PROPERTY");
     let columns: Vec<&str> = plan.properties().iter().map(|property| property.key.as_str()).collect();
     Error::invalid(format!(
-        "{file} cannot be upserted: {why}. Say by which property its vertices are found: --key {label}.{property}, or key = \
+        "{file} cannot be upserted: {why}. Say by which property its vertices are found: --key {label}.{property}, or \
+         key = \
          \"{property}\" in its rule of a mapping. Its properties are {}",
         columns.join(", ")
     ))
@@ -249,7 +251,8 @@ fn id_property_of(rule: &FileRule) -> Option<&str> {
     rule.id_property.as_deref().or(named).or(Some("id"))
 }
 
-/// LOAD-7: the values of a key as one text, by which rows are compared. `Err` has the reason if the row has no such values.
+/// LOAD-7: the values of a key as one text, by which rows are compared. `Err` has the reason if the row has no such
+/// values.
 pub(crate) fn key_text<'v>(
     properties: &[SmolStr],
     value_of: impl Fn(&str) -> Option<&'v Value>,

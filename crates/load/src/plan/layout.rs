@@ -1,4 +1,4 @@
-//! How a text table is written: what separates and quotes its fields, and what its columns are called.
+//! The layout of a text table: the delimiter and the quotes of its fields, and the names of its columns.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,7 +14,8 @@ const PEEK_BYTES: u64 = 64 * 1024;
 /// The most columns of a table. Each costs some hundred bytes before a row is read (LOAD-1).
 const COLUMN_COUNT_MAX: usize = 1 << 18;
 
-/// The delimiter, quote and escape of a file: its rule's, else the defaults', else the delimiter that its first line shows.
+/// The delimiter, quote and escape of a file: its rule's, else the defaults', else the delimiter that its first line
+/// shows.
 pub(crate) fn dialect(
     path: &Path,
     rule: &FileRule,

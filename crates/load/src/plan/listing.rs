@@ -1,11 +1,11 @@
-//! The files of a load: which there are, in which format, and under which rule of the mapping.
+//! The files of a load, each with its format and its rule of the mapping.
 //!
 //! Folders are opened, and standard input is copied to a file. This is the only place of a load that lists folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{ElementKind, Error, ErrorKind, Result};
 
 use super::layout::header_names;
 use crate::input::{Spool, cannot_read, in_file, unpacked_name};
@@ -18,15 +18,18 @@ const SHOWN_FILES: usize = 8;
 /// The most levels of folders. Only a circle of links is deeper.
 const FOLDER_DEPTH_MAX: usize = 32;
 
+/// A file that is loaded.
 pub(crate) struct ListedFile {
     pub(crate) path: PathBuf,
     pub(crate) format: LoadFormat,
+    /// The rule of the mapping for the file, or the rule that its group makes.
     pub(crate) rule: Option<FileRule>,
 }
 
 /// The files of a load.
 pub(crate) struct Listing {
     pub(crate) files: Vec<ListedFile>,
+    /// Files that the mapping leaves out, and files in folders whose extension names no format.
     pub(crate) skipped: Vec<PathBuf>,
     /// The copy of standard input, kept until the load ends.
     _spools: Vec<Spool>,
@@ -35,7 +38,7 @@ pub(crate) struct Listing {
 impl Listing {
     pub(crate) fn new(given: &[PathBuf], options: &LoadOptions) -> Result<Self> {
         let mut spools = Vec::new();
-        // Each path, and whether the caller named it (or a folder has it).
+        // Each path; true if the caller named it, false if it was found in a folder.
         let mut found: Vec<(PathBuf, bool)> = Vec::new();
         for path in given {
             if path.as_os_str() == "-" {
@@ -66,7 +69,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// The error for a load without files: which files there are, and why they are left out.
+    /// The error for a load without files. It names the files that are left out, and the reason.
     fn nothing_to_load(&self, mapped: bool) -> Error {
         let names: Vec<String> = self.skipped.iter().take(SHOWN_FILES).map(|path| path.display().to_string()).collect();
         let more = match self.skipped.len().saturating_sub(SHOWN_FILES) {
@@ -80,7 +83,8 @@ impl Listing {
                 names.join(", ")
             ),
             (false, false) => format!(
-                "there is no file to load: of {}{more} the extensions name no format; name the files one by one, say with --format what they \
+                "there is no file to load: of {}{more} the extensions name no format; name the files one by one, say \
+                 with --format what they \
                  are, or with --map what is in them (mappings of known data sets: {})",
                 names.join(", "),
                 Mapping::shipped_names().collect::<Vec<_>>().join(", ")
@@ -89,6 +93,7 @@ impl Listing {
         Error::new(ErrorKind::NotFound, message)
     }
 
+    /// Adds a file to the files or to the skipped ones. Fails if the caller named it and its format is unknown.
     fn add(&mut self, path: PathBuf, by_name: bool, options: &LoadOptions, all: &[&Path]) -> Result<()> {
         let rule = options.mapping.as_ref().and_then(|mapping| mapping.rule_for(&path, all));
         let by_extension = options.format.or_else(|| LoadFormat::of(&path, by_name));
@@ -118,6 +123,7 @@ impl Listing {
     }
 }
 
+/// Appends the files of a folder and of the folders in it, by name.
 fn list_folder(folder: &Path, depth: usize, found: &mut Vec<(PathBuf, bool)>) -> Result<()> {
     if depth > FOLDER_DEPTH_MAX {
         let message = format!("{}: folders lie too deep in one another; is a link part of a circle?", folder.display());
@@ -145,18 +151,19 @@ fn unknown_format(path: &Path) -> Error {
         ));
     }
     Error::invalid(format!(
-        "{path_name}: the extension names no format (csv, tsv, dat, txt; parquet; json, jsonl, graphson; graphml, xml): \
+        "{path_name}: the extension names no format (csv, tsv, dat, txt; parquet; json, jsonl, graphson; graphml, \
+         xml): \
          name the format, or give the file a rule in a mapping"
     ))
 }
 
-/// The rules for the files of a group.
+/// The rules for the files of a group, which has at least one. The first file has the header of all.
 fn group_rules(group: &FileGroup, delimiter: Option<char>) -> Result<Vec<FileRule>> {
     let mut rule = FileRule { label: group.label.clone(), delimiter, ..FileRule::default() };
     let first = &group.files[0];
     let (names, found) = header_names(first, delimiter).map_err(in_file(first))?;
     // A column with types replaces the label of the group.
-    if group.edges && names.iter().any(|name| name.to_ascii_uppercase().ends_with(":TYPE")) {
+    if group.kind == ElementKind::Edge && names.iter().any(|name| name.to_ascii_uppercase().ends_with(":TYPE")) {
         rule.label = None;
     }
     rule.delimiter = Some(found);

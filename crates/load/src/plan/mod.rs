@@ -1,8 +1,8 @@
-//! What the files of a load hold, decided before a row is read.
+//! The plan of a load: the content of its files, decided before a row is read.
 //!
-//! A [`Listing`] has the files. For each table there is a [`TablePlan`], made from its header and its rule in the mapping.
-//! [`Identities`] says how an upsert recognizes elements. If a plan cannot be made, the load fails before anything is
-//! written.
+//! A [`Listing`] has the files. For each table there is a [`TablePlan`], made from its header and its rule in the
+//! mapping. [`Identities`] says how an upsert recognizes elements. If a plan cannot be made, the load fails before
+//! anything is written.
 //!
 //! | file | what it decides |
 //! |---|---|

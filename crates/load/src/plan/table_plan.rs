@@ -1,7 +1,8 @@
 //! The plan of a table: what each column is for.
 //!
-//! A plan is made once a file, from its header and its rule in the mapping, and then followed row by row. It names columns
-//! by position and id spaces by name. The empty name is the *global* space, which is used by formats without id spaces.
+//! A plan is made once a file, from its header and its rule in the mapping, and then followed row by row. It names
+//! columns by position and id spaces by name. The empty name is the *global* space, which is used by formats without id
+//! spaces.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ pub(crate) struct TablePlan {
     pub(crate) nulls: Vec<String>,
     /// True if that holds in quotes, too. Otherwise only an empty field in quotes may have no value: see `table::text`.
     pub(crate) quoted_nulls: bool,
-    /// What each row becomes.
+    /// The elements that each row becomes.
     pub(crate) rows: RowsPlan,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct TextForm {
     pub(crate) width: usize,
 }
 
-/// What the rows of a table become.
+/// The elements that the rows of a table become.
 #[derive(Clone, Debug)]
 pub(crate) enum RowsPlan {
     Vertices(VertexPlan),
@@ -80,12 +81,12 @@ pub(crate) struct LabelPlan {
     pub(crate) names: BTreeMap<String, String>,
 }
 
-/// What the ids of a vertex file become in the graph.
+/// The use of the ids of a vertex file in the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum UserIds {
     /// The store chooses ids.
     Automatic,
-    /// The id of the file is the id by which users know the vertex.
+    /// The id of the file is the user id.
     Own,
     /// The same with the id space before it: `Person:933`.
     Prefixed,
@@ -101,14 +102,14 @@ pub(crate) struct VertexPlan {
     pub(crate) user_ids: UserIds,
     /// The property that keeps the id of the file.
     pub(crate) id_property: Option<SmolStr>,
-    /// The properties that tell a vertex from all others of its label, if the mapping names them.
+    /// The properties whose values identify a vertex among those of its label, if the mapping names them.
     pub(crate) key: Option<Vec<SmolStr>>,
     pub(crate) properties: Vec<PropertyPlan>,
     pub(crate) constants: Vec<(SmolStr, Value)>,
 }
 
 impl VertexPlan {
-    /// The prefix of the ids that users know, if these are [prefixed](UserIds::Prefixed).
+    /// The prefix of user ids, if they are [prefixed](UserIds::Prefixed).
     pub(crate) fn prefix(&self) -> SmolStr {
         match (self.space.as_str(), &self.label.constant) {
             (GLOBAL_SPACE, Some(label)) => label.clone(),
@@ -133,9 +134,10 @@ pub(crate) struct EdgePlan {
     pub(crate) label: LabelPlan,
     pub(crate) source: EndPlan,
     pub(crate) target: EndPlan,
-    /// The column with the id by which users know the edge.
+    /// The column with the user id of the edge.
     pub(crate) id: Option<IdPlan>,
-    /// The properties that tell an edge from others of its label between the same ends, if the mapping names them.
+    /// The properties whose values identify an edge among those of its label between the same ends, if the mapping
+    /// names them.
     pub(crate) key: Option<Vec<SmolStr>>,
     pub(crate) properties: Vec<PropertyPlan>,
     pub(crate) constants: Vec<(SmolStr, Value)>,
@@ -156,12 +158,12 @@ pub(crate) struct IdPlan {
 pub(crate) struct EndPlan {
     pub(crate) column: IdPlan,
     pub(crate) space: String,
-    /// What happens to an edge whose end does not exist: dropped in silence if true, rejected if false.
+    /// True if an edge whose end does not exist is dropped in silence; false if it is rejected.
     pub(crate) skip_missing: bool,
 }
 
-/// How a column of a vertex file becomes edges. The vertex of the row is the source of the plan. A field without a value is
-/// no edge, and a row whose vertex was rejected has none.
+/// How a column of a vertex file becomes edges. The vertex of the row is the source of the plan. A field without a
+/// value is no edge, and a row whose vertex was rejected has none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForeignKey {
     /// Separates several keys in one field.
@@ -175,8 +177,8 @@ pub(crate) struct ForeignKey {
 pub(crate) struct PropertyPlan {
     pub(crate) column: usize,
     pub(crate) key: SmolStr,
-    /// The index of the key among the different keys of the plan. Columns of different types may share a key; a row has a
-    /// value in one of them.
+    /// The index of the key among the different keys of the plan. Columns of different types may share a key; a row has
+    /// a value in one of them.
     pub(crate) key_index: usize,
     /// The type. `None`: it is inferred from the whole column.
     pub(crate) kind: Option<ColumnType>,

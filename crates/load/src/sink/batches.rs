@@ -1,7 +1,7 @@
 //! The trait [`LoadSink`], and the batches it takes.
 //!
-//! A batch holds elements of one label, column by column, in the shape that a bulk loader wants. Every column has one value
-//! a row; [`Value::Null`] means that the row does not have the property.
+//! A batch holds elements of one label, column by column, in the shape that a bulk loader wants. Every column has one
+//! value a row; [`Value::Null`] means that the row does not have the property.
 
 use super::identity::{EdgeIdentity, VertexIdentity};
 use mangrove_graph::{Error, Result, UserId, Value, VertexId};
@@ -16,7 +16,7 @@ pub struct PropertyColumn {
     pub values: Vec<Value>,
 }
 
-/// Which values a property with several values keeps.
+/// The values that a property with several values keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cardinality {
     /// Every value, in order.
@@ -60,9 +60,9 @@ impl MultiPropertyRow {
 /// Vertices of one label.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VertexBatch {
-    /// How many vertices: the length of every column, and of `ids` where there are any.
+    /// The number of vertices: the length of every column, and of `ids` if there are any.
     pub len: usize,
-    /// The ids that users will know the vertices by; `None`: the store chooses.
+    /// The user ids of the vertices; `None`: the store chooses ids.
     pub ids: Option<Vec<UserId>>,
     /// Properties with one plain value.
     pub columns: Vec<PropertyColumn>,
@@ -75,13 +75,13 @@ pub struct VertexBatch {
 pub struct EdgeBatch {
     /// Source and target of each edge.
     pub ends: Vec<(VertexId, VertexId)>,
-    /// The ids that users will know the edges by; `None`: the store chooses.
+    /// The user ids of the edges; `None`: the store chooses ids.
     pub ids: Option<Vec<UserId>>,
     /// Properties.
     pub columns: Vec<PropertyColumn>,
 }
 
-/// What the sink did with an element of an upsert.
+/// The outcome of an element of an upsert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upserted<T> {
     /// The element was added.
@@ -106,8 +106,8 @@ pub enum Upserted<T> {
 ///
 /// An error ends the load. The owner of the sink decides what happens to the elements that it was given before.
 ///
-/// A plain load calls [`LoadSink::vertices`] and [`LoadSink::edges`]. A load that [upserts](crate::LoadOptions::upsert) calls the methods of
-/// that name instead, and [`LoadSink::find`].
+/// A plain load calls [`LoadSink::vertices`] and [`LoadSink::edges`]. A load that [upserts](crate::LoadOptions::upsert)
+/// calls the methods of that name instead, and [`LoadSink::find`].
 pub trait LoadSink {
     /// Adds vertices. Returns their internal ids, one a row.
     fn vertices(&mut self, label: &str, batch: VertexBatch) -> Result<Vec<VertexId>>;
@@ -115,8 +115,8 @@ pub trait LoadSink {
     /// Adds edges.
     fn edges(&mut self, label: &str, batch: EdgeBatch) -> Result<()>;
 
-    /// Adds vertices, or changes those that are in the graph already, and says for each row what it did. A value of the
-    /// batch replaces the value under the same key in the graph.
+    /// Adds vertices, or changes those that are in the graph already, and returns the outcome of each row. A value of
+    /// the batch replaces the value under the same key in the graph.
     fn upsert_vertices(
         &mut self,
         label: &str,
@@ -127,21 +127,21 @@ pub trait LoadSink {
         Err(only_adds())
     }
 
-    /// Adds edges, or changes those that are in the graph already, and says for each row what it did.
+    /// Adds edges, or changes those that are in the graph already, and returns the outcome of each row.
     fn upsert_edges(&mut self, label: &str, batch: EdgeBatch, identity: &EdgeIdentity) -> Result<Vec<Upserted<()>>> {
         let _ = (label, batch, identity);
         Err(only_adds())
     }
 
-    /// The vertex of the graph with this id, or with this value of a key of one property. The loader asks for ends of edges
-    /// whose vertices are in no file of the load.
+    /// The vertex of the graph with this id, or with this value of a key of one property. The loader asks for ends of
+    /// edges whose vertices are in no file of the load.
     fn find(&mut self, identity: &VertexIdentity, id: &UserId) -> Result<Option<VertexId>> {
         let _ = (identity, id);
         Ok(None)
     }
 
-    /// Told from time to time how many bytes the loader holds, besides the batches that it handed over. An error ends the
-    /// load.
+    /// The loader calls this from time to time with the number of bytes that it holds, besides the batches that it
+    /// handed over. An error ends the load.
     fn holds(&mut self, bytes: u64) -> Result<()> {
         let _ = bytes;
         Ok(())

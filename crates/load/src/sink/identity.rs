@@ -1,9 +1,10 @@
-//! How an upsert recognizes the elements of a batch in the graph: by id, by a key of properties, or by the ends of an edge.
+//! How an upsert recognizes the elements of a batch in the graph: by id, by a key of properties, or by the ends of an
+//! edge.
 
 use mangrove_graph::{Error, Result};
 use smol_str::SmolStr;
 
-/// A key: properties whose values together tell an element of a label from all others.
+/// A key: properties whose values together identify an element of a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ElementKey {
     /// The label; for a label set, one of its labels.
@@ -15,7 +16,7 @@ pub struct ElementKey {
 /// How an upsert recognizes the vertices of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VertexIdentity {
-    /// By the ids that users know them by.
+    /// By their user ids.
     Id,
     /// By their values under a key, among the vertices with its label.
     Key(ElementKey),
@@ -24,11 +25,11 @@ pub enum VertexIdentity {
 /// How an upsert recognizes the edges of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeIdentity {
-    /// By the ids that users know them by.
+    /// By their user ids.
     Id,
     /// By their ends, their label and their values under these properties.
     Key(Vec<SmolStr>),
-    /// By their ends and their label, if these tell them from other edges.
+    /// By their ends and their label, and among parallel edges by their values.
     Ends,
 }
 
@@ -40,12 +41,14 @@ pub struct UpsertKeys {
 }
 
 impl UpsertKeys {
-    /// Keys of vertices, from texts such as `person.email` or `plane.name,icao`.
+    /// Keys of vertices, from texts such as `person.email` or `plane.name,icao`. Fails with `InvalidArgument` if a text
+    /// has another form.
     pub fn parse(texts: &[String]) -> Result<Self> {
         Ok(UpsertKeys { vertices: texts.iter().map(|text| parse_key(text)).collect::<Result<_>>()?, edges: Vec::new() })
     }
 
-    /// The same with keys of edges, from texts such as `paid.date` or `route.airline,codeshare`.
+    /// The same with keys of edges, from texts such as `paid.date` or `route.airline,codeshare`. Fails as
+    /// [`UpsertKeys::parse`].
     pub fn with_edge_keys(mut self, texts: &[String]) -> Result<Self> {
         self.edges = texts.iter().map(|text| parse_key(text)).collect::<Result<_>>()?;
         Ok(self)

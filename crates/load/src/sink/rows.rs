@@ -1,8 +1,8 @@
 //! Batches of an upsert as argument values of a service, for a sink in another process.
 //!
-//! Internal ids cannot travel: between two batches the vertex may be deleted and its slot reused. So vertices are named by
-//! the ids that users know them by. The two sides agree on the [`names`] below and on nothing else. The receiver therefore
-//! checks everything: that lists have one length, and that ids are ids.
+//! Internal ids cannot travel: between two batches the vertex may be deleted and its slot reused. So vertices are named
+//! by their user ids. The two sides agree on the [`names`] below and on nothing else. So the receiver checks
+//! everything: that lists have one length, and that ids are ids.
 
 use std::ops::Range;
 
@@ -22,9 +22,10 @@ pub mod names {
     /// A list of properties with several values: row, key, `list` or `set`, and a list of values each with a map of
     /// meta-properties.
     pub const MULTI: &str = "multi";
-    /// How many rows there are.
+    /// The number of rows.
     pub const COUNT: &str = "count";
-    /// The properties by which rows are found. If it is absent, vertices are found by id and edges by id or by their ends.
+    /// The properties by which rows are found. If it is absent, vertices are found by id and edges by id or by their
+    /// ends.
     pub const KEY: &str = "key";
     /// The label whose vertices have this key.
     pub const KEY_LABEL: &str = "key_label";
@@ -83,7 +84,8 @@ impl VertexRows {
         arguments
     }
 
-    /// Reads arguments. A client sent them, so everything is checked.
+    /// Reads the arguments that `get` finds by name. A client sent them, so everything is checked. Fails with
+    /// `InvalidArgument`, which names the argument.
     pub fn from_arguments<'v>(get: impl Fn(&str) -> Option<&'v Value>) -> Result<Self> {
         let len = count(&get)?;
         let ids = get(names::IDS).map(|ids| ids_from_value(names::IDS, ids, Some(len))).transpose()?;
@@ -120,7 +122,8 @@ impl EdgeRows {
         arguments
     }
 
-    /// Reads arguments. A client sent them, so everything is checked.
+    /// Reads the arguments that `get` finds by name. A client sent them, so everything is checked. Fails with
+    /// `InvalidArgument`, which names the argument.
     pub fn from_arguments<'v>(get: impl Fn(&str) -> Option<&'v Value>) -> Result<Self> {
         let len = count(&get)?;
         let of = |name: &'static str| match get(name) {
@@ -151,7 +154,7 @@ pub fn find_to_arguments(identity: &VertexIdentity, id: &UserId) -> RowArguments
     [(names::ID, id.to_value())].into_iter().chain(identity_to_arguments(identity)).collect()
 }
 
-/// The vertex that arguments ask for. A client sent them, so they are checked.
+/// The vertex that arguments ask for. A client sent them, so they are checked. Fails with `InvalidArgument`.
 pub fn find_from_arguments<'v>(get: impl Fn(&str) -> Option<&'v Value>) -> Result<(VertexIdentity, UserId)> {
     let id = get(names::ID).and_then(UserId::from_value).ok_or_else(|| misfit(names::ID, "an id"))?;
     Ok((identity_from_arguments(&get)?, id))
@@ -174,7 +177,7 @@ pub fn split(sizes: impl IntoIterator<Item = usize>, bytes_max: usize) -> Vec<Ra
     ranges
 }
 
-/// A range of the rows of columns.
+/// The columns of a range of rows.
 pub fn columns_of(columns: &[PropertyColumn], rows: &Range<usize>) -> Vec<PropertyColumn> {
     let of = |column: &PropertyColumn| PropertyColumn {
         key: column.key.clone(),
@@ -184,7 +187,7 @@ pub fn columns_of(columns: &[PropertyColumn], rows: &Range<usize>) -> Vec<Proper
 }
 
 impl VertexBatch {
-    /// A range of its rows.
+    /// The batch of a range of its rows.
     pub fn rows(&self, rows: &Range<usize>) -> VertexBatch {
         let of = |multi: &MultiPropertyRow| {
             let row = multi.row as usize;
@@ -199,7 +202,7 @@ impl VertexBatch {
         }
     }
 
-    /// About how many bytes each row takes on a connection.
+    /// About the size of each row on a connection, in bytes.
     pub fn row_sizes(&self) -> Vec<usize> {
         let mut sizes = sizes_of_rows(self.len, self.ids.as_deref(), &self.columns);
         for multi in &self.multi {
@@ -212,7 +215,7 @@ impl VertexBatch {
     }
 }
 
-/// About how many bytes each row of ids and columns takes on a connection.
+/// About the size of each row of ids and columns on a connection, in bytes.
 pub fn sizes_of_rows(len: usize, ids: Option<&[UserId]>, columns: &[PropertyColumn]) -> Vec<usize> {
     let mut sizes = vec![16; len];
     for (size, id) in sizes.iter_mut().zip(ids.unwrap_or_default()) {
@@ -224,7 +227,7 @@ pub fn sizes_of_rows(len: usize, ids: Option<&[UserId]>, columns: &[PropertyColu
     sizes
 }
 
-/// About how many bytes a value takes on a connection.
+/// About the size of a value on a connection, in bytes.
 fn size_of(value: &Value) -> usize {
     match value {
         Value::String(text) => 8 + text.len(),
@@ -237,6 +240,7 @@ fn size_of(value: &Value) -> usize {
     }
 }
 
+/// The error that an argument is not of its form.
 fn misfit(name: &str, wanted: &str) -> Error {
     Error::invalid(format!("'{name}' is {wanted}"))
 }

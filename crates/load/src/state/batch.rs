@@ -1,10 +1,10 @@
 //! Open batches: rows gathered by label until there are enough to hand over.
 //!
-//! There is an open batch for every label that was met. A full one goes to the sink. The number of rows that wait in all
-//! open batches of a file is bounded, however many labels there are (LOAD-1).
+//! There is an open batch for every label that was met. A full one goes to the sink. The number of rows that wait in
+//! all open batches of a file is bounded, however many labels there are (LOAD-1).
 //!
-//! An id goes through three states. It is *claimed* in the id map when its row is read, so that a second row with the id is
-//! rejected. It *waits* in the batch, as a claim of a row. When the sink has returned the vertex of the row it is
+//! An id goes through three states. It is *claimed* in the id map when its row is read, so that a second row with the
+//! id is rejected. It *waits* in the batch, as a claim of a row. When the sink has returned the vertex of the row it is
 //! *resolved* in the map; if the sink refused the row, the claim is withdrawn.
 
 use super::context::{LoadContext, Pass};
@@ -105,12 +105,21 @@ pub(crate) struct RowOrigin<'p> {
 
 /// Where the rows of a batch come from, in their order.
 #[derive(Default)]
-struct Origins(Vec<(u64, Box<[u8]>)>);
+pub(crate) struct RowOrigins(Vec<(u64, Box<[u8]>)>);
 
-impl Origins {
+impl RowOrigins {
     fn add(&mut self, place: RowOrigin<'_>) {
         self.0.push((place.line, place.text.into()));
     }
+}
+
+/// The open batch of one label, of vertices or of edges.
+pub(crate) trait OpenBatch {
+    /// The columns of the rows so far, and where the rows come from.
+    fn rows(&mut self) -> (&mut OpenColumns, &mut RowOrigins);
+
+    /// Hands the rows to the sink. Returns their number.
+    fn flush(&mut self, ctx: &mut LoadContext<'_>, file: &BatchFile<'_>) -> Result<usize>;
 }
 
 /// The open batch of one label of vertices.
@@ -123,7 +132,7 @@ pub(crate) struct VertexTable {
     ids: Vec<UserId>,
     pub(crate) columns: OpenColumns,
     pub(crate) multi: Vec<MultiPropertyRow>,
-    origins: Origins,
+    origins: RowOrigins,
 }
 
 impl VertexTable {
@@ -194,6 +203,12 @@ impl VertexTable {
             multi: std::mem::take(&mut self.multi),
         }
     }
+}
+
+impl OpenBatch for VertexTable {
+    fn rows(&mut self) -> (&mut OpenColumns, &mut RowOrigins) {
+        (&mut self.columns, &mut self.origins)
+    }
 
     fn flush(&mut self, ctx: &mut LoadContext<'_>, file: &BatchFile<'_>) -> Result<usize> {
         let len = self.columns.rows;
@@ -239,7 +254,7 @@ pub(crate) struct EdgeTable {
     ends: Vec<(VertexId, VertexId)>,
     ids: Vec<UserId>,
     pub(crate) columns: OpenColumns,
-    origins: Origins,
+    origins: RowOrigins,
 }
 
 impl EdgeTable {
@@ -247,6 +262,12 @@ impl EdgeTable {
     pub(crate) fn edge(&mut self, source: VertexId, target: VertexId, id: Option<UserId>) {
         self.ends.push((source, target));
         self.ids.extend(id);
+    }
+}
+
+impl OpenBatch for EdgeTable {
+    fn rows(&mut self) -> (&mut OpenColumns, &mut RowOrigins) {
+        (&mut self.columns, &mut self.origins)
     }
 
     fn flush(&mut self, ctx: &mut LoadContext<'_>, file: &BatchFile<'_>) -> Result<usize> {
@@ -335,29 +356,17 @@ impl<'p, T> Batches<'p, T> {
     }
 }
 
-impl VertexBatches<'_> {
-    /// The position of the open batch of a label. A new label opens one.
-    pub(crate) fn open(&mut self, ctx: &LoadContext<'_>, label: &str, plan: Option<&VertexPlan>) -> usize {
-        self.position(label, |label| VertexTable {
-            identity: ctx.identities.of_vertices(&label, plan),
-            label,
-            claims: Vec::new(),
-            ids: Vec::new(),
-            columns: OpenColumns::default(),
-            multi: Vec::new(),
-            origins: Origins::default(),
-        })
-    }
-
+impl<T: OpenBatch> Batches<'_, T> {
     /// Ends the current row of a batch. A full batch goes to the sink.
     pub(crate) fn end_row(&mut self, ctx: &mut LoadContext<'_>, at: usize, place: RowOrigin<'_>) -> Result<()> {
         let table = &mut self.tables[at];
-        table.columns.end_row();
+        let (columns, origins) = table.rows();
+        columns.end_row();
         if ctx.upsert {
-            table.origins.add(place);
+            origins.add(place);
         }
         self.waiting += 1;
-        if table.columns.rows >= BATCH_ROWS {
+        if columns.rows >= BATCH_ROWS {
             self.waiting -= table.flush(ctx, &self.file)?;
         } else if self.waiting >= WAITING_ROWS_MAX {
             self.flush(ctx)?;
@@ -372,6 +381,21 @@ impl VertexBatches<'_> {
     }
 }
 
+impl VertexBatches<'_> {
+    /// The position of the open batch of a label. A new label opens one.
+    pub(crate) fn open(&mut self, ctx: &LoadContext<'_>, label: &str, plan: Option<&VertexPlan>) -> usize {
+        self.position(label, |label| VertexTable {
+            identity: ctx.identities.of_vertices(&label, plan),
+            label,
+            claims: Vec::new(),
+            ids: Vec::new(),
+            columns: OpenColumns::default(),
+            multi: Vec::new(),
+            origins: RowOrigins::default(),
+        })
+    }
+}
+
 impl EdgeBatches<'_> {
     /// The position of the open batch of a label. A new label opens one.
     pub(crate) fn open(&mut self, ctx: &LoadContext<'_>, label: &str, has_id: bool, plan: Option<&EdgePlan>) -> usize {
@@ -381,29 +405,7 @@ impl EdgeBatches<'_> {
             ends: Vec::new(),
             ids: Vec::new(),
             columns: OpenColumns::default(),
-            origins: Origins::default(),
+            origins: RowOrigins::default(),
         })
-    }
-
-    /// Ends the current row of a batch. A full batch goes to the sink.
-    pub(crate) fn end_row(&mut self, ctx: &mut LoadContext<'_>, at: usize, place: RowOrigin<'_>) -> Result<()> {
-        let table = &mut self.tables[at];
-        table.columns.end_row();
-        if ctx.upsert {
-            table.origins.add(place);
-        }
-        self.waiting += 1;
-        if table.columns.rows >= BATCH_ROWS {
-            self.waiting -= table.flush(ctx, &self.file)?;
-        } else if self.waiting >= WAITING_ROWS_MAX {
-            self.flush(ctx)?;
-        }
-        Ok(())
-    }
-
-    /// Hands all open batches to the sink.
-    pub(crate) fn flush(&mut self, ctx: &mut LoadContext<'_>) -> Result<()> {
-        self.waiting = 0;
-        self.tables.iter_mut().try_for_each(|table| table.flush(ctx, &self.file).map(drop))
     }
 }

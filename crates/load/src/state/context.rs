@@ -27,12 +27,14 @@ pub(crate) struct LoadContext<'a> {
     pub(crate) sink: &'a mut dyn LoadSink,
     progress: &'a mut dyn FnMut(LoadProgress<'_>),
     pub(crate) ids: IdMap,
-    /// The id space of ids that users see.
+    /// The id space of user ids.
     pub(crate) global: SpaceId,
     edge_ids: IdSet,
-    /// LOAD-7: the keys of the vertices and edges that were met.
+    /// LOAD-7: the keys, with their values, of the vertices of this load.
     vertex_keys: HashSet<(ElementKey, SmolStr), RandomState>,
+    /// LOAD-7: label, source, target and key values of the edges of this load.
     edge_keys: HashSet<(SmolStr, VertexId, VertexId, SmolStr), RandomState>,
+    /// How an upsert recognizes vertices and edges.
     pub(crate) identities: Identities,
     /// Values that wait for their vertices.
     pub(crate) owned: OwnedValues,
@@ -49,12 +51,14 @@ pub(crate) struct LoadContext<'a> {
     bytes_total: u64,
     /// Bytes of the passes that have ended.
     bytes_done: u64,
+    /// The rows that were counted so far.
     rows: u64,
 }
 
 /// One pass over one file.
 #[derive(Clone, Copy)]
 pub(crate) struct Pass<'p> {
+    /// The position of the file in the list of the load.
     pub(crate) file: usize,
     pub(crate) path: &'p Path,
 }
@@ -105,12 +109,12 @@ impl<'a> LoadContext<'a> {
         self.rows(pass, 1, bytes)
     }
 
-    /// Counts rows. `bytes` of the file were read so far in this pass. Every [`PROGRESS_ROWS`] rows, the caller and the sink
-    /// are told.
+    /// Counts rows. `bytes` of the file were read so far in this pass. Every [`PROGRESS_ROWS`] rows, the caller gets
+    /// the progress, and the sink the bytes that the load holds (LOAD-1).
     pub(crate) fn rows(&mut self, pass: &Pass<'_>, rows: u64, bytes: u64) -> Result<()> {
-        let told = self.rows / PROGRESS_ROWS;
+        let reported = self.rows / PROGRESS_ROWS;
         self.rows += rows;
-        if self.rows / PROGRESS_ROWS > told {
+        if self.rows / PROGRESS_ROWS > reported {
             // A file may grow while it is read; progress never exceeds the total.
             self.report(pass, bytes.min(self.sizes[pass.file]));
             let keys = self.vertex_keys.allocation_size() + self.edge_keys.allocation_size();
@@ -154,7 +158,7 @@ impl<'a> LoadContext<'a> {
         }
     }
 
-    /// Returns true if a vertex with these values of a key was met before; else remembers the values.
+    /// LOAD-7: returns true if an earlier vertex of this load has these values of a key; else remembers the values.
     pub(crate) fn meets_again(&mut self, key: &ElementKey, values: &SmolStr) -> bool {
         !self.vertex_keys.insert((key.clone(), values.clone()))
     }
@@ -172,7 +176,7 @@ impl<'a> LoadContext<'a> {
         }
     }
 
-    /// Counts what the sink did with a vertex of a file. `Err` has the reason if it refused the vertex.
+    /// Counts the outcome of handing a vertex of a file to the sink. `Err` has the reason if the sink refused it.
     pub(crate) fn count_vertex<T>(&mut self, file: usize, outcome: Upserted<T>) -> Result<T, String> {
         let report = &mut self.files[file];
         let kept = count(report, outcome)?;
@@ -180,7 +184,7 @@ impl<'a> LoadContext<'a> {
         Ok(kept)
     }
 
-    /// Counts what the sink did with an edge of a file. `Err` has the reason if it refused the edge.
+    /// Counts the outcome of handing an edge of a file to the sink. `Err` has the reason if the sink refused it.
     pub(crate) fn count_edge<T>(&mut self, file: usize, outcome: Upserted<T>) -> Result<T, String> {
         let report = &mut self.files[file];
         let kept = count(report, outcome)?;
@@ -188,7 +192,7 @@ impl<'a> LoadContext<'a> {
         Ok(kept)
     }
 
-    /// The vertex that users see under an id: of this load, or else of the sink.
+    /// The vertex with a user id: one of this load, or else one of the sink.
     pub(crate) fn vertex(&mut self, id: &UserId) -> Result<Option<VertexId>> {
         match self.ids.get_id(self.global, &FileId::from(id)) {
             None => self.find(GLOBAL_SPACE, id),
@@ -196,7 +200,7 @@ impl<'a> LoadContext<'a> {
         }
     }
 
-    /// Returns true if a vertex of this load has an id that users see.
+    /// Returns true if a vertex of this load has a user id.
     pub(crate) fn is_taken(&self, id: &UserId) -> bool {
         self.ids.get_id(self.global, &FileId::from(id)).is_some()
     }

@@ -1,7 +1,11 @@
 //! The map from ids in files to internal ids, for the length of one load.
 //!
-//! An id is unique within an *id space*: 933 may name a person and a forum. Integers are kept as 64-bit keys (16 bytes an
-//! entry), other ids as short strings. The map is the largest part of a load's memory (LOAD-1).
+//! An id is unique within an *id space*: 933 may name a person and a forum. Integers are kept as 64-bit keys (16 bytes
+//! an entry), other ids as short strings. The map is the largest part of a load's memory (LOAD-1).
+//!
+//! An id is first claimed, and resolved when the sink has returned its vertex (`batch`). A look-up of an id that is
+//! only claimed gives no valid vertex. So callers look vertices up for edges only after all open batches of vertices
+//! were handed to the sink (LOAD-3).
 
 use foldhash::fast::RandomState;
 use hashbrown::hash_map::Entry;
@@ -15,8 +19,9 @@ use crate::values::{FileId, plain_integer};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SpaceId(u32);
 
+/// The ids of one id space.
 #[derive(Default)]
-struct Space {
+struct IdSpace {
     ints: HashMap<i64, VertexId, RandomState>,
     texts: HashMap<SmolStr, VertexId, RandomState>,
 }
@@ -27,19 +32,21 @@ const PENDING_BITS: u64 = u64::MAX;
 /// The map (id space, id) → internal id.
 #[derive(Default)]
 pub(crate) struct IdMap {
+    /// The id spaces by their names in lower case.
     names: HashMap<String, SpaceId, RandomState>,
-    spaces: Vec<Space>,
+    /// The id spaces by number.
+    spaces: Vec<IdSpace>,
 }
 
 impl IdMap {
-    /// The id space of a name, made if it is new. Upper and lower case are equal, because the headers of one data set often
-    /// differ (`person.csv`, `Person.id`).
+    /// The id space of a name, made if it is new. Upper and lower case are equal, because the headers of one data set
+    /// often differ (`person.csv`, `Person.id`).
     pub(crate) fn space(&mut self, name: &str) -> SpaceId {
         let next = SpaceId(u32::try_from(self.spaces.len()).expect("a load has fewer than 2^32 id spaces"));
         match self.names.entry(name.to_ascii_lowercase()) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
-                self.spaces.push(Space::default());
+                self.spaces.push(IdSpace::default());
                 *entry.insert(next)
             }
         }
@@ -89,7 +96,7 @@ impl IdMap {
         self.spaces[space.0 as usize].ints.get(&number).copied()
     }
 
-    /// The vertex that an id names.
+    /// The vertex that the text of an id names.
     pub(crate) fn get(&self, space: SpaceId, id: &str) -> Option<VertexId> {
         let space = &self.spaces[space.0 as usize];
         match plain_integer(id.as_bytes()) {
@@ -98,7 +105,7 @@ impl IdMap {
         }
     }
 
-    /// The vertex that an id names.
+    /// The vertex that a parsed id names.
     pub(crate) fn get_id(&self, space: SpaceId, id: &FileId) -> Option<VertexId> {
         let space = &self.spaces[space.0 as usize];
         match id {
@@ -106,9 +113,7 @@ impl IdMap {
             FileId::Text(text) => space.texts.get(text.as_str()).copied(),
         }
     }
-}
 
-impl IdMap {
     /// Bytes of the maps, without texts of more than 23 bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.spaces.iter().map(|space| space.ints.allocation_size() + space.texts.allocation_size());

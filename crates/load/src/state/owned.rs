@@ -1,8 +1,8 @@
 //! Values of vertices from files of their own: one row a value, as LDBC's generator writes the languages and e-mail
 //! addresses of persons.
 //!
-//! Such files are read before the vertices. Their values wait here until the row of their vertex is read, so that the sink
-//! gets a vertex with all its values. Memory grows with these files: they are for short lists.
+//! Such files are read before the vertices. Their values wait here until the row of their vertex is read, so that the
+//! sink gets a vertex with all its values. Memory grows with these files: they are for short lists.
 
 use super::id_map::SpaceId;
 use crate::sink::Cardinality;

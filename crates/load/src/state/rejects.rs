@@ -79,12 +79,14 @@ impl Rejects {
         let message = match (self.count_max, &self.path) {
             (0, _) => format!("line {line}: {reason} (no row may be rejected)"),
             (max, Some(file)) => format!(
-                "more than {max} rows were rejected, the last one on line {line}: {reason}; all are in {}; mend the input or raise \
+                "more than {max} rows were rejected, the last one on line {line}: {reason}; all are in {}; mend the \
+                 input or raise \
                  --max-rejects",
                 file.display()
             ),
             (max, None) => format!(
-                "more than {max} rows were rejected, the last one on line {line}: {reason}; name a rejects file to see them all, mend \
+                "more than {max} rows were rejected, the last one on line {line}: {reason}; name a rejects file to see \
+                 them all, mend \
                  the input or raise --max-rejects"
             ),
         };
@@ -112,7 +114,8 @@ impl Rejects {
         }
     }
 
-    /// Writes a rejected row in its original form, to the file of the same name in the folder of rows, under the header.
+    /// Writes a rejected row in its original form, to the file of the same name in the folder of rows, under the
+    /// header.
     pub(crate) fn keep(&mut self, file: usize, path: &Path, row: &[u8]) -> Result<()> {
         let Some(folder) = self.rows_folder() else { return Ok(()) };
         let failed =

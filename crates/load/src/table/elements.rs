@@ -1,7 +1,7 @@
 //! The last step of a table: parsed rows become elements in open batches.
 //!
-//! Rows arrive here in the order of the file, on the thread of the load (LOAD-4). Ids are claimed and looked up. A row has
-//! been parsed as a whole before (`row`), so a bad row leaves nothing but its reject (LOAD-2).
+//! Rows arrive here in the order of the file, on the thread of the load (LOAD-4). Ids are claimed and looked up. A row
+//! has been parsed as a whole before (`row`), so a bad row leaves nothing but its reject (LOAD-2).
 
 use mangrove_graph::{Error, Result, UserId, Value, VertexId};
 use smol_str::{SmolStr, format_smolstr};
@@ -274,8 +274,8 @@ fn load_edges(ctx: &mut LoadContext<'_>, plan: &TablePlan, edges: &EdgePlan) -> 
             return row.load(ctx, place, cells, values, &mut batches);
         }
         if !ctx.rejects.contains(plan.file, place.line) {
-            // The pass over the vertices has rejected rows with faults. What remains is a missing target, which rejects the
-            // edge, not the vertex.
+            // The pass over the vertices has rejected rows with faults. The only fault left is a missing target, which
+            // rejects the edge, not the vertex.
             if let Err(reason) = row.load_foreign(ctx, place, cells, &mut batches)? {
                 ctx.reject(&Pass { file: plan.file, path: &plan.path }, place.line, &reason, place.text)?;
             }

@@ -185,8 +185,8 @@ impl RowFields for StoredFields<'_> {
     }
 }
 
-/// The id that a value is, if the plan gives no type. Floats count if they are whole: other tools write a column of whole
-/// numbers as floats if some are missing.
+/// The id that a value is, if the plan gives no type. Floats count if they are whole: other tools write a column of
+/// whole numbers as floats if some are missing.
 fn plain_id(value: &Value) -> Option<RowId> {
     let whole = match value {
         Value::I8(number) => i64::from(*number),

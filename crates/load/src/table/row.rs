@@ -1,4 +1,4 @@
-//! What a row says by itself, before anything is looked up: its id, its label, the ends of its edge, its values.
+//! The content of a row, before ids are looked up: its id, its label, the ends of its edge, its values.
 //!
 //! This needs nothing but the row and the plan, so any thread does it, for many rows at once ([`ParsedRows`]). The next
 //! step (`elements`) needs the rows in their order.
@@ -31,11 +31,11 @@ pub(crate) struct TableRow {
     pub(crate) line: u64,
     /// Its text.
     pub(crate) raw: Range<usize>,
-    /// What it says, or why it cannot be cut into fields.
+    /// Its content, or the reason why it cannot be cut into fields.
     pub(crate) cells: Result<RowCells, RejectReason>,
 }
 
-/// What a row says.
+/// The content of a row.
 pub(crate) struct RowCells {
     /// The ends of its edge. For a foreign key, the vertex of the row comes first.
     pub(crate) ends: Option<[End; 2]>,

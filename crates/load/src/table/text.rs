@@ -1,7 +1,7 @@
 //! The rows of text tables, parsed by several threads.
 //!
-//! The thread of the load cuts the file into chunks of whole rows, which costs hardly more than reading it. Other threads
-//! cut chunks into fields and turn the fields into values (`row`).
+//! The thread of the load cuts the file into chunks of whole rows, which costs hardly more than reading it. Other
+//! threads cut chunks into fields and turn the fields into values (`row`).
 
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
@@ -66,8 +66,8 @@ pub(crate) fn each_batch(
     )
 }
 
-/// Infers the types of the untyped columns of a table from all its rows. Broken rows and rows with a wrong number of fields
-/// do not count; the loading pass rejects them.
+/// Infers the types of the untyped columns of a table from all its rows. Broken rows and rows with a wrong number of
+/// fields do not count; the loading pass rejects them.
 pub(crate) fn infer_types(ctx: &mut LoadContext<'_>, plan: &mut TablePlan, form: &TextForm) -> Result<()> {
     let seen = plan.clone();
     let untyped: Vec<usize> = plan.properties().iter().filter(|p| p.kind.is_none()).map(|p| p.column).collect();
@@ -141,8 +141,8 @@ struct TextFields<'r> {
 }
 
 impl TextFields<'_> {
-    /// Returns true if a field has no value. In quotes only an empty field and the texts that header or mapping name count
-    /// as no value.
+    /// Returns true if a field has no value. In quotes only an empty field and the texts that header or mapping name
+    /// count as no value.
     fn is_null(&self, column: usize) -> bool {
         let field = self.reader.field(column);
         self.plan.nulls.iter().any(|null| null.as_bytes() == field)

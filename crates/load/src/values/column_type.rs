@@ -86,7 +86,8 @@ impl ColumnType {
         let bare = name.trim_end_matches("[]").to_ascii_lowercase();
         if matches!(bare.as_str(), "point" | "time" | "localtime") {
             return Err(Error::unsupported(format!(
-                "the type '{name}' has no counterpart here; leave the column out (:IGNORE, or skip in a mapping) or load it as a string"
+                "the type '{name}' has no counterpart here; leave the column out (:IGNORE, or skip in a mapping) or \
+                 load it as a string"
             )));
         }
         Self::from_name(name).ok_or_else(|| Error::invalid(format!("'{name}' is not a type; the types are {NAMES}")))

@@ -24,7 +24,7 @@ impl FileId {
         }
     }
 
-    /// The id by which users know the element in the graph.
+    /// The user id of the element in the graph.
     pub(crate) fn to_user_id(&self) -> UserId {
         match self {
             FileId::Int(number) => UserId::int(*number),

@@ -1,11 +1,14 @@
 //! The type of an untyped column, inferred from all its fields.
 //!
-//! The rule: the column gets the first of *long, double, boolean, date* that fits every field with a value. If none fits,
-//! it is *string*. Whole numbers must be in plain form (`007` and `+1` are text, because leading zeros mean something).
-//! Doubles must contain a digit (`NaN` is text). Dates are ISO 8601.
+//! The rule: the column gets the first of *long, double, boolean, date* that fits every field with a value. If none
+//! fits, it is *string*. Whole numbers must be in plain form (`007` and `+1` are text, because leading zeros mean
+//! something). Doubles must contain a digit (`NaN` is text). Dates are ISO 8601.
 //!
-//! If only a few fields prevent a type, they are reported ([`Inference::exceptions`]): usually they are mistakes in the
-//! file.
+//! If a type fits at least half of the fields and the column is *string* nevertheless, the other fields are reported
+//! ([`Inference::exceptions`]): usually they are mistakes in the file.
+//!
+//! Fields without a value are not added here. The parts of a column may be read by several threads and merged in the
+//! order of the file: the result is the same.
 
 use super::column_type::{ColumnType, boolean};
 use super::file_id::plain_integer;
@@ -27,7 +30,7 @@ pub(crate) struct Inference {
     fits: [Fits; TYPES.len()],
 }
 
-/// How many fields a type fits, and the first that it does not fit.
+/// The number of fields that a type fits, and the first field that it does not fit.
 #[derive(Clone, Debug, Default)]
 struct Fits {
     count: u64,
@@ -66,7 +69,7 @@ impl Inference {
         fitting.map_or(ColumnType::String, |(kind, _)| kind)
     }
 
-    /// The fields that make the column text, if at least half of the fields have one other type.
+    /// A report on the fields that make the column text, if one other type fits at least half of the fields.
     pub(crate) fn exceptions(&self, property: &str) -> Option<TextColumn> {
         let most = self.fits.iter().map(|fits| fits.count).max().filter(|most| most * 2 >= self.fields && *most > 0)?;
         let (kind, fits) = TYPES.iter().zip(&self.fits).find(|(_, fits)| fits.count == most)?;
@@ -83,6 +86,7 @@ impl Inference {
     }
 }
 
+/// Returns true if a text is a double by the rule.
 fn is_double(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let leading_zeros = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();

@@ -1,4 +1,4 @@
-//! What the fields of files say: ids, types of columns, and texts of values.
+//! The fields of files: ids, types of columns, and texts of values.
 //!
 //! Pure functions from text to values and back. Nothing here reads a file or knows the sink.
 

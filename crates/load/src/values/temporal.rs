@@ -1,19 +1,19 @@
 //! Dates, times and durations as files write them, read and written.
 //!
-//! A point in time has nanoseconds and an offset from UTC. No clock and no time zone database are used: text that names a
-//! zone other than by its offset is not a date here.
+//! A point in time has nanoseconds and an offset from UTC. No clock and no time zone database are used: text that names
+//! a zone other than by its offset is not a date here.
 
 use mangrove_graph::{DateTime, Duration};
 
 /// The format in which a column has points in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum TimeFormat {
-    /// ISO 8601, or digits alone: 8 digits are `yyyyMMdd`, 14 `yyyyMMddHHmmss`, 17 `yyyyMMddHHmmssSSS`; any other number of
-    /// digits is milliseconds since 1970-01-01 UTC.
+    /// ISO 8601, or digits alone: 8 digits are `yyyyMMdd`, 14 `yyyyMMddHHmmss`, 17 `yyyyMMddHHmmssSSS`; any other
+    /// number of digits is milliseconds since 1970-01-01 UTC.
     #[default]
     Auto,
-    /// ISO 8601: `2020-01-02` or `2020-01-02T03:04:05.678+02:00`. A space may stand for the `T`, and months and days may
-    /// have one digit. A time without an offset is UTC.
+    /// ISO 8601: `2020-01-02` or `2020-01-02T03:04:05.678+02:00`. A space may stand for the `T`, and months and days
+    /// may have one digit. A time without an offset is UTC.
     Iso,
     /// `yyyyMMdd`, then optionally `HHmmss`, then optionally `SSS`, in UTC.
     Compact,
@@ -120,8 +120,8 @@ pub(crate) fn iso_text(time: DateTime) -> String {
 
 /// Year, month and day of a day that is counted from 1970-01-01: the inverse of [`days_since_epoch`].
 fn date_of(days: i128) -> (i128, i128, i128) {
-    // Years are counted from March, so that a leap day is the last day of its year. Every 400 years have the same number of
-    // days.
+    // Years are counted from March, so that a leap day is the last day of its year. Every 400 years have the same
+    // number of days.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -166,8 +166,8 @@ fn number(rest: &mut &str, digits_min: usize, digits_max: usize) -> Option<i64> 
     if digits < digits_min {
         return None;
     }
-    let (front, behind) = rest.split_at(digits);
-    *rest = behind;
+    let (front, after) = rest.split_at(digits);
+    *rest = after;
     front.parse().ok()
 }
 
@@ -177,13 +177,14 @@ fn fraction(rest: &mut &str) -> Option<u32> {
     if digits == 0 {
         return None;
     }
-    let (front, behind) = rest.split_at(digits);
-    *rest = behind;
+    let (front, after) = rest.split_at(digits);
+    *rest = after;
     let nanos = front.bytes().chain(std::iter::repeat(b'0')).take(9);
     Some(nanos.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
 }
 
-/// Reads an offset from UTC, in seconds: nothing, `Z`, `+hh`, `+hh:mm`, `+hhmm`, `+hh:mm:ss`, or one of these after a `Z`.
+/// Reads an offset from UTC, in seconds: nothing, `Z`, `+hh`, `+hh:mm`, `+hhmm`, `+hh:mm:ss`, or one of these after a
+/// `Z`.
 fn offset(text: &str) -> Option<i32> {
     let mut rest = text.strip_prefix(['Z', 'z']).unwrap_or(text);
     let sign = match rest.bytes().next() {

@@ -3,8 +3,8 @@
 //! Texts and truth values are plain JSON. Other values are objects such as `{"@type": "g:Int32", "@value": 7}`. Plain
 //! numbers are read, too (untyped GraphSON, JSON written by hand).
 //!
-//! Every value that a property can hold is read back as it was written. GraphSON has no type for packed arrays of floats,
-//! so there is one of our own ([`FLOAT_ARRAY`]).
+//! Every value that a property can hold is read back as it was written. GraphSON has no type for packed arrays of
+//! floats, so there is one of our own ([`FLOAT_ARRAY`]).
 //!
 //! Values are written as bytes into the caller's buffer, because exporters write millions of them.
 
@@ -116,8 +116,8 @@ fn array_as<'v>(out: &mut Vec<u8>, kind: &str, items: impl Iterator<Item = &'v V
     Ok(())
 }
 
-/// Reads a value, typed (`{"@type": …, "@value": …}`) or plain. A plain whole number is an int if it fits and else a long;
-/// any other plain number is a double.
+/// Reads a value, typed (`{"@type": …, "@value": …}`) or plain. A plain whole number is an int if it fits and else a
+/// long; any other plain number is a double.
 pub(crate) fn read_value(json: &Json) -> Result<Value> {
     Ok(match json {
         Json::Null => Value::Null,

@@ -1,8 +1,9 @@
-//! A social network in files as the CsvBasic serializer of LDBC's generator (Datagen for SNB Interactive v1) writes them.
+//! A social network in files as the CsvBasic serializer of LDBC's generator (Datagen for SNB Interactive v1) writes
+//! them.
 //!
-//! One file a label, edge label and attribute with several values, in `static/` and `dynamic/`, each in blocks (`_0_0`, `_1_0`);
-//! fields separated by `|` and never quoted; dates as the generator's default formatter writes them. Values are made up, and the same on
-//! every run.
+//! One file a label, edge label and attribute with several values, in `static/` and `dynamic/`, each in blocks (`_0_0`,
+//! `_1_0`); fields separated by `|` and never quoted; dates as the generator's default formatter writes them. Values
+//! are made up, and the same on every run.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! A sink that keeps everything, and what tests ask of it.
+//! A sink that keeps everything, with queries for tests.
 
 #![allow(dead_code, reason = "every test program uses a part of this")]
 
@@ -118,7 +118,7 @@ impl Graph {
         found.unwrap_or_else(|| panic!("no {label} with {key} = {value:?}"))
     }
 
-    /// The vertex that users know by an id.
+    /// The vertex with a user id.
     #[track_caller]
     pub fn by_id(&self, id: impl Into<UserId>) -> usize {
         let id = id.into();
@@ -132,7 +132,7 @@ impl Graph {
         properties.get(key).unwrap_or_else(|| panic!("no {key} among {properties:?}"))
     }
 
-    /// How many edges of a label leave and enter a vertex.
+    /// The numbers of edges of a label that leave and enter a vertex.
     pub fn degrees(&self, vertex: usize, label: &str) -> (usize, usize) {
         let edges = || self.edges.iter().filter(|edge| edge.label == label);
         (edges().filter(|e| e.source == vertex).count(), edges().filter(|e| e.target == vertex).count())
@@ -197,7 +197,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a file that stays behind lies in the build folder.
+        // Best effort: a remaining file is in the build folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

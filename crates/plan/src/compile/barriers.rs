@@ -141,7 +141,7 @@ fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
     match site.parent() {
         Some(parent) if parent.name == "repeat" => Err(site.unsupported(
             "The parent of a reducing/supplying barrier can not be repeat()-step; nest it in map(…) or local(…), or \
-             move it behind the loop",
+             move it after the loop",
         )),
         _ => Ok(()),
     }

@@ -42,7 +42,13 @@ pub(super) fn choose(call: &mut Call<'_>) -> Result<Step> {
             let outcomes = [ChooseOption::True, ChooseOption::False];
             Choose { on, options: outcomes.into_iter().zip(children(&site, branches)?).collect(), every: false }
         }
-        given => return Err(misfit(&site, "what decides, then one or two traversals or option()s behind", given)),
+        given => {
+            return Err(misfit(
+                &site,
+                "a test or a traversal that decides, then one or two traversals, or option()s after it",
+                given,
+            ));
+        }
     };
     Ok(Step::Choose(Box::new(chosen)))
 }
@@ -101,23 +107,23 @@ fn option(modulator: &Modulator<'_>) -> Result<(ChooseOption, Traversal)> {
 /// taken, `Pick.none` if no other option matches, and `Pick.unproductive` if there is no result.
 pub(super) fn branch(call: &mut Call<'_>) -> Result<Step> {
     let [on] = call.arguments else {
-        return Err(misfit(&call.site, "what decides, with option()s behind", call.arguments));
+        return Err(misfit(&call.site, "a traversal that decides, with option()s after it", call.arguments));
     };
-    let mut branch = Branch { decides: choose_value(call, on)?, options: Vec::new(), tests: Vec::new() };
+    let mut branch = BranchStep { decides: choose_value(call, on)?, options: Vec::new(), tests: Vec::new() };
     for modulator in call.take("option") {
         branch.add(&modulator)?;
     }
     Ok(Step::Choose(Box::new(branch.into_choose())))
 }
 
-struct Branch {
+struct BranchStep {
     decides: Traversal,
     options: Vec<(ChooseOption, Traversal)>,
-    /// Options that are traversals: the one that decides, and the one that is taken.
+    /// The tests of the options that are chosen by a traversal.
     tests: Vec<Traversal>,
 }
 
-impl Branch {
+impl BranchStep {
     fn add(&mut self, modulator: &Modulator<'_>) -> Result<()> {
         let site = &modulator.site;
         let (when, traversal) = match modulator.arguments {
@@ -126,7 +132,7 @@ impl Branch {
             // A test in the branch itself, which every traverser enters.
             [Argument::Traversal(_), traversal] => {
                 let test = self.test_of(child(site, &modulator.arguments[0])?);
-                let traversal = behind(FilterKind::All, vec![test.clone()], child(site, traversal)?);
+                let traversal = filtered(FilterKind::All, vec![test.clone()], child(site, traversal)?);
                 self.tests.push(test);
                 (ChooseOption::Any, traversal)
             }
@@ -147,7 +153,7 @@ impl Branch {
         let mut options = self.options;
         for (when, traversal) in &mut options {
             if *when == ChooseOption::None && !self.tests.is_empty() {
-                *traversal = behind(FilterKind::None, self.tests.clone(), std::mem::take(traversal));
+                *traversal = filtered(FilterKind::None, self.tests.clone(), std::mem::take(traversal));
             }
         }
         Choose { on: ChooseOn::Value(self.decides), options, every: true }
@@ -155,7 +161,7 @@ impl Branch {
 }
 
 /// A traversal that keeps the traversers that pass a filter.
-fn behind(kind: FilterKind, tests: Vec<Traversal>, traversal: Traversal) -> Traversal {
+fn filtered(kind: FilterKind, tests: Vec<Traversal>, traversal: Traversal) -> Traversal {
     let filter = StepNode { step: Step::FilterTraversal(kind, tests), labels: Vec::new(), position: None };
     Traversal { steps: std::iter::once(filter).chain(traversal.steps).collect() }
 }

@@ -1,4 +1,4 @@
-//! Steps at elements: `property()`, steps along edges, and steps that read properties.
+//! Compiles the steps at elements: `property()`, steps along edges, and steps that read properties.
 
 use mangrove_graph::{Direction, Result, Token, Value};
 use mangrove_gremlin::{Argument as Given, Cardinality};
@@ -26,14 +26,15 @@ pub(super) fn property(call: &Call<'_>) -> Result<Vec<Step>> {
     let steps = read.into_iter().map(|assignment| match assignment {
         Assignment::Property(property) => Ok(Step::Property(property)),
         Assignment::Token(..) => Err(call.site.unsupported(
-            "the id and the label of an element cannot change; T.id and T.label belong directly behind addV() or addE()",
+            "the id and the label of an element cannot change; T.id and T.label belong directly after addV() or addE()",
         )),
     });
     steps.collect()
 }
 
+/// The forms of the arguments of `property()`, for the error.
 const PROPERTY_FORMS: &str =
-    "a key and a value (with keys and values of meta-properties behind), or a map; a cardinality may stand in front";
+    "a key and a value (with keys and values of meta-properties after them), or a map; a cardinality may stand first";
 
 /// The assignments of a `property()`: `(key, value, meta…)` or `(map)`, either after a cardinality.
 pub(super) fn assignments(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Assignment>> {
@@ -62,6 +63,7 @@ pub(super) fn assignments(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<As
     }
 }
 
+/// One key with its value. `meta` are keys and values of meta-properties in turn.
 fn assignment(
     site: &Site<'_>,
     cardinality: Option<Cardinality>,
@@ -95,7 +97,7 @@ fn assignment(
 /// The prefix of keys that TinkerPop reserves. Keys of properties do not begin with it.
 const HIDDEN: char = '~';
 
-/// The key of a property to be written.
+/// The key of a property that is written. Reading accepts any key.
 fn property_key(site: &Site<'_>, key: &Given) -> Result<Name> {
     let key = name(site, key, "a property key")?;
     if key.is_empty() {
@@ -109,6 +111,7 @@ fn property_key(site: &Site<'_>, key: &Given) -> Result<Name> {
     Ok(key)
 }
 
+/// `property(T.id, …)` or `property(T.label, …)`.
 fn token_assignment(site: &Site<'_>, token: Token, value: &Given) -> Result<Assignment> {
     match (token, value) {
         (Token::Key | Token::Value, _) => {
@@ -121,6 +124,7 @@ fn token_assignment(site: &Site<'_>, token: Token, value: &Given) -> Result<Assi
     }
 }
 
+/// The value of a property. A literal must be storable, or null, which removes the property.
 fn property_value(site: &Site<'_>, value: &Given) -> Result<Argument> {
     Ok(match value {
         Given::Traversal(_) => Argument::Traversal(Box::new(child(site, value)?)),
@@ -162,6 +166,7 @@ pub(super) fn to_vertex(call: &Call<'_>) -> Result<Step> {
     }))
 }
 
+/// The direction that is the first argument.
 fn direction(call: &Call<'_>) -> Result<Direction> {
     match call.arguments.first() {
         Some(Given::Value(Value::Direction(direction))) => Ok(*direction),
@@ -169,8 +174,8 @@ fn direction(call: &Call<'_>) -> Result<Direction> {
     }
 }
 
-/// Labels or keys that choose elements or properties. `None` if only nulls are given, which choose nothing. No names at
-/// all choose everything.
+/// Labels or keys that choose elements or properties; `what` is their kind, for the error. No arguments choose
+/// everything: the list is empty. Nulls choose nothing: if all arguments are null, the result is `None`.
 fn labels(site: &Site<'_>, arguments: &[Given], what: &str) -> Result<Option<Vec<Name>>> {
     let mut names = Vec::with_capacity(arguments.len());
     for argument in arguments {
@@ -179,12 +184,12 @@ fn labels(site: &Site<'_>, arguments: &[Given], what: &str) -> Result<Option<Vec
     Ok((arguments.is_empty() || !names.is_empty()).then_some(names))
 }
 
-/// The keys of a map of properties. If only nulls are given, the key is the empty one, which no property has.
+/// The keys of a map of properties. If all arguments are null, the result is the empty key, which no property has.
 fn map_keys(site: &Site<'_>, arguments: &[Given]) -> Result<Vec<Name>> {
     Ok(labels(site, arguments, "a property key")?.unwrap_or_else(|| vec![Name::default()]))
 }
 
-/// `values`, `properties`, `elementMap` and `propertyMap`, of some keys.
+/// `values`, `properties`, `elementMap` and `propertyMap`, with their keys.
 pub(super) fn keyed(call: &mut Call<'_>) -> Result<Step> {
     if call.site.name == "propertyMap" {
         let keys = map_keys(&call.site, call.arguments)?;
@@ -216,8 +221,9 @@ pub(super) fn value_map(call: &mut Call<'_>) -> Result<Step> {
 
 /// The name of `WithOptions.tokens` in bytecode.
 const TOKENS_OPTION: &str = "~tinkerpop.valueMap.tokens";
-/// `WithOptions.ids` and `WithOptions.labels`; the others are about properties of properties.
+/// The bit of `WithOptions.ids`. The bits of `keys` and `values` are about properties of properties, and are ignored.
 const IDS: i64 = 1;
+/// The bit of `WithOptions.labels`.
 const LABELS: i64 = 2;
 
 /// The tokens that `with(WithOptions.tokens[, mask])` asks for.

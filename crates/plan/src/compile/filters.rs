@@ -39,7 +39,7 @@ pub(super) fn has(call: &Call<'_>) -> Result<Step> {
             vec![label, accessor_condition(site, key, value)?]
         }
         given => {
-            return Err(misfit(site, "a key, a key and a value or predicate, or a label in front of these", given));
+            return Err(misfit(site, "a key, a key and a value or predicate, or a label before these", given));
         }
     }))
 }
@@ -259,7 +259,7 @@ pub(super) fn range(call: &mut Call<'_>) -> Result<Step> {
         ("limit", [high]) => (long(0), Some(count(site, high)?)),
         ("skip", [low]) => (count(site, low)?, None),
         ("range", [low, high]) => (count(site, low)?, Some(count(site, high)?)),
-        ("range", given) => return Err(misfit(site, "the first position and the one behind the last", given)),
+        ("range", given) => return Err(misfit(site, "the first position and the one after the last", given)),
         (_, given) => return Err(misfit(site, "a number", given)),
     };
     let (low, high) = legal_range(site, low, high)?;

@@ -1,5 +1,6 @@
-//! Functions of one object: text, collections, dates, conversions, `math()` and `format()`, and the tests of members
-//! (`all`, `any`, `none`).
+//! Compiles the functions of one object: text, collections, dates, conversions, `math()` and `format()`, and the tests
+//! of members (`all`, `any`, `none`). Literal arguments are checked here; parameters and results of traversals are
+//! checked when the step runs.
 
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Argument as Given;
@@ -54,6 +55,7 @@ pub(super) fn collection(call: &Call<'_>, function: CollectionFunction) -> Resul
     Ok(Step::Function { function: Function::Collection(function), arguments: vec![argument] })
 }
 
+/// Fails for a literal argument that the function never takes. Messages are TinkerPop's.
 fn check_member_argument(site: &Site<'_>, function: CollectionFunction, value: &Value) -> Result<()> {
     let name = function.name();
     match (function, value) {
@@ -127,7 +129,8 @@ pub(super) fn date_diff(call: &Call<'_>) -> Result<Step> {
 /// The name of `WithOptions.indexer` in bytecode.
 const INDEXER_OPTION: &str = "~tinkerpop.index.indexer";
 
-/// `index()`: a list or, with `with(WithOptions.indexer, WithOptions.map)`, a map.
+/// `index()`: a list of members with their positions or, with `with(WithOptions.indexer, WithOptions.map)`, a map from
+/// positions to members.
 pub(super) fn index(call: &mut Call<'_>) -> Result<Step> {
     if !call.arguments.is_empty() {
         return Err(misfit(&call.site, "no arguments", call.arguments));
@@ -183,6 +186,7 @@ pub(super) fn members(call: &Call<'_>, quantifier: Quantifier) -> Result<Step> {
     }
 }
 
+/// Each argument as [`argument`] reads it.
 fn values(site: &Site<'_>, given: &[Given]) -> Result<Vec<Argument>> {
     given.iter().map(|given| argument(site, given)).collect()
 }

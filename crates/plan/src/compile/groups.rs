@@ -1,6 +1,6 @@
-//! Which modulator belongs to which step.
+//! Finds the step that each modulator belongs to.
 //!
-//! A group is a step with all its modulators. Modulators follow their step, with these exceptions:
+//! The result is a [`Call`] for each step, with its modulators. Modulators follow their step, with these exceptions:
 //!
 //! - `until`, `emit` and `times` may also come before their `repeat`. After a loop that has its own, they belong to the
 //!   next one.
@@ -15,7 +15,7 @@ use super::site::Site;
 use crate::limits::STEP_LABELS_MAX;
 use crate::logical::Name;
 
-/// A step with what modulates it.
+/// A step with its modulators.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     /// Its position in the traversal, for errors.
@@ -27,7 +27,7 @@ pub(super) struct Call<'a> {
     /// The labels that `as()` gives it.
     pub labels: Vec<Name>,
     modulators: Vec<Modulator<'a>>,
-    kind: Kind,
+    kind: CallKind,
 }
 
 /// A modulator of a step.
@@ -41,8 +41,9 @@ pub(super) struct Modulator<'a> {
     pub before: bool,
 }
 
+/// How far the step of a call is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CallKind {
     Step,
     /// `repeat` with its body.
     Loop,
@@ -53,7 +54,7 @@ enum Kind {
 }
 
 impl<'a> Call<'a> {
-    fn new(kind: Kind, site: Site<'a>, arguments: &'a [Argument]) -> Self {
+    fn new(kind: CallKind, site: Site<'a>, arguments: &'a [Argument]) -> Self {
         Call { site, arguments, first: false, labels: Vec::new(), modulators: Vec::new(), kind }
     }
 
@@ -62,17 +63,17 @@ impl<'a> Call<'a> {
     fn takes_as_loop(&self, name: &str) -> bool {
         let leaves = |name: &str| name != "emit";
         match self.kind {
-            Kind::PendingLoop => true,
-            Kind::Loop => !self.modulators.iter().any(|modulator| {
+            CallKind::PendingLoop => true,
+            CallKind::Loop => !self.modulators.iter().any(|modulator| {
                 matches!(modulator.site.name, "until" | "emit" | "times") && leaves(modulator.site.name) == leaves(name)
             }),
-            Kind::Step | Kind::LabelledStart => false,
+            CallKind::Step | CallKind::LabelledStart => false,
         }
     }
 
     /// Returns true if it stands for the object that enters a nested traversal.
     pub fn is_labelled_start(&self) -> bool {
-        self.kind == Kind::LabelledStart
+        self.kind == CallKind::LabelledStart
     }
 
     /// Removes and returns the modulators of a name, in order.
@@ -112,7 +113,7 @@ pub(super) fn groups<'a>(instructions: &'a [Instruction], parent: Option<&'a Sit
     for (index, instruction) in instructions.iter().enumerate() {
         attach(&mut calls, Site::new(instruction, index, parent), &instruction.arguments)?;
     }
-    if let Some(at) = calls.iter().position(|call| call.kind == Kind::PendingLoop) {
+    if let Some(at) = calls.iter().position(|call| call.kind == CallKind::PendingLoop) {
         return Err(no_repeat(&calls[at], at.checked_sub(1).map(|before| &calls[before])));
     }
     if let (None, Some(first)) = (parent, calls.first_mut()) {
@@ -123,7 +124,7 @@ pub(super) fn groups<'a>(instructions: &'a [Instruction], parent: Option<&'a Sit
 
 /// The error for a modulator without a loop of its own, with the step before it.
 fn no_repeat(pending: &Call<'_>, before: Option<&Call<'_>>) -> Error {
-    if !before.is_some_and(|call| call.kind == Kind::Loop) {
+    if !before.is_some_and(|call| call.kind == CallKind::Loop) {
         return pending.site.unsupported("The repeat()-traversal was not defined; add repeat(…) next to it");
     }
     let kind = if pending.site.name == "emit" { "emit" } else { "until" };
@@ -142,16 +143,16 @@ fn attach<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argumen
         "as" => label(calls, site, arguments),
         "until" | "emit" | "times" => {
             if !calls.last().is_some_and(|call| call.takes_as_loop(site.name)) {
-                calls.push(Call::new(Kind::PendingLoop, site, &[]));
+                calls.push(Call::new(CallKind::PendingLoop, site, &[]));
             }
             modulate(calls, site, arguments)
         }
         "repeat" => {
             match calls.last_mut() {
-                Some(pending) if pending.kind == Kind::PendingLoop => {
-                    (pending.kind, pending.site, pending.arguments) = (Kind::Loop, site, arguments);
+                Some(pending) if pending.kind == CallKind::PendingLoop => {
+                    (pending.kind, pending.site, pending.arguments) = (CallKind::Loop, site, arguments);
                 }
-                _ => calls.push(Call::new(Kind::Loop, site, arguments)),
+                _ => calls.push(Call::new(CallKind::Loop, site, arguments)),
             }
             Ok(())
         }
@@ -160,12 +161,12 @@ fn attach<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argumen
         }
         // `to(Direction.OUT, …)` is a step, the general form of out().
         "to" if is_direction(arguments) => {
-            calls.push(Call::new(Kind::Step, site, arguments));
+            calls.push(Call::new(CallKind::Step, site, arguments));
             Ok(())
         }
         "by" | "from" | "to" | "option" | "with" | "read" | "write" => modulate(calls, site, arguments),
         _ => {
-            calls.push(Call::new(Kind::Step, site, arguments));
+            calls.push(Call::new(CallKind::Step, site, arguments));
             Ok(())
         }
     }
@@ -184,7 +185,7 @@ fn label<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argument
         if site.parent().is_none() {
             return Err(nothing_before(&site));
         }
-        calls.push(Call::new(Kind::LabelledStart, site, &[]));
+        calls.push(Call::new(CallKind::LabelledStart, site, &[]));
     }
     let call = calls.last_mut().expect("the start was pushed if there was no step");
     for label in labels {
@@ -200,7 +201,7 @@ fn label<'a>(calls: &mut Vec<Call<'a>>, site: Site<'a>, arguments: &'a [Argument
 
 fn modulate<'a>(calls: &mut [Call<'a>], site: Site<'a>, arguments: &'a [Argument]) -> Result<()> {
     let call = calls.last_mut().ok_or_else(|| nothing_before(&site))?;
-    let before = call.kind == Kind::PendingLoop;
+    let before = call.kind == CallKind::PendingLoop;
     call.modulators.push(Modulator { site, arguments, before });
     Ok(())
 }
@@ -212,16 +213,16 @@ fn nothing_before(site: &Site<'_>) -> Error {
 /// The steps that a modulator belongs to, for error messages.
 fn place_of(name: &str) -> &'static str {
     match name {
-        "as" => "as() belongs behind the step it labels",
+        "as" => "as() belongs after the step it labels",
         "by" => {
-            "by() belongs behind order, group, groupCount, dedup, aggregate, path, simplePath, cyclicPath, project, \
+            "by() belongs after order, group, groupCount, dedup, aggregate, path, simplePath, cyclicPath, project, \
              select, valueMap or where(P)"
         }
-        "from" | "to" => "from() and to() belong behind addE, path, simplePath or cyclicPath",
-        "option" => "option() belongs behind choose with one argument",
-        "with" => "with() belongs behind valueMap, call or io, or at the traversal source",
-        "read" | "write" => "read() and write() belong behind io",
-        "property" => "property() belongs behind a step that gives elements",
+        "from" | "to" => "from() and to() belong after addE, path, simplePath or cyclicPath",
+        "option" => "option() belongs after choose with one argument",
+        "with" => "with() belongs after valueMap, call or io, or at the traversal source",
+        "read" | "write" => "read() and write() belong after io",
+        "property" => "property() belongs after a step that gives elements",
         _ => "until(), emit() and times() belong next to repeat",
     }
 }

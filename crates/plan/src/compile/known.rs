@@ -1,11 +1,12 @@
-//! The names of Gremlin's steps, and the error for those that are not supported.
+//! The names of Gremlin's steps, and the error for a step that is not supported. The names here must be the names that
+//! the other files of this module compile.
 
 use mangrove_graph::Error;
 
 use super::site::Site;
 
-/// The steps and modulators that this compiler supports.
-#[rustfmt::skip] // A name a line would be pages of names.
+/// The steps and modulators that this compiler supports, sorted.
+#[rustfmt::skip] // One name on each line would take pages.
 const SUPPORTED: &[&str] = &[
     "E", "V", "addE", "addV", "aggregate", "all", "and", "any", "as", "asBool", "asDate", "asNumber", "asString",
     "barrier", "both", "bothE", "bothV", "branch", "by", "call", "cap", "choose", "coalesce", "coin", "combine",
@@ -20,9 +21,9 @@ const SUPPORTED: &[&str] = &[
     "unfold", "union", "until", "value", "valueMap", "values", "where", "with", "write",
 ];
 
-/// The other steps of Gremlin, each with what a client can write instead; empty if there is nothing.
+/// The other steps of Gremlin, each with the advice of the error; empty if there is none.
 #[rustfmt::skip] // As above.
-const KNOWN: &[(&str, &str)] = &[
+const UNSUPPORTED: &[(&str, &str)] = &[
     ("connectedComponent", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
     ("shortestPath", "use repeat(…).until(…).path()"),
 ];
@@ -40,11 +41,11 @@ pub(super) fn is_supported(name: &str) -> bool {
 
 /// The error for a step that is not supported.
 pub(super) fn not_supported(site: &Site<'_>) -> Error {
-    match KNOWN.iter().find(|(known, _)| *known == site.name) {
+    match UNSUPPORTED.iter().find(|(known, _)| *known == site.name) {
         Some((_, "")) => site.unsupported("the step is not supported yet"),
         Some((_, instead)) => site.unsupported(format_args!("the step is not supported yet; {instead}")),
         None => {
-            let names = SUPPORTED.iter().copied().chain(KNOWN.iter().map(|(known, _)| *known));
+            let names = SUPPORTED.iter().copied().chain(UNSUPPORTED.iter().map(|(known, _)| *known));
             site.unsupported(format_args!(
                 "Gremlin has no step of this name{}",
                 mangrove_gremlin::suggest(site.name, names)
@@ -60,6 +61,6 @@ mod tests {
     #[test]
     fn supported_names_are_sorted_and_apart_from_the_rest() {
         assert!(SUPPORTED.is_sorted(), "is_supported searches by bisection");
-        assert!(KNOWN.iter().all(|(name, _)| !is_supported(name)));
+        assert!(UNSUPPORTED.iter().all(|(name, _)| !is_supported(name)));
     }
 }

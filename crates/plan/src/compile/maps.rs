@@ -36,7 +36,7 @@ pub(super) fn path(call: &mut Call<'_>) -> Result<Step> {
     }
 }
 
-/// `select(labels…)`, with a `Pop` in front, and `select(column)`.
+/// `select(labels…)`, with a `Pop` before them, and `select(column)`.
 pub(super) fn select(call: &mut Call<'_>) -> Result<Step> {
     let (pop, labels) = match call.arguments {
         [Argument::Column(column)] => return Ok(Step::SelectColumn(*column)),

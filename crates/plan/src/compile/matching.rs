@@ -13,7 +13,7 @@
 //!
 //! Variables are looked up by an instruction of their own, [`VARIABLES`], among the labels of the path alone; `select`
 //! and `where` would also look into maps and side effects. At the end, `select` of all variables makes the map. If the
-//! operands of an `or(…)` bind different variables, the map has those that a row has.
+//! operands of an `or(…)` bind different variables, a map has the variables that are bound in its row.
 //!
 //! The first variable is the object that enters, unless an earlier step has its label: a variable that is the end of no
 //! pattern, or else the start of the first pattern. The next pattern is one that binds nothing new, if there is one; an
@@ -88,8 +88,8 @@ impl Pattern {
         self.branches.iter_mut().flatten().for_each(|inner| inner.keep_needs(variables));
     }
 
-    /// The variables that it binds in every row in which `bound` are bound: of an `or()`, those that all its operands
-    /// bind. `None` if it cannot be solved yet.
+    /// The variables that it binds in every row in which `bound` are bound (of an `or()`: the variables that all its
+    /// operands bind). `None` if it cannot be solved yet.
     fn solved(&self, bound: &[Name]) -> Option<Vec<Name>> {
         if !self.needs.iter().all(|name| bound.contains(name)) {
             return None;

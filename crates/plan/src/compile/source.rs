@@ -202,7 +202,7 @@ fn no_option(site: &Site<'_>, key: &str) -> Error {
     site.unsupported(format_args!("a traversal source has no option `{key}`{near}"))
 }
 
-/// Checks that a strategy is given what it takes.
+/// Fails if a strategy is given a setting that it does not have.
 fn check_settings(site: &Site<'_>, strategy: &str, settings: &Settings) -> Result<()> {
     let known = SETTINGS.iter().find(|(name, _)| *name == strategy).map_or(&[] as &[_], |(_, known)| known);
     let Some((unknown, _)) = settings.iter().find(|(key, _)| key != CLASS && !known.contains(&&**key)) else {
@@ -278,8 +278,8 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
     Ok(())
 }
 
-/// Adds a part of the graph that the traversal sees, in place of one that the same strategy named before. What
-/// `SubgraphStrategy` adds to a traversal, `PartitionStrategy` restricts: it comes last.
+/// Adds a part of the graph that the traversal sees, in place of one that the same strategy named before.
+/// `PartitionStrategy` comes last, because it also restricts the steps that `SubgraphStrategy` adds.
 fn see_only(configuration: &mut Configuration, subset: Subset) {
     let subsets = &mut configuration.subsets;
     subsets.retain(|known| known.strategy != subset.strategy);

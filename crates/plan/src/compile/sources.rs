@@ -70,7 +70,7 @@ fn setting(site: &Site<'_>, given: &Given) -> Result<Argument> {
 fn refuse_in_loop(site: &Site<'_>) -> Result<()> {
     if site.ancestors().any(|around| around.name == "repeat") {
         return Err(
-            site.unsupported("The parent of inject()-step can not be repeat()-step; move it before or behind the loop")
+            site.unsupported("The parent of inject()-step can not be repeat()-step; move it before or after the loop")
         );
     }
     Ok(())

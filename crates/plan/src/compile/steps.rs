@@ -20,7 +20,7 @@ pub(super) fn root(instructions: &[Instruction]) -> Result<Traversal> {
     chain(instructions, None)
 }
 
-/// A traversal that is an argument of the step at `site`. An empty one passes on what enters it.
+/// A traversal that is an argument of the step at `site`. An empty traversal passes its input on.
 pub(super) fn child(bytecode: &Bytecode, site: &Site<'_>) -> Result<Traversal> {
     if site.depth >= NESTING_MAX {
         return Err(arguments::too_deep(site));

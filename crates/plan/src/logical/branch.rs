@@ -7,7 +7,7 @@ use super::operand::{Name, Operand};
 /// `choose(…)` and `branch(…)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choose {
-    /// What decides which option is taken.
+    /// The test or value that decides which option is taken.
     pub on: ChooseOn,
     /// The options in order. `choose()` takes the first that matches.
     pub options: Vec<(ChooseOption, Traversal)>,
@@ -15,7 +15,7 @@ pub struct Choose {
     pub every: bool,
 }
 
-/// What a `choose` decides by.
+/// The test or value that a `choose` decides by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChooseOn {
     /// A test of the object: true or false.

@@ -1,4 +1,4 @@
-//! What filters test: conditions on elements, tests of values, and tests between step labels.
+//! The tests of filters: conditions on elements, tests of values, and tests between step labels.
 
 use mangrove_gremlin::{Comparison, TextOperation};
 

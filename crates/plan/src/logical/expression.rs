@@ -157,7 +157,7 @@ impl Binary {
     }
 }
 
-/// Parses an expression. Returns it with the names of its variables, or what is wrong with the text.
+/// Parses an expression. Returns it with the names of its variables, or the reason why the text is none.
 pub fn parse(text: &str) -> Result<(Expression, Vec<Name>), String> {
     let mut parser = Parser { rest: text, variables: Vec::new(), operands: 0 };
     let expression = parser.sum(0)?;

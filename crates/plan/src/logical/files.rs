@@ -1,6 +1,6 @@
 //! `io()`: a file that a traversal reads into its graph, or writes its graph to.
 //!
-//! This module decides what is known without a disk: the format of a file, from `with()` or from its name. The database
+//! This module finds out the format of a file, from `with()` or from its name, and touches no file. The database
 //! decides where files are, and whether a traversal may reach them.
 
 use mangrove_graph::{Error, Result};

@@ -70,11 +70,11 @@ pub enum CollectionFunction {
     Combine,
     /// `conjoin(separator)`: members as one text.
     Conjoin,
-    /// `difference(other)`: a set of those that are not in the other.
+    /// `difference(other)`: the set of the members that are not in the other collection.
     Difference,
-    /// `disjunct(other)`: a set of those that are in one of the two only.
+    /// `disjunct(other)`: the set of the members that are in only one of the two collections.
     Disjunct,
-    /// `intersect(other)`: a set of those that are in both.
+    /// `intersect(other)`: the set of the members that are in both collections.
     Intersect,
     /// `merge(other)`: a set of all, or a map of both maps.
     Merge,

@@ -3,9 +3,9 @@
 //!
 //! - **PLAN-1.** Names of labels and keys stay names. A traversal may create a label or key that it reads further on,
 //!   so they are looked up in the catalog when the plan runs.
-//! - **PLAN-2.** What is known of all steps is said in two matches without a default arm: `traits.rs` (what a step
-//!   reads, does and keeps) and `nested.rs` (which traversals are nested in it). A new step does not compile before it
-//!   has its arms.
+//! - **PLAN-2.** Rules and checks learn the properties of a step from two matches without a default arm: `traits.rs`
+//!   (reads, effects, order) and `nested.rs` (nested traversals). So the code does not compile until a new step has its
+//!   arms there.
 
 mod branch;
 mod condition;
@@ -33,7 +33,7 @@ pub use operand::{Name, Operand};
 pub use subset::Subset;
 pub use traits::{Effect, PathUse, SackUse, StepTraits};
 
-/// The services of `call()` that only read the graph. A source that may not write accepts these, too.
+/// The services of `call()` that only read the graph. A read-only traversal may call them.
 pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];
 
 /// A chain of steps.
@@ -50,7 +50,8 @@ pub struct StepNode {
     pub step: Step,
     /// The labels.
     pub labels: Vec<Name>,
-    /// Its position in the script; `None` for bytecode from the wire. No part of equality.
+    /// Its position in the script, for errors; `None` for bytecode from the wire. It is no part of equality, so rules
+    /// may compare steps.
     pub position: Option<Position>,
 }
 
@@ -71,7 +72,7 @@ pub struct Configuration {
     pub timeout_millis: Option<u64>,
     /// `ReadOnlyStrategy`: steps that write are refused.
     pub read_only: bool,
-    /// The operators of side effects that were given one: values are folded into the side effect with it.
+    /// `withSideEffect(name, value, operator)`: the operator that folds values into the side effect.
     pub reducers: Vec<(Name, Operator)>,
     /// `withSack(value, …)`
     pub sack: Option<Sack>,
@@ -89,12 +90,12 @@ pub struct Configuration {
     pub seed: Option<i64>,
 }
 
-/// A value that every traverser carries.
+/// The configuration of sacks: values that the traversers carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sack {
-    /// Its first value.
+    /// The sack of every traverser at the source.
     pub initial: Operand,
-    /// Makes one sack of the sacks of merged rows. Without it, rows are not merged.
+    /// The operator that makes one sack of the sacks of merged rows. Without it, rows are not merged.
     pub merge: Option<Operator>,
 }
 
@@ -219,7 +220,7 @@ pub enum Step {
     Dedup {
         /// Step labels whose values are compared together; empty: the object is compared.
         labels: Vec<Name>,
-        /// The part of the value that is compared.
+        /// The parts of the values that are compared.
         by: Vec<By>,
     },
     /// `limit`, `skip`, `range`: keeps the positions `low..high` of the stream. A row counts with its bulk.
@@ -289,7 +290,7 @@ pub enum Step {
     Identity,
     /// `unfold()`.
     Unfold,
-    /// `loops()`.
+    /// `loops(name)`: the iteration of the innermost loop, or of the loop of a name.
     Loops(Option<Name>),
     /// A function of the object alone: a step with `Scope.local`.
     Local(LocalFunction),
@@ -351,9 +352,9 @@ pub enum Step {
         /// Take the first result alone.
         first: bool,
     },
-    /// `local(t)`.
+    /// `local(t)`: all results, as `flatMap(t)`, but the path gets the inner steps.
     LocalTraversal(Traversal),
-    /// `sideEffect(t)`.
+    /// `sideEffect(t)`: the traversal runs, and the traverser itself goes on.
     SideEffect(Traversal),
 
     // ---- barriers ----
@@ -386,21 +387,21 @@ pub enum Step {
     },
     /// `subgraph("x")`: adds each edge with its ends to the graph in a side effect.
     Subgraph(Name),
-    /// `aggregate("x")`.
+    /// `aggregate("x")`: adds each object to a side effect.
     Aggregate {
         /// The side effect.
         name: Name,
         /// The part of the object that is added.
         by: By,
     },
-    /// `cap("x", …)`.
+    /// `cap("x", …)`: after all input, the value of the side effect, or a map of several.
     Cap(Vec<Name>),
     /// `barrier()`.
     Barrier {
         /// `normSack`: the sacks are scaled so that they add up to 1.
         norm_sack: bool,
     },
-    /// `fold(seed, operator)`.
+    /// `fold(seed, operator)`: folds all objects into the seed.
     FoldInto(Operand, Operator),
     /// `sack()`: the sack becomes the object.
     Sack,
@@ -447,7 +448,7 @@ pub struct MapTokens {
     pub labels: bool,
 }
 
-/// Which end of an edge.
+/// The ends of an edge that a step goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeEnd {
     /// `outV()`
@@ -493,7 +494,7 @@ pub struct OrderBy {
     pub order: Order,
 }
 
-/// An argument: one value for all traversers, or one that is worked out for each.
+/// An argument: one value for all traversers, or a value that is computed for each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// The same value for all traversers.
@@ -529,7 +530,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// The step label, if the end is the vertex at one.
+    /// The step label of [`Endpoint::Label`].
     pub fn label(&self) -> Option<&Name> {
         match self {
             Endpoint::Label(name) => Some(name),

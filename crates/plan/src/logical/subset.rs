@@ -1,4 +1,4 @@
-//! What `SubgraphStrategy` and `PartitionStrategy` ask for: the part of a graph that a traversal sees.
+//! The part of a graph that a traversal sees under `SubgraphStrategy` and `PartitionStrategy`.
 //!
 //! This is the data alone. `strategies` rewrites a traversal so that it sees the part.
 

@@ -1,4 +1,5 @@
-//! What each step is: one table without a default, for every rule and check that asks about all steps (PLAN-2).
+//! The properties of each step: one table without a default, for every rule and check that asks about all steps
+//! (PLAN-2).
 //!
 //! A rule that looks for certain steps (`count().is(0)`) names those steps. A question about all steps is answered from
 //! this table. The table describes the step itself, not the traversals nested in it.
@@ -9,7 +10,7 @@ use super::expression::Part;
 use super::function::{CollectionFunction, Function};
 use super::{By, EdgeEnd, Endpoint, LocalFunction, Lookup, Name, OrderBy, Reduction, Step};
 
-/// What a step does besides producing results.
+/// The effect of a step besides its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: its results depend on its input and on the snapshot alone.
@@ -32,7 +33,7 @@ pub enum Effect {
     Fails,
 }
 
-/// What a step reads of the paths of traversers, besides the objects at labels that it names.
+/// The part of a traverser's path that a step reads, besides the objects at labels that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathUse {
     /// Nothing.
@@ -43,7 +44,7 @@ pub enum PathUse {
     Shows,
 }
 
-/// What a step does with sacks.
+/// The use that a step makes of sacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SackUse {
     /// Nothing.
@@ -54,14 +55,14 @@ pub enum SackUse {
     Normalizes,
 }
 
-/// What the table says of a step.
+/// The row of the table for a step.
 #[derive(Clone, Debug)]
 pub struct StepTraits<'a> {
-    /// What it does besides producing results.
+    /// Its effect besides its results.
     pub effect: Effect,
-    /// What it reads of paths.
+    /// The part of paths that it reads.
     pub path: PathUse,
-    /// What it does with sacks.
+    /// The use that it makes of sacks.
     pub sack: SackUse,
     /// True if it reads loop counters.
     pub reads_loops: bool,

@@ -1,10 +1,10 @@
-//! The maps of `mergeV()` and `mergeE()`: what to look for, what to create, and what to write.
+//! The maps of `mergeV()` and `mergeE()`, which describe the elements to find, to create and to change.
 //!
 //! A map is written out in the traversal, or is one value: a parameter, or the result of a nested traversal. Its keys
 //! are `T.id`, `T.label`, names of properties and, for edges, `Direction.OUT` and `Direction.IN`. The value of a
 //! direction is a vertex, its id, or a direction again: `Merge.outV` and `Merge.inV` are kept as `Direction.OUT` and
-//! `Direction.IN` and mean "what the option of this name says". This cannot be confused, since no vertex is a
-//! direction.
+//! `Direction.IN`, and stand for the vertex that the option of this name gives. This cannot be confused, since no
+//! vertex is a direction.
 
 use mangrove_graph::{ElementKind, Value};
 use mangrove_gremlin::Cardinality;
@@ -46,11 +46,11 @@ pub struct MergeEntry {
 pub struct Upsert<T = Argument> {
     /// The kind of elements looked for.
     pub kind: ElementKind,
-    /// What to look for; `None`: the traverser's object is the map.
+    /// The map that elements must match; `None`: the traverser's object is the map.
     pub search: Option<MergeMap<T>>,
-    /// `option(Merge.onCreate, …)`: what to create besides, if nothing is found.
+    /// `option(Merge.onCreate, …)`: further entries for the element that is created if none is found.
     pub on_create: Option<MergeMap<T>>,
-    /// `option(Merge.onMatch, …)`: what to write to elements that are found.
+    /// `option(Merge.onMatch, …)`: the properties that are written to the elements found.
     pub on_match: Option<MergeMap<T>>,
     /// `option(Merge.outV, …)`
     pub source: Option<MergeMap<T>>,

@@ -1,5 +1,6 @@
-//! How a source finds its elements: by ids, an index, a scan for values, labels, or a scan of everything, in this
-//! order.
+//! How a source finds its elements: by ids, an index, a scan for values, labels, or a scan of everything. The first way
+//! in this order that the conditions allow is taken. Every way finds exactly the elements that meet all conditions:
+//! conditions that it does not answer itself stay as a filter.
 
 use mangrove_gremlin::Comparison;
 
@@ -7,9 +8,10 @@ use super::UsableIndex;
 use crate::logical::{Condition, Name, Operand, Test};
 use crate::physical::Access;
 
-/// How the elements are found, and the conditions that are still to be tested. A look-up by equality and a scan for
-/// values are exact, so the conditions that they answer are not tested again. An index range is tested again, since an
-/// index orders values of all types in one line.
+/// The access of a source, and its remaining conditions. The condition that a look-up by id, labels or a scan for
+/// values answers is removed. The conditions that an index answers stay, because [`Access::Index`] names them by their
+/// position in the list. Of these the source operator tests only a range again: an index orders values of all types,
+/// but `gt(1)` takes no string.
 pub(super) fn access(
     indexes: &[UsableIndex],
     ids: Option<&Vec<Operand>>,
@@ -42,6 +44,7 @@ pub(super) fn access(
     (access, rest)
 }
 
+/// The best access by an index, if one answers conditions.
 fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access> {
     let labels = conditions.iter().find_map(|c| match c {
         Condition::LabelIn(names) => Some(names),
@@ -53,9 +56,9 @@ fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access>
         None => true,
         Some(label) => labels.is_some_and(|names| names.first() == Some(label)),
     };
-    let matches = indexes.iter().filter(covers).filter_map(|index| Match::find(index, conditions));
+    let matches = indexes.iter().filter(covers).filter_map(|index| IndexMatch::find(index, conditions));
     let matches = matches.filter_map(|found| Some((found.with_all(indexes, labels)?, found)));
-    // Of equally good ones, the first condition in the traversal wins, then the oldest index.
+    // Of equally good matches, the match with the first condition in the traversal wins, then the oldest index.
     let (all, best) = matches.reduce(|best, next| if next.1.rank() > best.1.rank() { next } else { best })?;
     let description = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
     let indexes = all.iter().map(|index| index.info.id).collect();
@@ -79,18 +82,19 @@ fn by_value(conditions: &mut Vec<Condition>) -> Option<(Name, Test)> {
     }
 }
 
-/// An index, and the conditions that it answers.
-struct Match<'a> {
+/// An index, and the positions of the conditions that it answers.
+struct IndexMatch<'a> {
     index: &'a UsableIndex,
     /// The conditions on its first keys, each of which is equality with one value.
     prefix: Vec<usize>,
-    /// The condition on the next key.
+    /// The condition on the next key: equality with one of some values, or a range.
     condition: usize,
+    /// True if the condition on the next key is a range.
     is_range: bool,
 }
 
-impl<'a> Match<'a> {
-    /// The most conditions that the index answers, on its keys from the first on.
+impl<'a> IndexMatch<'a> {
+    /// Matches as many keys of the index with conditions as possible, from the first key on. `None` if it answers none.
     fn find(index: &'a UsableIndex, conditions: &[Condition]) -> Option<Self> {
         let on = |key: &Name, suits: &dyn Fn(&Test) -> bool| {
             conditions.iter().position(|c| matches!(c, Condition::Property(k, test) if k == key && suits(test)))
@@ -107,7 +111,7 @@ impl<'a> Match<'a> {
         };
         // A hash index needs values of all its keys.
         let is_complete = prefix.len() + 1 == index.keys.len();
-        (index.info.ordered || is_complete).then_some(Match { index, prefix, condition, is_range })
+        (index.info.ordered || is_complete).then_some(IndexMatch { index, prefix, condition, is_range })
     }
 
     /// The index, with an index of the same keys for each other label; `None` if a label has none.
@@ -122,8 +126,8 @@ impl<'a> Match<'a> {
         Some(all)
     }
 
-    /// The greater of two is better. A unique index whose keys all have values comes first, then more equalities
-    /// (equality narrows more than a range), then a range besides.
+    /// The rank of the match: the greater is better. A unique index whose keys all have values comes first, then more
+    /// equalities (equality narrows more than a range), then a range in addition, then the earlier first condition.
     fn rank(&self) -> (bool, usize, bool, std::cmp::Reverse<usize>) {
         let equalities = self.prefix.len() + usize::from(!self.is_range);
         let finds_one = self.index.info.unique && equalities == self.index.keys.len();

@@ -3,7 +3,7 @@
 use mangrove_graph::Result;
 
 use super::Lowering;
-use super::asked::Behind;
+use super::once::FollowingSteps;
 use super::order::Chain;
 use crate::limits::collections_made;
 use crate::logical::{Choose, ChooseOn, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
@@ -11,7 +11,7 @@ use crate::physical::{Computation, LocalKind, LocalScope, LoopTest, Merged, Op, 
 
 impl Lowering<'_> {
     /// A loop, with the steps after it in its chain.
-    pub(super) fn repeat(&self, repeat: &Repeat, behind: &Behind<'_>, chain: &mut Chain) -> Result<()> {
+    pub(super) fn repeat(&self, repeat: &Repeat, following: &FollowingSteps<'_>, chain: &mut Chain) -> Result<()> {
         self.loops.borrow_mut().push(repeat.name.clone());
         let scope = RepeatScope {
             body: self.child(&repeat.body)?,
@@ -19,7 +19,7 @@ impl Lowering<'_> {
             until_first: repeat.until_first,
             emit: repeat.emit.as_ref().map(|e| self.emit(e)).transpose()?,
             emit_first: repeat.emit_first,
-            once: self.visits_once(repeat, behind),
+            once: self.visits_once(repeat, following),
             collections_made: collections_made(&repeat.body),
         };
         self.loops.borrow_mut().pop();
@@ -31,7 +31,7 @@ impl Lowering<'_> {
         Ok(match until {
             Until::Times(n) => LoopTest::Times(n.clone()),
             Until::Test(test) => LoopTest::Test(test.clone()),
-            Until::Traversal(t) => LoopTest::Exists(self.asked(t)?),
+            Until::Traversal(t) => LoopTest::Exists(self.for_existence(t)?),
         })
     }
 
@@ -39,14 +39,14 @@ impl Lowering<'_> {
         Ok(match emit {
             Emit::Always => LoopTest::Always,
             Emit::Test(test) => LoopTest::Test(test.clone()),
-            Emit::Traversal(t) => LoopTest::Exists(self.asked(t)?),
+            Emit::Traversal(t) => LoopTest::Exists(self.for_existence(t)?),
         })
     }
 
     pub(super) fn choose(&self, choose: &Choose, chain: &mut Chain) -> Result<()> {
         let computation = match &choose.on {
             ChooseOn::Test(test) => Computation::Test(test.clone()),
-            ChooseOn::Exists(t) => Computation::Exists(self.asked(t)?),
+            ChooseOn::Exists(t) => Computation::Exists(self.for_existence(t)?),
             ChooseOn::Value(t) => self.first_of(t)?,
         };
         chain.modulate(Over::Current, vec![computation]);
@@ -63,8 +63,8 @@ impl Lowering<'_> {
             (FilterKind::Any | FilterKind::None, traversals) => {
                 let serial = traversals.iter().any(Traversal::is_mutating);
                 let by_object = self.is_by_object(chain, traversals);
-                let asked = traversals.iter().map(|t| self.asked(t)).collect::<Result<_>>()?;
-                let kind = LocalKind::Filter(kind, asked);
+                let pipelines = traversals.iter().map(|t| self.for_existence(t)).collect::<Result<_>>()?;
+                let kind = LocalKind::Filter(kind, pipelines);
                 chain.push(Op::Local(LocalScope {
                     kind,
                     serial,
@@ -89,7 +89,7 @@ impl Lowering<'_> {
         }
         let (serial, ordered) = (traversal.is_mutating(), chain.ordered);
         let by_object = self.is_by_object(chain, std::slice::from_ref(traversal));
-        let kind = LocalKind::Filter(kind, vec![self.asked(traversal)?]);
+        let kind = LocalKind::Filter(kind, vec![self.for_existence(traversal)?]);
         chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object, merged: Merged::AsOne }));
         Ok(())
     }

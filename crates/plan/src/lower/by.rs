@@ -1,4 +1,4 @@
-//! `by()`: the [`Modulate`] operators that fill computed columns, and the operators that read them (PLAN-4).
+//! Lowers `by()`: the [`Modulate`] operators that fill computed columns, and the operators that read them (PLAN-4).
 
 use mangrove_graph::{Result, Token, Value};
 use mangrove_gremlin::Comparison;
@@ -10,22 +10,27 @@ use crate::logical::*;
 use crate::physical::*;
 
 impl Lowering<'_> {
-    /// Appends the operator that works out some `by()`s. Without any, it takes the object itself.
-    pub(super) fn take(&self, over: Over, by: &[By], chain: &mut Chain) -> Result<()> {
+    /// Appends the operator that computes the values of some `by()`s. Without any, the value is the object itself.
+    pub(super) fn compute_by(&self, over: Over, by: &[By], chain: &mut Chain) -> Result<()> {
         let by = if by.is_empty() { &[By::Identity] } else { by };
-        self.take_all(over, by.iter(), chain)
+        self.compute_by_all(over, by.iter(), chain)
     }
 
-    /// As [`Lowering::take`], for `by()`s that are not in a slice.
-    pub(super) fn take_all<'b>(&self, over: Over, by: impl Iterator<Item = &'b By>, chain: &mut Chain) -> Result<()> {
+    /// As [`Lowering::compute_by`], for `by()`s that are not in a slice.
+    pub(super) fn compute_by_all<'b>(
+        &self,
+        over: Over,
+        by: impl Iterator<Item = &'b By>,
+        chain: &mut Chain,
+    ) -> Result<()> {
         let computed = by.map(|by| Ok((self.computation(by)?, self.is_made_productive(by))));
         let (computed, productive) = computed.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         chain.push(Op::Modulate(Modulate { over, by: computed, productive }));
         Ok(())
     }
 
-    /// Returns true if `ProductiveByStrategy` makes null of a `by()` without a result. That is so for a key that is not
-    /// known to have results, and for a traversal that does not end in a reduction: a reduction always has a result.
+    /// Returns true if `ProductiveByStrategy` gives null for a `by()` without a result: a key that is not known to have
+    /// results, or a traversal that does not end in a reduction (which always has a result).
     fn is_made_productive(&self, by: &By) -> bool {
         let Some(known) = self.productive_by else { return false };
         match by {
@@ -39,7 +44,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Appends the operator that works out which vertex properties a map shows. Returns false if it shows all.
+    /// Appends the operator that computes which vertex properties a map shows. If it shows all, appends nothing and
+    /// returns false.
     pub(super) fn shown_properties(&self, shown: Option<&Traversal>, chain: &mut Chain) -> Result<bool> {
         if let Some(shown) = shown {
             chain.modulate(Over::Current, vec![Computation::First(self.child(shown)?)]);
@@ -47,7 +53,7 @@ impl Lowering<'_> {
         Ok(shown.is_some())
     }
 
-    /// Appends the `by()` of a step that makes maps of elements.
+    /// Appends the operators that apply a `by()` to the values of the map that the operator before them makes.
     pub(super) fn replace_map_values(&self, by: Option<&By>, chain: &mut Chain) -> Result<()> {
         if let Some(by) = by {
             chain.modulate(Over::MapValues, vec![self.computation(by)?]);
@@ -56,6 +62,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// The pipeline that makes the value of a group from its members.
     pub(super) fn group_value(&self, value: Option<&By>) -> Result<Pipeline> {
         let stage = |operator| Stage { operator, labels: Vec::new() };
         let fold = stage(Op::Reduce(Reduction::Fold));
@@ -72,6 +79,7 @@ impl Lowering<'_> {
         })
     }
 
+    /// The computation of one `by()`.
     pub(super) fn computation(&self, by: &By) -> Result<Computation> {
         Ok(match by {
             By::Identity => Computation::Identity,
@@ -97,6 +105,7 @@ impl Lowering<'_> {
         Ok(Computation::First(self.child(traversal)?))
     }
 
+    /// Appends `format()`: a computed column for each variable of the template.
     pub(super) fn format(&self, parts: &[Part], by: &[By], chain: &mut Chain) -> Result<()> {
         let mut next = by.iter().cycle();
         let (mut names, mut computed) = (Vec::new(), Vec::new());
@@ -121,6 +130,7 @@ impl Lowering<'_> {
     }
 }
 
+/// Returns true if the last step of a traversal is a reduction.
 fn ends_in_reduction(traversal: &Traversal) -> bool {
     traversal.steps.last().is_some_and(|node| reduces(&node.step))
 }
@@ -137,9 +147,9 @@ fn reduces(step: &Step) -> bool {
     )
 }
 
-/// The traversal that makes the value of a group. One that takes the members together is used as it is. If it takes
-/// each member by itself, the value is the first result of the last member that has one, and null only if there is no
-/// other result.
+/// The traversal that makes the value of a group, from the traversal of its `by()`. If that takes all members together,
+/// it is used as it is. If it takes each member by itself, the value is the first result of the last member that has a
+/// result other than null, and null if there are only nulls. `productive`: a member without a result gives null.
 fn reducing(traversal: Traversal, productive: bool) -> Traversal {
     if !productive && traversal.steps.iter().any(|node| takes_all_together(&node.step)) {
         return traversal;
@@ -170,7 +180,7 @@ fn takes_all_together(step: &Step) -> bool {
         )
 }
 
-/// The computed columns that the arguments of an operator need, numbered in the order of their first use (PLAN-4).
+/// The computed columns that the arguments of an operator need, numbered in the order in which they are added (PLAN-4).
 #[derive(Default)]
 pub(super) struct ComputedColumns {
     names: Vec<(Option<Name>, Lookup)>,
@@ -178,13 +188,15 @@ pub(super) struct ComputedColumns {
 }
 
 impl ComputedColumns {
+    /// Adds a column: the result of `by` for the object under a name, or for the current object.
     pub(super) fn add(&mut self, name: Option<Name>, by: Computation) -> ComputedOperand {
         self.names.push((name, Lookup::Scope(None)));
         self.by.push(by);
         ComputedOperand::Computed(self.by.len() - 1)
     }
 
-    pub(super) fn emit(self, chain: &mut Chain) {
+    /// Appends the operator that fills the columns. It must come directly before the operator that reads them.
+    pub(super) fn append_to(self, chain: &mut Chain) {
         if !self.by.is_empty() {
             chain.modulate(Over::Names(self.names), self.by);
         }

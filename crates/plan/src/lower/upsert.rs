@@ -24,13 +24,13 @@ impl Lowering<'_> {
             target: map(&upsert.target)?,
             always: upsert.always.clone(),
         };
-        computed.emit(chain);
+        computed.append_to(chain);
         chain.push(Op::Upsert(Box::new(operator)));
         if let Some(on_match) = &upsert.on_match {
             let mut found = Chain::new(false);
             let mut computed = ComputedColumns::default();
             let map = self.merge_map(on_match, &mut computed)?;
-            computed.emit(&mut found);
+            computed.append_to(&mut found);
             found.push(Op::SetProperties(map));
             let pipeline = Pipeline { stages: found.stages };
             chain.push(Op::Switch { options: vec![(ChooseOption::True, pipeline)], every: false });

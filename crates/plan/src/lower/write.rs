@@ -21,7 +21,7 @@ impl Lowering<'_> {
             id: id.map(|i| self.argument(i, &mut computed)).transpose()?,
             properties: properties.iter().map(|p| self.property(p, &mut computed)).collect::<Result<_>>()?,
         };
-        computed.emit(chain);
+        computed.append_to(chain);
         chain.push(operator);
         Ok(())
     }
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         let to = to.map(|end| self.endpoint(end, &mut computed)).transpose()?;
         let id = id.map(|i| self.argument(i, &mut computed)).transpose()?;
         let properties = properties.iter().map(|p| self.property(p, &mut computed)).collect::<Result<_>>()?;
-        computed.emit(chain);
+        computed.append_to(chain);
         chain.push(Op::AddEdge { label, from, to, id, properties });
         Ok(())
     }

@@ -6,12 +6,12 @@ use mangrove_gremlin::Column;
 use super::Pipeline;
 use crate::logical::{Lookup, Name, Segment, Test};
 
-/// Fills computed columns with what `by()` takes of objects of a row.
+/// Fills computed columns with the values that `by()`s have for objects of a row.
 #[derive(Clone, Debug)]
 pub struct Modulate {
     /// The objects.
     pub over: Over,
-    /// What is taken of them.
+    /// The computations for the objects.
     pub by: Vec<Computation>,
     /// For each of `by`: true if it gives null for an object of which there is nothing to take.
     pub productive: Vec<bool>,
@@ -37,7 +37,7 @@ pub enum Over {
     MapValues,
 }
 
-/// What a computed column takes of an object.
+/// The computation of the value of a computed column for an object.
 #[derive(Clone, Debug)]
 pub enum Computation {
     /// The object itself.

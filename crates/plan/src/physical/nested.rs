@@ -6,7 +6,7 @@
 use super::{Computation, LocalKind, LoopTest, Op, Pipeline};
 use crate::logical::ChooseOption;
 
-/// What an operator uses a nested pipeline for.
+/// The purpose for which an operator has a nested pipeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Purpose<'a> {
     /// Its first result goes into a computed column.

@@ -6,9 +6,9 @@ use crate::logical::{FilterKind, Operand, Test};
 /// A branch scope: an instance for each row.
 #[derive(Clone, Debug)]
 pub struct LocalScope {
-    /// What becomes of the results.
+    /// The rows that the scope returns.
     pub kind: LocalKind,
-    /// True: instances run one after the other, since an instance must see what the one before it wrote.
+    /// True: instances run one after the other, since an instance must see the writes of the instances before it.
     pub serial: bool,
     /// True: results come out in the order of the rows that went in.
     pub ordered: bool,
@@ -30,7 +30,7 @@ pub enum Merged {
     Apart,
 }
 
-/// What comes out of a branch scope.
+/// The rows that a branch scope returns.
 #[derive(Clone, Debug)]
 pub enum LocalKind {
     /// The row itself, if the pipelines decide so. They run at the same time; a pipeline is cancelled at its first

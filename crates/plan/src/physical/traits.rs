@@ -1,4 +1,4 @@
-//! What each operator is: one table without a default, for the rules and for `explain()` (PLAN-5).
+//! The properties of each operator: one table without a default, for the rules and for `explain()` (PLAN-5).
 //!
 //! The questions of the rules ([`Op::reads_order`], [`Op::keeps_state`] and so on) are answered from an operator's
 //! line, and from the lines of the operators nested in it.
@@ -9,7 +9,7 @@ use super::{Computation, LocalKind, Op, Pipeline, Purpose};
 use crate::logical::Reduction;
 use crate::logical::files::FileStep;
 
-/// What an operator does with the stream of rows.
+/// The work of an operator on the stream of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Works on each row by itself, without reading the graph. Rows keep their order.
@@ -222,7 +222,7 @@ impl Op {
         self.traits().counts_by_bulk
     }
 
-    /// What it does with the stream of rows.
+    /// Its work on the stream of rows.
     pub fn role(&self) -> Role {
         self.traits().role
     }

@@ -21,7 +21,7 @@ use std::cell::Cell;
 use crate::logical::Name;
 use crate::physical::Stage;
 
-/// What rules may ask about the names in a traversal.
+/// The facts about the names in a traversal that rules may ask for.
 pub(crate) struct Names<'a> {
     /// Returns true if a name stands for a side effect.
     pub is_side_effect: &'a dyn Fn(&Name) -> bool,

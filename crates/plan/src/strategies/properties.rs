@@ -65,7 +65,7 @@ impl Subset {
         others.into_iter().chain(filters).collect()
     }
 
-    /// Restricts what the `by()`s of a step, and its template, take of vertices; and what its map shows.
+    /// Restricts the properties of vertices that a step reads by its `by()`s and its template, and that its map shows.
     pub(super) fn see_only_in_arguments(&self, step: &mut Step) {
         match step {
             Step::WherePredicate { by, .. }
@@ -103,7 +103,7 @@ impl Subset {
         }
     }
 
-    /// The value of a group: a key stands for the list of what all members have under it.
+    /// Restricts the value of a group, in which a key stands for the list of all values of the members under it.
     fn see_only_in_members(&self, value: &mut By) {
         if let By::Key(key) = value {
             let mut values = self.seen_of_object(key);
@@ -112,7 +112,8 @@ impl Subset {
         }
     }
 
-    /// What stands under a key: of a vertex the values that are seen, of anything else what `by(key)` takes of it.
+    /// The values under a key: of a vertex the values that belong to the part, of any other object the value that
+    /// `by(key)` takes.
     fn seen_of_object(&self, key: &Name) -> Traversal {
         let own = Step::Project { names: vec![key.clone()], by: vec![By::Key(key.clone())] };
         let own = chain([own, Step::SelectColumn(Column::Values), Step::Unfold]);
@@ -122,7 +123,8 @@ impl Subset {
         chain([Step::Choose(Box::new(Choose { on, options, every: false }))])
     }
 
-    /// A name in a template is a property of the element, or else what the name stands for.
+    /// Restricts a template, in which a name is a property of the element, or else the value of a step label or side
+    /// effect.
     fn see_only_in_template(&self, parts: &mut [Part], by: &mut Vec<By>) {
         let given = std::mem::take(by);
         let mut given = given.into_iter().cycle();

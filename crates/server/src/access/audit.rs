@@ -1,8 +1,8 @@
 //! The audit log: logins, lockouts, refused queries, and the acts of administrators.
 //!
-//! Entries are log events with the target [`TARGET`], so that one filter selects them: `MANGROVE_LOG=info,mangrove_audit=off`
-//! silences them, and a collector filters by the target. Each has the user, the address, the act, its object and the outcome. No
-//! entry holds a password, a hash or a result of a query.
+//! Entries are log events with the target [`TARGET`], so that one filter selects them:
+//! `MANGROVE_LOG=info,mangrove_audit=off` silences them, and a collector filters by the target. Each has the user, the
+//! address, the act, its object and the outcome. No entry holds a password, a hash or a result of a query.
 
 use mangrove_graph::Error;
 
@@ -17,7 +17,7 @@ const QUERY_BYTES_MAX: usize = 2_000;
 
 /// An act, done or refused.
 #[derive(Clone, Copy, Debug)]
-pub enum Act<'a> {
+pub enum AuditedAct<'a> {
     /// A call of an administrative service.
     Service {
         /// The name of the service.
@@ -40,13 +40,13 @@ pub enum Act<'a> {
 }
 
 /// Logs an act, and the error if it was refused or failed.
-pub fn note(caller: &Caller, act: Act<'_>, error: Option<&Error>) {
+pub fn note(caller: &Caller, act: AuditedAct<'_>, error: Option<&Error>) {
     let (act, object) = match act {
-        Act::Service { service, object } => (service, object),
-        Act::LogIn => ("login", ""),
-        Act::LockOut { by: LockoutSubject::Address } => ("lockout", "address"),
-        Act::LockOut { by: LockoutSubject::User } => ("lockout", "user"),
-        Act::Query { graph } => ("query", graph),
+        AuditedAct::Service { service, object } => (service, object),
+        AuditedAct::LogIn => ("login", ""),
+        AuditedAct::LockOut { by: LockoutSubject::Address } => ("lockout", "address"),
+        AuditedAct::LockOut { by: LockoutSubject::User } => ("lockout", "user"),
+        AuditedAct::Query { graph } => ("query", graph),
     };
     let (user, from) = (caller.name(), caller.peer());
     match error {

@@ -1,15 +1,17 @@
 //! Logins: names and passwords, by SASL PLAIN over WebSocket and by HTTP Basic.
 //!
-//! **What an attacker learns.** A wrong login has one answer, whatever is wrong. An unknown user costs a hash like a known one, against
-//! a hash that no password has. At most [`HASHING_COUNT_MAX`] threads hash, so a flood of logins takes neither all cores nor, at
-//! 19 MiB each, all memory. A connection is closed after [`FAILURE_COUNT_MAX`] wrong logins. `lockout` slows and refuses guesses.
+//! **What an attacker learns.** A wrong login has one answer, whatever is wrong. An unknown user costs a hash like a
+//! known one, against a hash that no password has. At most [`HASHING_COUNT_MAX`] threads hash, so a flood of logins
+//! takes neither all cores nor, at 19 MiB each, all memory. A connection is closed after [`FAILURE_COUNT_MAX`] failed
+//! logins. `lockout` slows and refuses guesses.
 //!
-//! **What is remembered.** HTTP sends the password with every request, and drivers open connections by the dozen. A right password is
-//! remembered for [`REMEMBERED_FOR`], as a keyed digest of the name, the password and the stored hash. So the digest can be neither
-//! read back nor used elsewhere, and a changed password does not match. Wrong passwords are never remembered.
+//! **What is remembered.** HTTP sends the password with every request, and drivers open connections by the dozen. A
+//! right password is remembered for [`REMEMBERED_FOR`], as a keyed digest of the name, the password and the stored
+//! hash. So the digest can be neither read back nor used elsewhere, and a changed password does not match. Wrong
+//! passwords are never remembered.
 //!
-//! **Changes.** The users file is checked every second. A removed user, or one with another password, loses open connections then.
-//! Other roles count from the next request and the next commit on (SERVER-4).
+//! **Changes.** The users file is checked every second. A removed user, or one with another password, loses open
+//! connections then. Other roles count from the next request and the next commit on (SERVER-4).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,9 +29,9 @@ use smol_str::SmolStr;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-use crate::access::audit::{self, Act};
-use crate::access::caller::{Caller, Rights, Standing};
-use crate::access::lockout::{Guesses, Lockout, LockoutSubject, Refused};
+use crate::access::audit::{self, AuditedAct};
+use crate::access::caller::{Caller, LoginStanding, Rights};
+use crate::access::lockout::{LockedOut, Lockout, LockoutSubject, LoginGuesses};
 use crate::access::secret_file::{changed, warn_if_public};
 use crate::access::users::{self, PASSWORD_BYTES_MAX, Users};
 use crate::metrics::meters::Meters;
@@ -37,7 +39,7 @@ use crate::metrics::meters::Meters;
 /// Passwords that are hashed at once.
 pub(crate) const HASHING_COUNT_MAX: usize = 2;
 
-/// Wrong logins on one connection before it is closed.
+/// Failed logins on one connection before it is closed.
 pub const FAILURE_COUNT_MAX: u32 = 3;
 
 /// How long a right password is remembered.
@@ -64,8 +66,8 @@ impl UsersSource {
             UsersSource::File(path) => {
                 warn_if_public(path);
                 let text = users::read_text(path)?;
-                // A program that writes the file in place empties it first. If the server reads it then, it must not log
-                // all users out. A file whose last user was removed still has its first line.
+                // A program that writes the file in place empties it first. If the server reads it then, it must not
+                // log all users out. A file whose last user was removed still has its first line.
                 if text.is_empty() {
                     let message = format!("{} is empty; `mangrove user add` adds a user to it", path.display());
                     return Err(Error::new(ErrorKind::InvalidArgument, message));
@@ -88,24 +90,24 @@ pub struct Authenticator {
     hashing: Semaphore,
     key: hmac::Key,
     remembered: Mutex<HashMap<[u8; 32], Instant>>,
-    guesses: Guesses,
+    guesses: LoginGuesses,
     meters: Arc<Meters>,
 }
 
 /// A login: the user and the password hash that it matched. It holds while the user still has this hash.
-struct Proof {
+struct LoginProof {
     authenticator: Arc<Authenticator>,
     name: SmolStr,
     hash: SmolStr,
 }
 
-impl fmt::Debug for Proof {
+impl fmt::Debug for LoginProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proof").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("LoginProof").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Standing for Proof {
+impl LoginStanding for LoginProof {
     fn rights(&self) -> Result<Rights> {
         let users = self.authenticator.users();
         let user = users.get(&self.name).filter(|user| user.hash == self.hash);
@@ -123,26 +125,26 @@ impl Standing for Proof {
 
 /// The reason for which a login failed.
 #[derive(Clone, Debug)]
-pub enum Denied {
+pub enum LoginDenied {
     /// Name or password is wrong; the message does not say which.
     Wrong(Error),
     /// Too many wrong logins came before, so this one was not checked.
-    Refused(Refused),
+    Refused(LockedOut),
 }
 
-impl Denied {
+impl LoginDenied {
     /// The error for the client.
     pub fn error(&self) -> Error {
         match self {
-            Denied::Wrong(error) => error.clone(),
-            Denied::Refused(refused) => refused.error(),
+            LoginDenied::Wrong(error) => error.clone(),
+            LoginDenied::Refused(refused) => refused.error(),
         }
     }
 }
 
-impl From<Error> for Denied {
+impl From<Error> for LoginDenied {
     fn from(error: Error) -> Self {
-        Denied::Wrong(error)
+        LoginDenied::Wrong(error)
     }
 }
 
@@ -162,7 +164,7 @@ impl Authenticator {
             hashing: Semaphore::new(HASHING_COUNT_MAX),
             key: hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(unmade)?,
             remembered: Mutex::default(),
-            guesses: Guesses::new(lockout),
+            guesses: LoginGuesses::new(lockout),
             meters,
         })
     }
@@ -202,14 +204,14 @@ impl Authenticator {
         self.guesses.refused_counts(Instant::now())
     }
 
-    /// Checks a login. The audit log gets the outcome, unless the password was remembered. The answer to a wrong password
-    /// may be delayed.
-    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Caller, Denied> {
+    /// Checks a login. The audit log gets the outcome, unless the password was remembered. The answer to a wrong
+    /// password may be delayed.
+    pub async fn log_in(self: &Arc<Self>, name: &str, password: &[u8], peer: &str) -> Result<Caller, LoginDenied> {
         let users = self.users();
         let user = users.get(name);
         let hash = user.map_or(&self.decoy, |user| &user.hash).clone();
         let digest = self.digest(name, password, &hash);
-        let proof = Proof { authenticator: Arc::clone(self), name: name.into(), hash: hash.clone() };
+        let proof = LoginProof { authenticator: Arc::clone(self), name: name.into(), hash: hash.clone() };
         if user.is_some() && self.remembers(&digest) {
             return Ok(Caller::standing(name, Arc::new(proof), peer)?);
         }
@@ -220,7 +222,7 @@ impl Authenticator {
                 self.remember(digest);
                 self.guesses.right(name, peer, Instant::now());
                 let caller = Caller::standing(name, Arc::new(proof), peer)?;
-                audit::note(&caller, Act::LogIn, None);
+                audit::note(&caller, AuditedAct::LogIn, None);
                 Ok(caller)
             }
             false => {
@@ -228,10 +230,10 @@ impl Authenticator {
                 // A user may type a password in place of the name; it must not reach a log.
                 let shown = if user.is_some() { name } else { "(unknown)" };
                 let caller = Caller::user(shown, Rights::default(), peer);
-                audit::note(&caller, Act::LogIn, Some(&error));
+                audit::note(&caller, AuditedAct::LogIn, Some(&error));
                 let (delay, shut) = self.guesses.wrong(name, peer, Instant::now());
                 if let Some(by) = shut {
-                    audit::note(&caller, Act::LockOut { by }, None);
+                    audit::note(&caller, AuditedAct::LockOut { by }, None);
                 }
                 tokio::time::sleep(delay).await;
                 Err(error.into())
@@ -240,19 +242,20 @@ impl Authenticator {
     }
 
     /// As [`Authenticator::log_in`], with a message of SASL PLAIN: `[authorization] NUL user NUL password`.
-    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Caller, Denied> {
+    pub async fn log_in_sasl(self: &Arc<Self>, message: &[u8], peer: &str) -> Result<Caller, LoginDenied> {
         let mut parts = message.splitn(3, |byte| *byte == 0);
         let (Some(on_behalf), Some(name), Some(password)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(Error::new(ErrorKind::Forbidden, "the argument `sasl` is no SASL PLAIN message").into());
         };
         if !on_behalf.is_empty() && on_behalf != name {
-            return Err(Error::new(ErrorKind::Forbidden, "nobody may act for somebody else here").into());
+            let message = "a client cannot act for another user: leave the authorization identity of SASL PLAIN empty";
+            return Err(Error::new(ErrorKind::Forbidden, message).into());
         }
         self.log_in(&String::from_utf8_lossy(name), password, peer).await
     }
 
     /// As [`Authenticator::log_in`], with the value of an HTTP header `Authorization`.
-    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Caller, Denied> {
+    pub async fn log_in_basic(self: &Arc<Self>, header: &str, peer: &str) -> Result<Caller, LoginDenied> {
         let wrong = || Error::new(ErrorKind::Forbidden, "the header Authorization is not that of HTTP Basic");
         let (scheme, encoded) = header.split_once(' ').ok_or_else(wrong)?;
         if !scheme.eq_ignore_ascii_case("basic") {
@@ -264,17 +267,17 @@ impl Authenticator {
     }
 
     /// Returns true if a password fits a hash; an error if the login is refused without a check.
-    async fn verify(&self, name: &str, password: &[u8], hash: SmolStr, peer: &str) -> Result<bool, Denied> {
-        let refused = |refused: Refused| {
+    async fn verify(&self, name: &str, password: &[u8], hash: SmolStr, peer: &str) -> Result<bool, LoginDenied> {
+        let refused = |refused: LockedOut| {
             match refused.by {
                 LockoutSubject::Address => self.meters.login_refused_by_address(),
                 LockoutSubject::User => self.meters.login_refused_by_user(),
             }
-            Denied::Refused(refused)
+            LoginDenied::Refused(refused)
         };
         self.guesses.check(name, peer, Instant::now()).map_err(refused)?;
         let _permit = self.hashing.acquire().await.expect("the semaphore is never closed");
-        // Again: of hundreds of logins sent at once, all wait here, and the ones before may have been wrong.
+        // Checked again: of hundreds of logins sent at once, all wait here, and earlier ones may have been wrong.
         self.guesses.check(name, peer, Instant::now()).map_err(refused)?;
         // A password that is too long is wrong. Hashing only its beginning costs the same as any other.
         let is_short = password.len() <= PASSWORD_BYTES_MAX;
@@ -361,7 +364,7 @@ mod tests {
                 let error = authenticator.log_in(user, b"guess", "192.0.2.1:1").await.err().unwrap().error();
                 assert_eq!(error.message(), "Username and/or password are incorrect");
             }
-            // At once as many as there like: none is looked at.
+            // However many come at once, no password is checked.
             let late =
                 futures_util::future::join_all((0..20).map(|_| authenticator.log_in(user, b"other", "192.0.2.1:2")));
             for refused in late.await {
@@ -385,7 +388,7 @@ mod tests {
         authenticator.replace_users(users);
         assert!(login.current().is_err());
         assert!(login.expelled().await.message().contains("log in again"));
-        // What is remembered of the old password does not let it in.
+        // The remembered digest of the old password does not let the user in.
         assert!(authenticator.log_in("ada", b"secret", "x").await.is_err());
     }
 }

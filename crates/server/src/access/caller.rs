@@ -1,13 +1,14 @@
-//! The identity of a client, and what it may do to which graph.
+//! The identity of a client, and its rights on graphs.
 //!
-//! A [`Caller`] is made at the login of a connection, or for every client alike on a server without users. It goes with every request
-//! to the engine. Rights are checked there, because only the engine knows what a traversal does. A right is a level for a graph; a
-//! higher level includes the lower ones. A caller carries its rights as of one time; [`Caller::current`] looks them up again.
+//! A [`Caller`] is made at the login of a connection, or for every client alike on a server without users. It goes with
+//! every request to the engine. Rights are checked there, because only the engine knows what a traversal does. A right
+//! is a level for a graph; a higher level includes the lower ones. A caller carries its rights as of one time;
+//! [`Caller::current`] looks them up again.
 //!
-//! - **SERVER-3.** A graph on which a caller has no right does not exist for it: neither lists nor errors tell it from a name that
-//!   means nothing.
-//! - **SERVER-4.** Rights are looked up again when a request begins and before a write is committed, so that a right that was taken
-//!   away counts at once.
+//! - **SERVER-3.** A graph on which a caller has no right does not exist for it: neither lists nor errors tell it from
+//!   a name that means nothing.
+//! - **SERVER-4.** Rights are looked up again when a request begins and before a write is committed, so that a right
+//!   that was taken away counts at once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -84,7 +85,7 @@ impl Rights {
 }
 
 /// Looks up the rights of a logged-in user at any time after the login.
-pub trait Standing: fmt::Debug + Send + Sync {
+pub trait LoginStanding: fmt::Debug + Send + Sync {
     /// The current rights; an error if the login would fail now.
     fn rights(&self) -> Result<Rights>;
 
@@ -104,7 +105,7 @@ struct Identity {
     /// The client's address and port, for limits and the audit log.
     peer: SmolStr,
     /// Looks the rights up again; `None` if they never change.
-    standing: Option<Arc<dyn Standing>>,
+    standing: Option<Arc<dyn LoginStanding>>,
     /// True if this request may only read, whatever the user's rights are.
     is_reading: bool,
 }
@@ -123,7 +124,7 @@ impl Caller {
     }
 
     /// A logged-in user, with the current rights.
-    pub fn standing(name: &str, standing: Arc<dyn Standing>, peer: &str) -> Result<Self> {
+    pub fn standing(name: &str, standing: Arc<dyn LoginStanding>, peer: &str) -> Result<Self> {
         let (user, peer, rights) = (Some(name.into()), peer.into(), standing.rights()?);
         Ok(Caller(Arc::new(Identity { user, rights, peer, standing: Some(standing), is_reading: false })))
     }

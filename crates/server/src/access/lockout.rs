@@ -1,18 +1,19 @@
 //! Repeated wrong logins: delayed, and then refused for a while.
 //!
-//! Wrong logins are counted by address and by user name. After [`FREE_COUNT`] in a row, answers to further ones come later and later,
-//! up to [`DELAY_MAX`]. After [`Lockout::address_max`] from one address, or [`Lockout::user_max`] for one name, further logins of that
-//! address or name are refused without a check of the password, until [`Lockout::lasts`] has passed since the last wrong one. Then
-//! counting begins anew.
+//! Wrong logins are counted by address and by user name. After [`FREE_COUNT`] in a row, answers to further ones come
+//! later and later, up to [`DELAY_MAX`]. After [`Lockout::address_max`] from one address, or [`Lockout::user_max`] for
+//! one name, further logins of that address or name are refused without a check of the password, until
+//! [`Lockout::lasts`] has passed since the last wrong one. Then counting begins anew.
 //!
-//! - An attacker learns nothing. A name is counted as it was typed, whether or not there is such a user, and is refused after as many
-//!   guesses, with the same message and delay.
-//! - An attacker cannot lock a user out of the user's usual place. A refused name stays open to the addresses from which its user
-//!   logged in within [`TRUSTED_FOR`], and open connections stay open.
-//! - A right password clears no count. Otherwise an attacker with one password could clear the count of his address at will, and a
-//!   user who logs in every minute would let others guess without end.
+//! - An attacker learns nothing. A name is counted as it was typed, whether or not there is such a user, and is refused
+//!   after as many guesses, with the same message and delay.
+//! - An attacker cannot lock a user out of the user's usual place. A refused name stays open to the addresses from
+//!   which its user logged in within [`TRUSTED_FOR`], and open connections stay open.
+//! - A right password clears no count. Otherwise an attacker with one password could clear the count of his address at
+//!   will, and a user who logs in every minute would let others guess without end.
 //!
-//! Memory is bounded: at most [`ENTRY_COUNT_MAX`] addresses, names and pairs each. The entries that would expire next go first.
+//! Memory is bounded: at most [`ENTRY_COUNT_MAX`] addresses, names and pairs each. The entries that would expire next
+//! go first.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -71,14 +72,14 @@ pub enum LockoutSubject {
 
 /// A login that is refused without a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct LockedOut {
     /// The subject of the lockout.
     pub by: LockoutSubject,
     /// The time until the next login is checked.
     pub after: Duration,
 }
 
-impl Refused {
+impl LockedOut {
     /// The error for the client. It is the same for both subjects, so that it tells an attacker nothing.
     pub fn error(self) -> Error {
         let seconds = self.seconds();
@@ -95,45 +96,45 @@ impl Refused {
 
 /// The counts of wrong logins, and the addresses that are trusted.
 #[derive(Debug)]
-pub struct Guesses {
+pub struct LoginGuesses {
     lockout: Lockout,
-    state: Mutex<State>,
+    state: Mutex<GuessState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    addresses: HashMap<SmolStr, Count>,
-    users: HashMap<SmolStr, Count>,
+struct GuessState {
+    addresses: HashMap<SmolStr, GuessCount>,
+    users: HashMap<SmolStr, GuessCount>,
     /// Users with the addresses of their right logins.
     trusted: HashMap<(SmolStr, SmolStr), Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Count {
+struct GuessCount {
     wrong: u32,
     last: Instant,
 }
 
-impl Guesses {
+impl LoginGuesses {
     /// Starts without any counts.
     pub fn new(lockout: Lockout) -> Self {
-        Guesses { lockout, state: Mutex::default() }
+        LoginGuesses { lockout, state: Mutex::default() }
     }
 
     /// Refuses a login whose address or name is locked out.
-    pub fn check(&self, user: &str, peer: &str, now: Instant) -> Result<(), Refused> {
+    pub fn check(&self, user: &str, peer: &str, now: Instant) -> Result<(), LockedOut> {
         let (user, address) = (shortened(user), network(peer));
         let state = self.state.lock();
         let Lockout { user_max, address_max, lasts } = self.lockout;
-        let left = |count: Option<&Count>, max: u32| {
+        let left = |count: Option<&GuessCount>, max: u32| {
             let count = count.filter(|count| count.wrong >= max)?;
             lasts.checked_sub(now.duration_since(count.last)).filter(|left| !left.is_zero())
         };
         if let Some(after) = left(state.addresses.get(&address), address_max) {
-            return Err(Refused { by: LockoutSubject::Address, after });
+            return Err(LockedOut { by: LockoutSubject::Address, after });
         }
         match left(state.users.get(&user), user_max) {
-            Some(after) if !state.trusts(user, address, now) => Err(Refused { by: LockoutSubject::User, after }),
+            Some(after) if !state.trusts(user, address, now) => Err(LockedOut { by: LockoutSubject::User, after }),
             _ => Ok(()),
         }
     }
@@ -164,23 +165,23 @@ impl Guesses {
     pub fn refused_counts(&self, now: Instant) -> (usize, usize) {
         let state = self.state.lock();
         let Lockout { user_max, address_max, lasts } = self.lockout;
-        let refused = |counts: &HashMap<SmolStr, Count>, max: u32| {
+        let refused = |counts: &HashMap<SmolStr, GuessCount>, max: u32| {
             counts.values().filter(|count| count.wrong >= max && now.duration_since(count.last) < lasts).count()
         };
         (refused(&state.addresses, address_max), refused(&state.users, user_max))
     }
 }
 
-impl State {
+impl GuessState {
     fn trusts(&self, user: SmolStr, address: SmolStr, now: Instant) -> bool {
         self.trusted.get(&(user, address)).is_some_and(|since| now.duration_since(*since) < TRUSTED_FOR)
     }
 }
 
 /// Counts a wrong login, and returns the new count.
-fn count(counts: &mut HashMap<SmolStr, Count>, key: SmolStr, lasts: Duration, now: Instant) -> u32 {
+fn count(counts: &mut HashMap<SmolStr, GuessCount>, key: SmolStr, lasts: Duration, now: Instant) -> u32 {
     make_room(counts, lasts, now, |count| count.last);
-    let count = counts.entry(key).or_insert(Count { wrong: 0, last: now });
+    let count = counts.entry(key).or_insert(GuessCount { wrong: 0, last: now });
     if now.duration_since(count.last) >= lasts {
         count.wrong = 0;
     }
@@ -227,13 +228,13 @@ mod tests {
     const HERE: &str = "192.0.2.1:5000";
     const THERE: &str = "192.0.2.2:6000";
 
-    fn guesses() -> Guesses {
-        Guesses::new(Lockout { user_max: 5, address_max: 8, lasts: Duration::from_secs(60) })
+    fn guesses() -> LoginGuesses {
+        LoginGuesses::new(Lockout { user_max: 5, address_max: 8, lasts: Duration::from_secs(60) })
     }
 
     #[test]
     fn answers_to_wrong_logins_come_later_and_later() {
-        let (guesses, now) = (Guesses::new(Lockout { user_max: 100, ..Lockout::default() }), Instant::now());
+        let (guesses, now) = (LoginGuesses::new(Lockout { user_max: 100, ..Lockout::default() }), Instant::now());
         let delays: Vec<u128> = (0..10).map(|_| guesses.wrong("ada", HERE, now).0.as_millis()).collect();
         assert_eq!(delays, [0, 0, 0, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
     }
@@ -281,7 +282,7 @@ mod tests {
         }
         guesses.check("ada", THERE, now).unwrap_err();
         guesses.check("ada", "192.0.2.1:7777", now).unwrap();
-        // Not even a right password lets an address guess on that was wrong too often.
+        // Not even a right password clears the lockout of an address.
         for _ in 0..8 {
             guesses.wrong("eve", HERE, now);
         }

@@ -1,8 +1,10 @@
-//! Who the client is, and what it may do to which graph.
+//! The identities of clients, and their rights on graphs.
 //!
-//! [`caller`] is the identity that goes with every request. [`users`] is the file of users and password hashes, [`auth`] checks
-//! passwords, [`lockout`] slows and refuses repeated wrong ones, and [`audit`] logs both. [`origin`] decides which web pages may
-//! use the server. Nothing here knows a protocol or an engine.
+//! [`caller`] is the identity that goes with every request. [`users`] is the file of users and password hashes,
+//! [`secret_file`] watches such files. [`auth`] checks passwords, [`lockout`] slows and refuses repeated wrong ones,
+//! and [`audit`] logs logins, refusals and the acts of administrators. [`origin`] decides which web pages may use the
+//! server. [`network`] and [`graph_name`] are the addresses and the names that the others count and check. Nothing
+//! here knows a protocol or an engine.
 
 pub mod audit;
 pub mod auth;

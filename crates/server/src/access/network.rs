@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
-/// The address of a peer (`address:port`) without its port. An IPv6 address counts as its network of 64 bits, because one
-/// machine usually has a whole one.
+/// The address of a peer (`address:port`) without its port. An IPv6 address counts as its network of 64 bits, because
+/// one machine usually has a whole one.
 pub fn network(peer: &str) -> SmolStr {
     match peer.parse::<SocketAddr>().map(|address| address.ip().to_canonical()) {
         Ok(IpAddr::V4(address)) => address.to_smolstr(),

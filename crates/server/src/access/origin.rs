@@ -1,19 +1,20 @@
 //! Which web pages may use the server through a browser, and under which host names.
 //!
-//! A browser lets any page send requests to this machine and open WebSockets to it, and the server may have no users. Three headers
-//! that no page can forge decide:
+//! A browser lets any page send requests to this machine and open WebSockets to it, and the server may have no users.
+//! Three headers that no page can forge decide:
 //!
-//! - `Origin` names the page. The server answers requests of its own pages and of [`Browsers::allowed_origins`]. Such pages get the
-//!   headers of CORS, so that the browser shows them the answer. Others are refused before anything runs, WebSockets and "simple"
-//!   requests included: CORS alone would run those and only hide the answer.
-//! - `Sec-Fetch-Site` says whether a page of another site caused the request. It decides for a GET of an image or a link, which a
-//!   browser sends without `Origin`. A server that allows every origin takes such requests as well.
-//! - `Host` is the name that the browser used. If a foreign name points at this machine (DNS rebinding), the requests of a foreign page
-//!   count as same-origin. So a server on a loopback address accepts only loopback names and [`Browsers::allowed_hosts`]. Any other
-//!   server without `allowed_hosts` accepts every name: it has TLS and users, or its operator has decided against them.
+//! - `Origin` names the page. The server answers requests of its own pages and of [`Browsers::allowed_origins`]. Such
+//!   pages get the headers of CORS, so that the browser shows them the answer. Others are refused before anything runs,
+//!   WebSockets and "simple" requests included: CORS alone would run those and only hide the answer.
+//! - `Sec-Fetch-Site` says whether a page of another site caused the request. It decides for a GET of an image or a
+//!   link, which a browser sends without `Origin`. A server that allows every origin takes such requests as well.
+//! - `Host` is the name that the browser used. If a foreign name points at this machine (DNS rebinding), the requests
+//!   of a foreign page count as same-origin. So a server on a loopback address accepts only loopback names and
+//!   [`Browsers::allowed_hosts`]. Any other server without `allowed_hosts` accepts every name: it has TLS and users, or
+//!   its operator has decided against them.
 //!
-//! A preflight (`OPTIONS`) is answered before authentication, because browsers send no password with it. The server uses no cookies:
-//! a page has to set `Authorization` itself, so the browser may not add credentials on its own.
+//! A preflight (`OPTIONS`) is answered before authentication, because browsers send no password with it. The server
+//! uses no cookies: a page has to set `Authorization` itself, so the browser may not add credentials on its own.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -45,17 +46,17 @@ const ALLOW_PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-contro
 /// The pages and host names by which browsers may use the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Browsers {
-    /// The origins (`https://explorer.example`, `http://localhost:5173`) whose pages may use the server, beside its own;
-    /// [`ANY`] for all.
+    /// The origins (`https://explorer.example`, `http://localhost:5173`) whose pages may use the server, beside its
+    /// own; [`ANY`] for all.
     pub allowed_origins: Vec<String>,
-    /// The host names, without ports, under which browsers may reach the server. An empty list means loopback names on a
-    /// loopback address, and any name elsewhere.
+    /// The host names, without ports, under which browsers may reach the server. An empty list means loopback names on
+    /// a loopback address, and any name elsewhere.
     pub allowed_hosts: Vec<String>,
 }
 
 /// The page that sent a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Page {
+pub enum RequestPage {
     /// No page of another origin: a driver, a tool, or a page of this server.
     Own,
     /// A page of an allowed origin.
@@ -69,7 +70,8 @@ impl Browsers {
             let authority = origin.split_once("://").map(|(_, authority)| authority);
             if authority.is_none_or(|authority| authority.is_empty() || authority.contains(['/', '*', ' '])) {
                 return Err(Error::invalid(format!(
-                    "allowed_origins has `{origin}`, which is no origin: write a scheme and a host, with a port if it is \
+                    "allowed_origins has `{origin}`, which is no origin: write a scheme and a host, with a port if \
+                     it is \
                      not the scheme's, as in http://localhost:5173; or `*` for every page"
                 )));
             }
@@ -89,7 +91,7 @@ impl Browsers {
     }
 
     /// The page that sent a request, or the reason to refuse it.
-    pub fn page(&self, headers: &HeaderMap, is_loopback: bool) -> Result<Page, String> {
+    pub fn page(&self, headers: &HeaderMap, is_loopback: bool) -> Result<RequestPage, String> {
         let text = |name: &HeaderName| match headers.get_all(name).iter().collect::<Vec<_>>()[..] {
             [] => Ok(None),
             [value] => Ok(Some(value.to_str().unwrap_or("(not text)"))),
@@ -99,21 +101,21 @@ impl Browsers {
         self.check_host(host, is_loopback)?;
         let Some(origin) = text(&ORIGIN)? else { return self.page_without_origin(text(&SEC_FETCH_SITE)?) };
         if origin.split_once("://").is_some_and(|(_, authority)| authority == host) {
-            return Ok(Page::Own);
+            return Ok(RequestPage::Own);
         }
         let is_allowed =
             self.allows_any() || self.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin));
         match headers.get(ORIGIN) {
-            Some(origin) if is_allowed => Ok(Page::Allowed(origin.clone())),
+            Some(origin) if is_allowed => Ok(RequestPage::Allowed(origin.clone())),
             _ => Err(format!("pages of `{origin}` may not use this server; the setting allowed_origins lets them")),
         }
     }
 
     /// The page of a request without `Origin`, which drivers, tools and older browsers send.
-    fn page_without_origin(&self, site: Option<&str>) -> Result<Page, String> {
+    fn page_without_origin(&self, site: Option<&str>) -> Result<RequestPage, String> {
         match site {
-            None | Some("same-origin" | "none") => Ok(Page::Own),
-            Some(_) if self.allows_any() => Ok(Page::Own),
+            None | Some("same-origin" | "none") => Ok(RequestPage::Own),
+            Some(_) if self.allows_any() => Ok(RequestPage::Own),
             Some(site) => Err(format!(
                 "a page of another site made the browser send this request (Sec-Fetch-Site: {site}); only `*` in the \
                  setting allowed_origins lets such pages use this server"
@@ -136,7 +138,7 @@ impl Browsers {
     }
 }
 
-/// The name in `Host`, without the port. All of it where something else than a port follows an address in brackets.
+/// The name in `Host`, without the port. If something else than a port follows an address in brackets, all of it.
 fn host_name(host: &str) -> &str {
     match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
@@ -150,8 +152,8 @@ fn is_loopback_name(name: &str) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-impl Page {
-    /// Whether a request asks only whether the page may send another.
+impl RequestPage {
+    /// Returns true if a request only asks whether the page may send another.
     pub fn is_preflight(&self, method: &Method, headers: &HeaderMap) -> bool {
         *method == Method::OPTIONS
             && headers.contains_key(ORIGIN)
@@ -160,9 +162,9 @@ impl Page {
 
     /// The headers that let the browser show the page an answer.
     pub fn mark(&self, headers: &mut HeaderMap) {
-        // Also where there is no page: what lies between must not give the one's answer to the other.
+        // Also without a page: a cache in between must not give one page's answer to another.
         headers.append(VARY, HeaderValue::from_static("Origin"));
-        if let Page::Allowed(origin) = self {
+        if let RequestPage::Allowed(origin) = self {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("retry-after"));
         }
@@ -201,10 +203,13 @@ mod tests {
     fn drivers_and_own_pages_may_come_in() {
         let none = Browsers::default();
         for host in ["localhost:8182", "127.0.0.1:8182", "[::1]:8182", "LOCALHOST"] {
-            assert_eq!(none.page(&headers(host, None), true), Ok(Page::Own), "{host}");
+            assert_eq!(none.page(&headers(host, None), true), Ok(RequestPage::Own), "{host}");
         }
-        assert_eq!(none.page(&headers("localhost:8182", Some("http://localhost:8182")), true), Ok(Page::Own));
-        assert_eq!(none.page(&headers("graph.example:8182", Some("https://graph.example:8182")), false), Ok(Page::Own));
+        assert_eq!(none.page(&headers("localhost:8182", Some("http://localhost:8182")), true), Ok(RequestPage::Own));
+        assert_eq!(
+            none.page(&headers("graph.example:8182", Some("https://graph.example:8182")), false),
+            Ok(RequestPage::Own)
+        );
     }
 
     #[test]
@@ -212,7 +217,7 @@ mod tests {
         let none = Browsers::default();
         let foreign = none.page(&headers("localhost:8182", Some("https://evil.example")), true).unwrap_err();
         assert!(foreign.contains("https://evil.example"), "{foreign}");
-        // A name that was pointed at this machine makes the foreign page's origin equal the host.
+        // If a foreign name points at this machine, the origin of the foreign page equals the host.
         for origin in [None, Some("http://evil.example:8182")] {
             let rebound = none.page(&headers("evil.example:8182", origin), true).unwrap_err();
             assert!(rebound.contains("evil.example"), "{rebound}");
@@ -227,7 +232,7 @@ mod tests {
     fn what_is_allowed_is_let_in_and_nothing_like_it() {
         let some = browsers(&["http://localhost:5173", "https://explorer.example"], &["graph.example"]);
         let page = some.page(&headers("127.0.0.1:8182", Some("http://localhost:5173")), true).unwrap();
-        assert_eq!(page, Page::Allowed(HeaderValue::from_static("http://localhost:5173")));
+        assert_eq!(page, RequestPage::Allowed(HeaderValue::from_static("http://localhost:5173")));
         for wrong in ["http://localhost:5174", "https://localhost:5173", "https://explorer.example.evil", "null"] {
             some.page(&headers("localhost:8182", Some(wrong)), true).unwrap_err();
         }
@@ -235,7 +240,7 @@ mod tests {
         some.page(&headers("graph.example:8182", None), false).unwrap();
         some.page(&headers("evil.example", None), false).unwrap_err();
         let any = browsers(&["*"], &[]);
-        assert!(matches!(any.page(&headers("localhost", Some("null")), true), Ok(Page::Allowed(_))));
+        assert!(matches!(any.page(&headers("localhost", Some("null")), true), Ok(RequestPage::Allowed(_))));
     }
 
     #[test]
@@ -251,10 +256,10 @@ mod tests {
                 let refused = browsers.page(&caused(site), true).unwrap_err();
                 assert!(refused.contains("allowed_origins"), "{refused}");
             }
-            assert_eq!(browsers(&["*"], &[]).page(&caused(site), true), Ok(Page::Own));
+            assert_eq!(browsers(&["*"], &[]).page(&caused(site), true), Ok(RequestPage::Own));
         }
         for site in ["same-origin", "none"] {
-            assert_eq!(none.page(&caused(site), true), Ok(Page::Own), "{site}");
+            assert_eq!(none.page(&caused(site), true), Ok(RequestPage::Own), "{site}");
         }
     }
 

@@ -10,8 +10,8 @@
 //! roles = { books = "read", carts = "write" }
 //! ```
 //!
-//! `mangrove user` writes it. Passwords themselves are stored nowhere. Hashes are Argon2id in PHC form, which names its parameters, so
-//! that they can be raised without invalidating older hashes.
+//! `mangrove user` writes it. Passwords themselves are stored nowhere. Hashes are Argon2id in PHC form, which names its
+//! parameters, so that they can be raised without invalidating older hashes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -53,14 +53,14 @@ pub struct User {
 /// The file as TOML has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct UsersFile {
     #[serde(default)]
-    users: BTreeMap<String, Entry>,
+    users: BTreeMap<String, UserEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct UserEntry {
     password: String,
     #[serde(default)]
     roles: BTreeMap<String, String>,
@@ -69,7 +69,7 @@ struct Entry {
 impl Users {
     /// Reads users from text.
     pub fn parse(text: &str) -> Result<Self> {
-        let file: File = toml::from_str(text)
+        let file: UsersFile = toml::from_str(text)
             // The parser's display shows the faulty line, which may hold a hash: only its message is passed on.
             .map_err(|e| Error::new(ErrorKind::Syntax, format!("it is no list of users: {}", e.message())))?;
         let users = file.users.into_iter().map(|(name, entry)| {
@@ -85,8 +85,8 @@ impl Users {
         Users::parse(&read_text(path)?).map_err(|e| e.context(path.display()))
     }
 
-    /// Writes the file atomically, so that a server that reads it meanwhile sees the old or the new text whole. Only the
-    /// owner may read it.
+    /// Writes the file atomically, so that a server that reads it meanwhile sees the old or the new text whole. Only
+    /// the owner may read it.
     pub fn write(&self, path: &Path) -> Result<()> {
         let beside = path.with_extension("new");
         let written = (|| {
@@ -168,7 +168,7 @@ impl Users {
     }
 }
 
-impl Entry {
+impl UserEntry {
     fn user(self) -> Result<User> {
         PasswordHash::new(&self.password).map_err(|e| {
             Error::invalid(format!("the password is no Argon2 hash ({e}); `mangrove user passwd` makes one"))

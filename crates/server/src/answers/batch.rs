@@ -7,7 +7,7 @@ use crate::memory::weight::weight;
 
 /// The form of results: scripts are answered with values, bytecode with traversers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ResultForm {
     /// Plain values, repeated as often as they occur.
     Values,
     /// Values with their bulk, the number of times that each occurs.
@@ -25,10 +25,10 @@ pub enum ResultBatch {
 
 impl ResultBatch {
     /// An empty batch.
-    pub fn new(form: Form) -> Self {
+    pub fn new(form: ResultForm) -> Self {
         match form {
-            Form::Values => ResultBatch::Values(Vec::new()),
-            Form::Traversers => ResultBatch::Traversers(Vec::new()),
+            ResultForm::Values => ResultBatch::Values(Vec::new()),
+            ResultForm::Traversers => ResultBatch::Traversers(Vec::new()),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The body of an HTTP answer, made of batches as they come.
 //!
-//! GraphSON is sent in pieces of at least [`PIECE_BYTES_MIN`], so that a result of millions takes no more memory than the pieces that
-//! wait for the client. A small answer is one piece with a `Content-Length`. GraphBinary is always one piece: its count of results
-//! comes first, so the bytes are held until all results are there.
+//! GraphSON is sent in pieces of at least [`PIECE_BYTES_MIN`], so that a result of millions takes no more memory than
+//! the pieces that wait for the client. A small answer is one piece with a `Content-Length`. GraphBinary is always one
+//! piece: its count of results comes first, so the bytes are held until all results are there.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::answers::batch::ResultBatch;
-use crate::answers::outgoing::Gone;
+use crate::answers::outgoing::ClientGone;
 use crate::answers::result_max::ResultMax;
 use crate::limits::Limits;
 use crate::memory::budget;
@@ -40,7 +40,7 @@ pub enum BodyPiece {
 #[derive(Debug)]
 pub struct HttpAnswer {
     request: Uuid,
-    body: Made,
+    body: UnsentBody,
     pieces: mpsc::Sender<BodyPiece>,
     stall_max: Duration,
     /// The draw of the part that is not sent yet.
@@ -49,7 +49,7 @@ pub struct HttpAnswer {
 
 /// The part that is not sent yet.
 #[derive(Debug)]
-enum Made {
+enum UnsentBody {
     /// GraphSON text. `is_open` says that its head was written, `has_results` that a result was.
     Text { dialect: Dialect, pending: Vec<u8>, is_open: bool, has_results: bool },
     /// The whole GraphBinary answer, with `count` results from the byte `first_result` on. `is_text` writes results as
@@ -68,12 +68,12 @@ impl HttpAnswer {
     ) -> Self {
         let body = match encoding {
             Encoding::GraphSon(dialect) => {
-                Made::Text { dialect, pending: Vec::new(), is_open: false, has_results: false }
+                UnsentBody::Text { dialect, pending: Vec::new(), is_open: false, has_results: false }
             }
             Encoding::GraphBinary | Encoding::GraphBinaryText => {
                 let is_text = encoding == Encoding::GraphBinaryText;
                 let max = ResultMax::of(limits);
-                Made::Whole { is_text, bytes: Vec::new(), first_result: 0, count: 0, max }
+                UnsentBody::Whole { is_text, bytes: Vec::new(), first_result: 0, count: 0, max }
             }
         };
         let held = budget.account(Purpose::Messages);
@@ -95,11 +95,11 @@ impl HttpAnswer {
     /// Drops the batches added so far, none of which was sent.
     pub fn reset(&mut self) {
         match &mut self.body {
-            Made::Text { pending, is_open, has_results, .. } => {
+            UnsentBody::Text { pending, is_open, has_results, .. } => {
                 pending.clear();
                 (*is_open, *has_results) = (false, false);
             }
-            Made::Whole { bytes, first_result, count, .. } => {
+            UnsentBody::Whole { bytes, first_result, count, .. } => {
                 bytes.clear();
                 (*first_result, *count) = (0, 0);
             }
@@ -110,7 +110,7 @@ impl HttpAnswer {
     fn add(&mut self, batch: &ResultBatch) -> Result<Option<BodyPiece>> {
         let head = self.head();
         match &mut self.body {
-            Made::Text { dialect, pending, is_open, has_results } => {
+            UnsentBody::Text { dialect, pending, is_open, has_results } => {
                 if !std::mem::replace(is_open, true) {
                     graphson::open_response(*dialect, head, pending)?;
                 }
@@ -119,7 +119,7 @@ impl HttpAnswer {
                 let is_enough = pending.len() >= PIECE_BYTES_MIN;
                 Ok(is_enough.then(|| BodyPiece::More(std::mem::take(pending).into())))
             }
-            Made::Whole { is_text, bytes, first_result, count, max } => {
+            UnsentBody::Whole { is_text, bytes, first_result, count, max } => {
                 if bytes.is_empty() {
                     graphbinary::open_response(head, 0, bytes)?;
                     *first_result = bytes.len();
@@ -151,7 +151,7 @@ impl HttpAnswer {
         // A piece that `add` would send now is sent together with the end.
         let more = self.add(batch)?;
         let whole = match (&mut self.body, more) {
-            (Made::Text { dialect, pending, .. }, more) => {
+            (UnsentBody::Text { dialect, pending, .. }, more) => {
                 let mut bytes = match more {
                     Some(BodyPiece::More(bytes)) => bytes.into(),
                     _ => std::mem::take(pending),
@@ -159,7 +159,7 @@ impl HttpAnswer {
                 graphson::close_response(*dialect, &mut bytes);
                 bytes
             }
-            (Made::Whole { bytes, first_result, count, .. }, _) => {
+            (UnsentBody::Whole { bytes, first_result, count, .. }, _) => {
                 graphbinary::set_result_count(bytes, *first_result, *count)?;
                 std::mem::take(bytes)
             }
@@ -174,13 +174,13 @@ impl HttpAnswer {
     }
 
     /// Sends a piece when there is room; an error if the client is gone or reads nothing for too long.
-    pub async fn send(&self, piece: BodyPiece) -> Result<(), Gone> {
+    pub async fn send(&self, piece: BodyPiece) -> Result<(), ClientGone> {
         match timeout(self.stall_max, self.pieces.send(piece)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Gone),
+            Ok(Err(_)) => Err(ClientGone),
             Err(_) => {
                 tracing::warn!("a client took nothing of an answer for {:?}; it is given up", self.stall_max);
-                Err(Gone)
+                Err(ClientGone)
             }
         }
     }
@@ -190,7 +190,8 @@ fn too_large(what: &str) -> Error {
     Error::new(
         ErrorKind::MemoryLimit,
         format!(
-            "a GraphBinary answer over HTTP is held back until it is whole, and {what}; accept GraphSON, which streams, \
+            "a GraphBinary answer over HTTP is held back until it is whole, and {what}; accept GraphSON, which \
+             streams, \
              or use a WebSocket"
         ),
     )

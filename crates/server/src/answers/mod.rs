@@ -6,8 +6,9 @@
 //!  (cuts)  (results)         └─► http_body ───────► response body ──► HTTP
 //! ```
 //!
-//! [`sink`] cuts the results of a query into batches. [`carrier`] encodes a batch as a message of a WebSocket ([`wire`]) or as a
-//! piece of an HTTP body ([`http_body`]). [`outgoing`] is the bounded queue of a WebSocket. [`result_max`] holds the limits of size.
+//! [`sink`] cuts the results of a query into batches. [`carrier`] encodes a batch as a message of a WebSocket
+//! ([`wire`]) or as a piece of an HTTP body ([`http_body`]). [`outgoing`] is the bounded queue of a WebSocket.
+//! [`result_max`] holds the limits of size.
 
 pub mod batch;
 pub mod carrier;

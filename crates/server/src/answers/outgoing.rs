@@ -1,13 +1,14 @@
 //! The outgoing queue of a WebSocket, shared by all its requests.
 //!
-//! A message goes through a bounded queue to the connection's writer task. If nothing else is on its way, the thread that made the
-//! message writes it at once instead, because waking the writer's thread takes longer than most queries.
+//! A message goes through a bounded queue to the connection's writer task. If nothing else is on its way, the thread
+//! that made the message writes it at once instead, because waking the writer's thread takes longer than most queries.
 //!
-//! - **SERVER-7.** Messages of one request arrive in the order in which the request sent them. `waiting` counts the messages that were
-//!   given to the queue and are not written. A thread writes directly only if it holds the sink's lock and `waiting` is 0.
+//! - **SERVER-7.** Messages of one request arrive in the order in which the request sent them. `waiting` counts the
+//!   messages that were given to the queue and are not written. A thread writes directly only if it holds the sink's
+//!   lock and `waiting` is 0.
 //!
-//! If a thread could only begin to write, because the client's side is full, it hands the rest to the writer as [`Word::Flush`]. Until
-//! that is written, `waiting` is above 0 and everything else queues.
+//! If the connection takes only the beginning of a message, the thread leaves the rest to the writer as
+//! [`WriterOrder::Flush`]. Until that is written, `waiting` is above 0 and all other messages queue.
 
 use std::fmt;
 use std::pin::Pin;
@@ -26,7 +27,7 @@ use tokio::time::timeout;
 
 /// The error that the client has gone away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct ClientGone;
 
 /// A message that waits to be written.
 #[derive(Debug)]
@@ -45,13 +46,13 @@ impl From<Message> for OutgoingMessage {
 
 /// An order to the writer.
 #[derive(Debug)]
-enum Word {
+enum WriterOrder {
     Message(OutgoingMessage),
     /// Finish a message that another thread began to write, and then release its draw.
     Flush(Option<Draw>),
 }
 
-struct Shared {
+struct QueueState {
     sink: Mutex<SplitSink<WebSocket, Message>>,
     /// Orders that were given to the queue, or are about to be, and are not done.
     waiting: AtomicUsize,
@@ -60,8 +61,8 @@ struct Shared {
 /// The sending side of the queue. Cloning is cheap.
 #[derive(Clone)]
 pub struct Outgoing {
-    queue: mpsc::Sender<Word>,
-    shared: Arc<Shared>,
+    queue: mpsc::Sender<WriterOrder>,
+    shared: Arc<QueueState>,
 }
 
 impl fmt::Debug for Outgoing {
@@ -71,13 +72,13 @@ impl fmt::Debug for Outgoing {
 }
 
 /// An order counted in `waiting`, until it is dropped or handed over to the writer.
-struct Waits<'a>(&'a AtomicUsize);
+struct WaitingOrder<'a>(&'a AtomicUsize);
 
-impl<'a> Waits<'a> {
+impl<'a> WaitingOrder<'a> {
     fn begin(waiting: &'a AtomicUsize) -> Self {
         // SeqCst, as everywhere on this counter: it is read together with the lock of the sink, and is on no hot path.
         waiting.fetch_add(1, Ordering::SeqCst);
-        Waits(waiting)
+        WaitingOrder(waiting)
     }
 
     /// From here on the writer counts it down.
@@ -86,47 +87,47 @@ impl<'a> Waits<'a> {
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitingOrder<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// The two ends of a queue in which `count_max` orders may wait.
-pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgoing, Writer) {
+pub fn outgoing(sink: SplitSink<WebSocket, Message>, count_max: usize) -> (Outgoing, QueueWriter) {
     let (sender, queue) = mpsc::channel(count_max);
-    let shared = Arc::new(Shared { sink: Mutex::new(sink), waiting: AtomicUsize::new(0) });
-    (Outgoing { queue: sender, shared: Arc::clone(&shared) }, Writer { queue, shared })
+    let shared = Arc::new(QueueState { sink: Mutex::new(sink), waiting: AtomicUsize::new(0) });
+    (Outgoing { queue: sender, shared: Arc::clone(&shared) }, QueueWriter { queue, shared })
 }
 
 impl Outgoing {
-    /// Sends a message when there is room in the queue.
-    pub async fn send(&self, letter: impl Into<OutgoingMessage>) -> Result<(), Gone> {
-        let waits = Waits::begin(&self.shared.waiting);
-        self.queue.send(Word::Message(letter.into())).await.map_err(|_| Gone)?;
+    /// Waits for room in the queue and puts a message into it. Fails if the writer has ended.
+    pub async fn send(&self, outgoing: impl Into<OutgoingMessage>) -> Result<(), ClientGone> {
+        let waits = WaitingOrder::begin(&self.shared.waiting);
+        self.queue.send(WriterOrder::Message(outgoing.into())).await.map_err(|_| ClientGone)?;
         waits.handed_over();
         Ok(())
     }
 
-    /// Writes a message on this thread if no other is before it. Otherwise returns it.
-    pub fn write_now(&self, letter: OutgoingMessage) -> Result<(), OutgoingMessage> {
-        let Ok(mut sink) = self.shared.sink.try_lock() else { return Err(letter) };
+    /// Writes a message on this thread if no other message waits before it. Otherwise returns it, to be sent.
+    pub fn write_now(&self, outgoing: OutgoingMessage) -> Result<(), OutgoingMessage> {
+        let Ok(mut sink) = self.shared.sink.try_lock() else { return Err(outgoing) };
         // SERVER-7: checked under the lock, since the writer counts an order down only after it has written it.
         if self.shared.waiting.load(Ordering::SeqCst) > 0 {
-            return Err(letter);
+            return Err(outgoing);
         }
         let mut sink = Pin::new(&mut *sink);
         // No waker is needed: if the sink is not ready, the writer polls it with its own.
         let mut cx = Context::from_waker(Waker::noop());
         if !matches!(sink.as_mut().poll_ready(&mut cx), Poll::Ready(Ok(()))) {
-            return Err(letter);
+            return Err(outgoing);
         }
         // A broken connection is found by its reader, and by the next order.
-        let OutgoingMessage { message, draw } = letter;
+        let OutgoingMessage { message, draw } = outgoing;
         if sink.as_mut().start_send(message).is_ok() && sink.as_mut().poll_flush(&mut cx).is_pending() {
-            let waits = Waits::begin(&self.shared.waiting);
+            let waits = WaitingOrder::begin(&self.shared.waiting);
             // If the queue is full, the orders in it make the writer flush as well.
-            if self.queue.try_send(Word::Flush(draw)).is_ok() {
+            if self.queue.try_send(WriterOrder::Flush(draw)).is_ok() {
                 waits.handed_over();
             }
         }
@@ -135,31 +136,32 @@ impl Outgoing {
 }
 
 /// The writer: carries out the orders in the queue.
-pub struct Writer {
-    queue: mpsc::Receiver<Word>,
-    shared: Arc<Shared>,
+pub struct QueueWriter {
+    queue: mpsc::Receiver<WriterOrder>,
+    shared: Arc<QueueState>,
 }
 
-impl Writer {
+impl QueueWriter {
     /// Runs until all senders are dropped, the client is gone, or it reads nothing for `stall_max`.
     pub async fn run(mut self, stall_max: Duration, ping_interval: Duration) {
-        // Also while there is much to write: a client that reads for minutes must get pings to answer.
+        // Pings are sent also while there is much to write: a client that reads for minutes must get some to answer.
         let mut pings = tokio::time::interval(ping_interval);
         pings.reset();
         loop {
-            let (word, is_counted) = tokio::select! {
-                word = self.queue.recv() => match word {
-                    Some(word) => (word, true),
+            let (order, is_counted) = tokio::select! {
+                order = self.queue.recv() => match order {
+                    Some(order) => (order, true),
                     None => break,
                 },
-                _ = pings.tick() => (Word::Message(Message::Ping(Bytes::new()).into()), false),
+                _ = pings.tick() => (WriterOrder::Message(Message::Ping(Bytes::new()).into()), false),
             };
             let mut sink = self.shared.sink.lock().await;
             let write = async {
-                // The draw is released after the write: the WebSocket library copies the message into a buffer of its own.
-                match word {
-                    Word::Message(OutgoingMessage { message, draw: _draw }) => sink.send(message).await,
-                    Word::Flush(_draw) => sink.flush().await,
+                // The draw is released after the write: the WebSocket library copies the message into a buffer of its
+                // own.
+                match order {
+                    WriterOrder::Message(OutgoingMessage { message, draw: _draw }) => sink.send(message).await,
+                    WriterOrder::Flush(_draw) => sink.flush().await,
                 }
             };
             match timeout(stall_max, write).await {

@@ -1,4 +1,6 @@
-//! The limits on the size of results (SERVER-1).
+//! The limits on the size of results, and the errors for results that exceed them (SERVER-1).
+//!
+//! The sink (`answers::sink`) checks one result before it is encoded, and held results before and after.
 
 use mangrove_graph::{Error, ErrorKind, Result};
 
@@ -25,7 +27,7 @@ impl ResultMax {
         }
     }
 
-    /// Refuses one result that is too large.
+    /// Returns an error if one result of this weight, in bytes, is too large.
     pub fn check_one(self, bytes: u64) -> Result<()> {
         if bytes <= self.one_bytes {
             return Ok(());
@@ -33,14 +35,14 @@ impl ResultMax {
         Err(Error::new(
             ErrorKind::MemoryLimit,
             format!(
-                "one result has about {bytes} bytes, more than {} (result_bytes_max); return its parts one by one, with \
-                 unfold(), or fewer of them",
+                "one result has about {bytes} bytes, more than {} (result_bytes_max); return its parts one by one, \
+                 with unfold(), or fewer of them",
                 self.one_bytes
             ),
         ))
     }
 
-    /// Refuses to hold more results back than allowed.
+    /// Returns an error if a request may not hold back so many results, or so many bytes of them.
     pub fn check_held(self, count: usize, bytes: u64) -> Result<()> {
         let too_many = match (count > self.held_count, bytes > self.held_bytes) {
             (true, _) => format!("there are more than {} of them (held_result_count_max)", self.held_count),
@@ -50,7 +52,8 @@ impl ResultMax {
         Err(Error::new(
             ErrorKind::MemoryLimit,
             format!(
-                "the results of a request that writes are held back until the transaction is committed, and {too_many}; ask for fewer, with count() or iterate(), or read them in a request of their own"
+                "the results of a request that writes are held back until the transaction is committed, and \
+                 {too_many}; ask for fewer, with count() or iterate(), or read them in a request of their own"
             ),
         ))
     }

@@ -1,7 +1,8 @@
 //! Results on their way from the engine to the client: cut into batches, encoded, sent. Runs on the engine's thread.
 //!
-//! A full batch is sent when the next one begins (status 206), and the last when the query is over (200, or 204 if there was no
-//! result). The queue to the connection is bounded: while the client is slow, the engine waits here until the query is cancelled.
+//! A full batch is sent when the next one begins (status 206), and the last when the query is over (200, or 204 if
+//! there was no result). The queue to the connection is bounded: while the client is slow, the engine waits here, at
+//! most until the query is canceled.
 //!
 //! ```text
 //!              accept                        seal                    finish
@@ -13,18 +14,19 @@
 //!   └─ reset, after a conflict ──────────────────────────────┘
 //! ```
 //!
-//! - **SERVER-5.** Every request of a WebSocket is answered by messages with its id, of which exactly the last has a status other
-//!   than 206.
-//! - **SERVER-6.** Outside a session, a writing request holds and seals its results before it commits. So limits and encoders can fail
-//!   it only while it can still be undone; after the commit `finish` only sends, and no limit or kill turns the answer into a failure.
+//! - **SERVER-5.** Every request of a WebSocket is answered by messages with its id, of which exactly the last has a
+//!   status other than 206.
+//! - **SERVER-6.** Outside a session, a writing request holds and seals its results before it commits. So limits and
+//!   encoders can fail it only while it can still be undone; after the commit `finish` only sends, and no limit or kill
+//!   turns the answer into a failure.
 
 use mangrove_graph::{MemoryBudget, Purpose, Result, Value};
 use tokio::runtime::Handle;
 
-use crate::answers::batch::{BatchSize, Form, ResultBatch};
-use crate::answers::carrier::{Carrier, Parcel};
+use crate::answers::batch::{BatchSize, ResultBatch, ResultForm};
+use crate::answers::carrier::{Carrier, ResultParcel};
 use crate::answers::result_max::ResultMax;
-use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::engine::contract::ResultSink;
 use crate::memory::budget;
 use crate::memory::weight::weight;
@@ -43,7 +45,7 @@ pub struct ChannelSink {
     /// The number of response messages sent.
     sent_count: usize,
     /// Encoded messages that wait for the end of the request.
-    kept: Kept,
+    kept: KeptMessages,
     result_max: ResultMax,
     budget: MemoryBudget,
     cancellation: Cancellation,
@@ -52,12 +54,12 @@ pub struct ChannelSink {
 
 /// Encoded messages that are kept until the request is over.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptMessages {
     /// True if full batches are kept as well.
     is_holding: bool,
     /// True if the last batch is among them.
     is_sealed: bool,
-    parcels: Vec<Parcel>,
+    parcels: Vec<ResultParcel>,
     /// Results in them.
     count: usize,
     /// Their bytes.
@@ -68,7 +70,7 @@ impl ChannelSink {
     /// A sink for one request, for use on a blocking thread of this runtime.
     pub fn new(
         carrier: Carrier,
-        form: Form,
+        form: ResultForm,
         size: BatchSize,
         result_max: ResultMax,
         budget: MemoryBudget,
@@ -82,7 +84,7 @@ impl ChannelSink {
             bytes: 0,
             unencodable: None,
             sent_count: 0,
-            kept: Kept::default(),
+            kept: KeptMessages::default(),
             result_max,
             budget,
             cancellation,
@@ -105,19 +107,21 @@ impl ChannelSink {
         self.batch.clear();
         self.bytes = 0;
         self.unencodable = None;
-        self.kept = Kept::default();
+        self.kept = KeptMessages::default();
         self.carrier.reset();
     }
 
-    /// Sends the remaining messages at the end of the query. The transaction may be committed by now (SERVER-6), so no time
-    /// limit applies here: this waits for as long as there is a connection.
+    /// Sends the remaining messages at the end of the query. The transaction may be committed by now (SERVER-6), so no
+    /// time limit applies here: this waits for as long as there is a connection.
     pub fn finish(mut self) -> Result<(), Failure> {
         if !self.kept.is_sealed {
             self.seal().map_err(|error| self.explain(error.into()))?;
         }
         for parcel in std::mem::take(&mut self.kept.parcels) {
             if let Err(parcel) = self.carrier.write_now(parcel) {
-                self.runtime.block_on(self.carrier.send(parcel)).map_err(|_| Failure::from(Reason::Gone.error()))?;
+                self.runtime
+                    .block_on(self.carrier.send(parcel))
+                    .map_err(|_| Failure::from(CancelReason::Gone.error()))?;
             }
         }
         Ok(())
@@ -125,7 +129,7 @@ impl ChannelSink {
 
     /// Encodes the batch and begins another; `None` if the carrier keeps it for later. The batch draws on the memory
     /// budget: by its weight before it is encoded, and by its exact size after that.
-    fn pack(&mut self, status: Status) -> Result<Option<Parcel>> {
+    fn pack(&mut self, status: Status) -> Result<Option<ResultParcel>> {
         let mut draw = self.budget.account(Purpose::Messages);
         budget::hold(&mut draw, self.bytes)?;
         let parcel = self.carrier.pack(status, &self.batch).map_err(|failure| {
@@ -146,14 +150,14 @@ impl ChannelSink {
         self.result_max.check_held(self.kept.count, self.kept.bytes.saturating_add(self.bytes))?;
         let parcel = self.pack(status)?;
         // By size after that: an encoding may take several times the weight of the results.
-        self.kept.bytes += parcel.as_ref().map_or(0, Parcel::byte_count);
+        self.kept.bytes += parcel.as_ref().map_or(0, ResultParcel::byte_count);
         self.kept.parcels.extend(parcel);
         self.result_max.check_held(self.kept.count, self.kept.bytes)
     }
 
-    /// Sends the batch, or keeps it; more follow.
+    /// Sends the batch, or keeps it if the sink holds. More batches follow.
     fn flush(&mut self) -> Result<()> {
-        // Here as well: one result that occurs often is many batches.
+        // Checked here as well: one result that occurs often fills many batches.
         self.check()?;
         if self.kept.is_holding {
             return self.keep(Status::PARTIAL_CONTENT);
@@ -168,30 +172,31 @@ impl ChannelSink {
             tokio::select! {
                 biased;
                 reason = cancellation.fired() => Err(reason.error()),
-                sent = carrier.send(parcel) => sent.map_err(|_| Reason::Gone.error()),
+                sent = carrier.send(parcel) => sent.map_err(|_| CancelReason::Gone.error()),
             }
         })
     }
 
-    /// Fails if the request was cancelled.
+    /// Fails if the request was canceled.
     fn check(&self) -> Result<()> {
         self.cancellation.reason().map_or(Ok(()), |reason| Err(reason.error()))
     }
 
-    /// Sends the batch if a result of this weight does not fit into it.
-    fn room(&mut self, bytes: u64) -> Result<()> {
+    /// Flushes the batch if a result of this weight, in bytes, does not fit into it.
+    fn make_room(&mut self, bytes: u64) -> Result<()> {
         let is_heavy = self.batch.len() > 0 && self.bytes.saturating_add(bytes) > self.size.bytes;
         if is_heavy || self.batch.len() == self.size.count { self.flush() } else { Ok(()) }
     }
 
+    /// Adds one result that stands for `bulk` equal ones.
     fn push(&mut self, value: Value, bulk: u64) -> Result<()> {
         // Traversers carry their bulk, values are repeated.
         let (bulk, times) = if self.batch.has_bulk() { (bulk, 1) } else { (1, bulk) };
-        // Before it is encoded: one result may be gigabytes on the wire, of parts that are shared in memory.
+        // Checked before encoding: one result may be gigabytes on the wire, of parts that are shared in memory.
         let bytes = weight(&value);
         self.result_max.check_one(bytes)?;
         for _ in 0..times {
-            self.room(bytes)?;
+            self.make_room(bytes)?;
             self.bytes = self.bytes.saturating_add(bytes);
             self.batch.push(value.clone(), bulk);
         }
@@ -228,9 +233,9 @@ impl ResultSink for ChannelSink {
 
 /// Drops the results of statements before the last of a script.
 #[derive(Debug)]
-pub struct Discard;
+pub struct DiscardSink;
 
-impl ResultSink for Discard {
+impl ResultSink for DiscardSink {
     fn accept(&mut self, _: Vec<(Value, u64)>) -> Result<()> {
         Ok(())
     }

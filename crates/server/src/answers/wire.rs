@@ -12,41 +12,41 @@ use crate::status::{Failure, Status};
 
 /// The encoding of a WebSocket's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct MessageFormat {
     /// The encoding.
     pub encoding: Encoding,
     /// True for text messages: a request in a text message is answered in text messages.
     pub is_text: bool,
 }
 
-impl Format {
+impl MessageFormat {
     /// The format of the answer to a message of unknown format.
-    pub const BINARY: Format = Format { encoding: Encoding::GraphBinary, is_text: false };
+    pub const BINARY: MessageFormat = MessageFormat { encoding: Encoding::GraphBinary, is_text: false };
     /// The format of text messages.
-    pub const TEXT: Format = Format { encoding: Encoding::JSON, is_text: true };
+    pub const TEXT: MessageFormat = MessageFormat { encoding: Encoding::JSON, is_text: true };
 }
 
 /// A response with results.
-pub fn results(format: Format, request: Uuid, status: Status, batch: &ResultBatch) -> Result<Message, Failure> {
+pub fn results(format: MessageFormat, request: Uuid, status: Status, batch: &ResultBatch) -> Result<Message, Failure> {
     let data = if status == Status::NO_CONTENT { ResponseData::Empty } else { batch.data() };
     response(format, Some(request), status, "", &[], data)
         .map_err(|error| Failure { status: Status::SERIALIZATION_ERROR, error })
 }
 
 /// A response for a request that is done and has no results.
-pub fn done(format: Format, request: Uuid) -> Message {
+pub fn done(format: MessageFormat, request: Uuid) -> Message {
     response(format, Some(request), Status::NO_CONTENT, "", &[], ResponseData::Empty)
         .expect("an empty response has nothing to refuse")
 }
 
 /// A response that asks the client to log in.
-pub fn challenge(format: Format, request: Uuid) -> Message {
+pub fn challenge(format: MessageFormat, request: Uuid) -> Message {
     response(format, Some(request), Status::AUTHENTICATE, "", &[], ResponseData::Empty)
         .expect("an empty response has nothing to refuse")
 }
 
 /// A response with a failure; without an id if that of the request could not be read.
-pub fn failure(format: Format, request: Option<Uuid>, failure: &Failure) -> Message {
+pub fn failure(format: MessageFormat, request: Option<Uuid>, failure: &Failure) -> Message {
     let (message, attributes) = (failure.error.message(), failure.attributes());
     response(format, request, failure.status, message, &attributes, ResponseData::Empty)
         .or_else(|_| {
@@ -63,7 +63,7 @@ pub fn failure(format: Format, request: Option<Uuid>, failure: &Failure) -> Mess
 }
 
 fn response(
-    format: Format,
+    format: MessageFormat,
     request_id: Option<Uuid>,
     status: Status,
     message: &str,

@@ -1,11 +1,11 @@
 //! The bytes that a client may send: few before its login, and never more than the memory budget has room for.
 //!
-//! The WebSocket library reads a whole message into memory before it returns it, up to the largest that a user may send. So the bytes
-//! are counted below the library. [`Allowed`] reads no more than the [`Allowance`] has left. When that is spent the connection is told
-//! ([`Allowance::spent`]) and ends. A login lifts the limit.
+//! The WebSocket library reads a whole message into memory before it returns it, up to the largest that a user may
+//! send. So the bytes are counted below the library. [`AllowedStream`] reads no more than the [`Allowance`] has left.
+//! When that is spent the connection is told ([`Allowance::spent`]) and ends. A login lifts the limit.
 //!
-//! The bytes of an unfinished message count in the process's memory budget ([`Allowance::count_in`]). If the budget has no room,
-//! reading fails and the connection ends.
+//! The bytes of an unfinished message count in the process's memory budget ([`Allowance::count_in`]). If the budget has
+//! no room, reading fails and the connection ends.
 
 use std::io;
 use std::pin::Pin;
@@ -138,19 +138,19 @@ impl Allowance {
 
 /// A stream that reads no more than its allowance has left.
 #[derive(Debug)]
-pub struct Allowed<S> {
+pub struct AllowedStream<S> {
     stream: S,
     allowance: std::sync::Arc<Allowance>,
 }
 
-impl<S> Allowed<S> {
+impl<S> AllowedStream<S> {
     /// Wraps a stream.
     pub fn new(stream: S, allowance: std::sync::Arc<Allowance>) -> Self {
-        Allowed { stream, allowance }
+        AllowedStream { stream, allowance }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Allowed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for AllowedStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let left = ready!(self.allowance.poll_left(cx));
         if left == UNLIMITED {
@@ -168,7 +168,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Allowed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Allowed<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for AllowedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
@@ -206,7 +206,7 @@ mod tests {
     #[tokio::test]
     async fn a_limit_holds_until_it_is_lifted() {
         let allowance = Arc::new(Allowance::default());
-        let mut stream = Allowed::new(&b"0123456789"[..], Arc::clone(&allowance));
+        let mut stream = AllowedStream::new(&b"0123456789"[..], Arc::clone(&allowance));
         assert_eq!(stream.read_u8().await.unwrap(), b'0');
         allowance.limit(4);
         let mut bytes = [0; 10];

@@ -1,4 +1,4 @@
-//! What a request knows of its connection.
+//! The facts that a request knows of its connection.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Connections before their first request, and those that only watch over the server.
 //!
-//! A pending connection has no permit yet, so clients that connect and send nothing take none. When there are too many, a new one
-//! evicts another: the oldest of the address that has the most. So a flood from one address evicts its own connections first.
+//! A pending connection has no permit yet, so clients that connect and send nothing take none. When there are too many,
+//! a new one evicts another: the oldest of the address that has the most. So a flood from one address evicts its own
+//! connections first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use crate::access::network::network;
 /// The register of pending connections.
 #[derive(Debug)]
 pub struct PendingConnections {
-    state: Mutex<Waiting>,
+    state: Mutex<PendingState>,
     count_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingState {
     /// By number, so the oldest is first.
     connections: BTreeMap<u64, (SmolStr, Arc<Notify>)>,
     last: u64,
@@ -54,7 +55,7 @@ impl PendingConnections {
     }
 }
 
-impl Waiting {
+impl PendingState {
     /// The oldest connection of the address that has the most connections.
     fn one_too_many(&self) -> Option<u64> {
         let mut counts: HashMap<&str, (usize, u64)> = HashMap::new();
@@ -99,6 +100,6 @@ mod tests {
         assert!(first.evicted().now_or_never().is_some());
         assert!(one.evicted().now_or_never().is_none() && second.evicted().now_or_never().is_none());
         drop(second);
-        assert!(!pending.enter("192.0.2.1:2").1, "a seat was free");
+        assert!(!pending.enter("192.0.2.1:2").1, "there was room");
     }
 }

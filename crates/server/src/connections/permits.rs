@@ -1,8 +1,8 @@
-//! Permits for connections, in all and for each address and user.
+//! Permits for connections: their number is limited in all, and for each address and user.
 //!
-//! A connection takes a permit with its first request ([`ConnectionPermits::take`]) and holds it until it ends, whether it stays HTTP or
-//! becomes a WebSocket. Requests for `/health` and `/metrics` need none. Limits: `connection_count_max`,
-//! `connection_count_address_max`, `connection_count_user_max` (SERVER-1).
+//! A connection takes a permit with its first request ([`ConnectionPermits::take`]) and holds it until it ends, whether
+//! it stays HTTP or becomes a WebSocket. Requests for `/health` and `/metrics` need none. Limits:
+//! `connection_count_max`, `connection_count_address_max`, `connection_count_user_max` (SERVER-1).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,31 +17,31 @@ use crate::limits::Limits;
 
 /// A count for each name. Names with a count of 0 are removed.
 #[derive(Debug, Default)]
-struct Shares(Mutex<HashMap<SmolStr, usize>>);
+struct NameCounts(Mutex<HashMap<SmolStr, usize>>);
 
-/// A unit of a name's count, until it is dropped.
+/// One unit of the count of a name. Dropping it takes the unit back.
 #[derive(Debug)]
-pub struct Share {
-    shares: Arc<Shares>,
+pub struct NameCount {
+    counts: Arc<NameCounts>,
     name: SmolStr,
 }
 
-impl Shares {
-    /// Counts one more for a name, unless it has `count_max` already.
-    fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<Share> {
+impl NameCounts {
+    /// Counts one more for a name. Returns `None` if the name has `count_max` already.
+    fn take(self: &Arc<Self>, name: SmolStr, count_max: usize) -> Option<NameCount> {
         let mut counts = self.0.lock();
         let count = counts.get(&name).copied().unwrap_or(0);
         if count >= count_max {
             return None;
         }
         counts.insert(name.clone(), count + 1);
-        Some(Share { shares: Arc::clone(self), name })
+        Some(NameCount { counts: Arc::clone(self), name })
     }
 }
 
-impl Drop for Share {
+impl Drop for NameCount {
     fn drop(&mut self) {
-        let mut counts = self.shares.0.lock();
+        let mut counts = self.counts.0.lock();
         if let Some(count) = counts.get_mut(&self.name) {
             *count -= 1;
             if *count == 0 {
@@ -58,15 +58,15 @@ pub struct ConnectionPermits {
     count_max: usize,
     address_max: usize,
     user_max: usize,
-    addresses: Arc<Shares>,
-    users: Arc<Shares>,
+    addresses: Arc<NameCounts>,
+    users: Arc<NameCounts>,
 }
 
 /// The permit of a connection. Dropping it returns it.
 #[derive(Debug)]
 pub struct ConnectionPermit {
     _permit: OwnedSemaphorePermit,
-    _address: Share,
+    _address: NameCount,
 }
 
 impl ConnectionPermits {
@@ -93,10 +93,10 @@ impl ConnectionPermits {
         self.count_max - self.free.available_permits()
     }
 
-    /// Takes a permit for a connection from an address.
+    /// Takes a permit for a connection from a peer (`address:port`). Fails if the server or the address has none left.
     pub fn take(&self, peer: &str) -> Result<ConnectionPermit> {
         let address = network(peer);
-        let share = self.addresses.take(address.clone(), self.address_max).ok_or_else(|| {
+        let address_count = self.addresses.take(address.clone(), self.address_max).ok_or_else(|| {
             full(format!(
                 "the address {address} has {} connections, as many as one may; close some, or raise the limit \
                  connection_count_address_max",
@@ -109,11 +109,11 @@ impl ConnectionPermits {
                 self.count_max
             ))
         })?;
-        Ok(ConnectionPermit { _permit: permit, _address: share })
+        Ok(ConnectionPermit { _permit: permit, _address: address_count })
     }
 
-    /// Counts one more WebSocket of a user.
-    pub fn of_user(&self, user: &str) -> Result<Share> {
+    /// Counts one more WebSocket of a user. Fails if the user has as many as one may.
+    pub fn of_user(&self, user: &str) -> Result<NameCount> {
         self.users.take(user.into(), self.user_max).ok_or_else(|| {
             full(format!(
                 "the user `{user}` has {} WebSockets, as many as one may; close some, or raise the limit \
@@ -133,25 +133,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_shared_by_address_and_given_back() {
+    fn permits_are_shared_by_address_and_given_back() {
         let limits = Limits {
             connection_count_max: 3,
             connection_count_address_max: 2,
             connection_count_user_max: 1,
             ..Limits::default()
         };
-        let places = ConnectionPermits::new(&limits);
+        let permits = ConnectionPermits::new(&limits);
         let words = |result: Result<ConnectionPermit>| result.unwrap_err().message().to_owned();
-        let held = [places.take("[2001:db8::1]:1").unwrap(), places.take("[2001:db8::2]:1").unwrap()];
-        assert!(words(places.take("[2001:db8::3]:1")).contains("2001:db8::/64 has 2 connections"));
-        let other = places.take("192.0.2.1:1").unwrap();
-        assert!(words(places.take("192.0.2.2:1")).contains("connection_count_max"));
-        assert_eq!(places.taken_count(), 3);
+        let held = [permits.take("[2001:db8::1]:1").unwrap(), permits.take("[2001:db8::2]:1").unwrap()];
+        assert!(words(permits.take("[2001:db8::3]:1")).contains("2001:db8::/64 has 2 connections"));
+        let other = permits.take("192.0.2.1:1").unwrap();
+        assert!(words(permits.take("192.0.2.2:1")).contains("connection_count_max"));
+        assert_eq!(permits.taken_count(), 3);
         drop((held, other));
-        assert_eq!(places.taken_count(), 0);
-        let ada = places.of_user("ada").unwrap();
-        assert!(places.of_user("ada").is_err() && places.of_user("eve").is_ok());
+        assert_eq!(permits.taken_count(), 0);
+        let ada = permits.of_user("ada").unwrap();
+        assert!(permits.of_user("ada").is_err() && permits.of_user("eve").is_ok());
         drop(ada);
-        places.of_user("ada").unwrap();
+        permits.of_user("ada").unwrap();
     }
 }

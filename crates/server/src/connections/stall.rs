@@ -1,8 +1,8 @@
 //! A stream whose writes fail when the client reads nothing for too long.
 //!
-//! HTTP and WebSockets stop producing an answer while the client does not read it. That bounds memory, but not time: such a client
-//! would keep its permit, its queries and its answers for ever. Below both protocols, a write that waits for longer than
-//! `Limits::write_stall_max` fails. Every byte that is written restarts the time.
+//! HTTP and WebSockets stop producing an answer while the client does not read it. That bounds memory, but not time:
+//! such a client would keep its permit, its queries and its answers for ever. Below both protocols, a write that waits
+//! for longer than `Limits::write_stall_max` fails. Every byte that is written restarts the time.
 
 use std::io;
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use tokio::time::{Sleep, sleep};
 
 /// A stream with a time limit on writes that make no progress.
 #[derive(Debug)]
-pub struct Stalling<S> {
+pub struct StallingStream<S> {
     stream: S,
     stall_max: Duration,
     /// Runs while a write waits.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: AsyncWrite + Unpin> Stalling<S> {
+impl<S: AsyncWrite + Unpin> StallingStream<S> {
     /// Wraps a stream.
     pub fn new(stream: S, stall_max: Duration) -> Self {
-        Stalling { stream, stall_max, timer: None }
+        StallingStream { stream, stall_max, timer: None }
     }
 
     /// Polls a write, and fails if writes have made no progress for `stall_max`.
@@ -45,13 +45,13 @@ impl<S: AsyncWrite + Unpin> Stalling<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallingStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallingStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.watched(cx, |stream, cx| stream.poll_write(cx, bytes))
     }

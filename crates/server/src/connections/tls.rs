@@ -1,8 +1,8 @@
 //! TLS: the server's certificate and key, read from PEM files and read again after a change.
 //!
-//! rustls with the ring provider; TLS 1.2 and 1.3, without client certificates. Other programs renew certificates every few weeks, so
-//! the files are checked every [`LOOK_INTERVAL`]. A new valid certificate serves the next handshake. A new invalid one is logged, and
-//! the old one stays.
+//! rustls with the ring provider; TLS 1.2 and 1.3, without client certificates. Other programs renew certificates every
+//! few weeks, so the files are checked every [`LOOK_INTERVAL`]. A new valid certificate serves the next handshake. A
+//! new invalid one is logged, and the old one stays.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

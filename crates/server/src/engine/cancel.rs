@@ -1,7 +1,8 @@
 //! Stopping a query from outside: at its deadline, when its connection is lost, at shutdown, by an administrator.
 //!
-//! Three parties share a [`Cancellation`]. The task that watches over the query (`requests::worker`) fires it, the engine polls its
-//! flag, and the sink, which may be blocked on a slow client, waits for it. The whole is in `docs/design/cancellation.md`.
+//! Three parties share a [`Cancellation`]. The task that watches over the query (`requests::worker`) fires it, the
+//! engine polls its flag, and the sink, which may be blocked on a slow client, waits for it. The whole is in
+//! `docs/design/cancellation.md`.
 //!
 //! - **SERVER-2.** The first reason to fire stays, and the client is told that one.
 
@@ -16,7 +17,7 @@ use crate::status::Failure;
 
 /// The reason for which a query was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum CancelReason {
     /// The query ran longer than this limit.
     Timeout(Duration),
     /// The connection of the client was lost.
@@ -27,14 +28,14 @@ pub enum Reason {
     Killed,
 }
 
-impl Reason {
+impl CancelReason {
     /// The error that the client receives, if it is still there.
     pub fn error(self) -> Error {
         match self {
-            Reason::Timeout(limit) => Error::time_limit(limit),
-            Reason::Gone => Error::new(ErrorKind::Cancelled, "the query was cancelled: its connection ended"),
-            Reason::Stopped => Error::new(ErrorKind::Cancelled, "the query was cancelled: the server shuts down"),
-            Reason::Killed => Error::new(ErrorKind::Cancelled, "the query was killed (mangrove.kill)"),
+            CancelReason::Timeout(limit) => Error::time_limit(limit),
+            CancelReason::Gone => Error::new(ErrorKind::Cancelled, "the query was cancelled: its connection ended"),
+            CancelReason::Stopped => Error::new(ErrorKind::Cancelled, "the query was cancelled: the server shuts down"),
+            CancelReason::Killed => Error::new(ErrorKind::Cancelled, "the query was killed (mangrove.kill)"),
         }
     }
 }
@@ -43,7 +44,7 @@ impl Reason {
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     flag: Arc<AtomicBool>,
-    reason: watch::Sender<Option<Reason>>,
+    reason: watch::Sender<Option<CancelReason>>,
 }
 
 impl Cancellation {
@@ -58,7 +59,7 @@ impl Cancellation {
     }
 
     /// Fires, unless it has fired already.
-    pub fn fire(&self, reason: Reason) {
+    pub fn fire(&self, reason: CancelReason) {
         // SERVER-2: a later reason does not replace the first.
         self.reason.send_if_modified(|current| {
             let first = current.is_none();
@@ -72,12 +73,12 @@ impl Cancellation {
     }
 
     /// The reason, if it has fired.
-    pub fn reason(&self) -> Option<Reason> {
+    pub fn reason(&self) -> Option<CancelReason> {
         *self.reason.borrow()
     }
 
     /// Waits until it fires.
-    pub async fn fired(&self) -> Reason {
+    pub async fn fired(&self) -> CancelReason {
         let mut receiver = self.reason.subscribe();
         let fired = receiver.wait_for(Option::is_some).await.expect("self holds the sender");
         fired.expect("wait_for returns when the reason is there")
@@ -86,7 +87,7 @@ impl Cancellation {
     /// Replaces a failure that only says "cancelled" by the reason for the cancellation. Other failures, and one that
     /// begins with the reason already, stay as they are.
     pub fn explain(&self, failure: Failure) -> Failure {
-        match (failure.error.kind(), self.reason().map(Reason::error)) {
+        match (failure.error.kind(), self.reason().map(CancelReason::error)) {
             (ErrorKind::Cancelled, Some(error)) if !failure.error.message().starts_with(error.message()) => {
                 error.into()
             }

@@ -1,8 +1,8 @@
 //! The traits between the server and a graph engine.
 //!
 //! The engine is synchronous: the server calls it on blocking threads, many at once. The server tells it when to stop
-//! (`QueryRequest::cancel`, `timeout`). The engine pushes results into a [`ResultSink`], which may block to hold the engine back
-//! while the client is slow. If a request fails after it has begun to write, its transaction fails with it
+//! (`QueryRequest::cancel`, `timeout`). The engine pushes results into a [`ResultSink`], which may block to hold the
+//! engine back while the client is slow. If a request fails after it has begun to write, its transaction fails with it
 //! ([`EngineTransaction::fail_since`]).
 
 pub use mangrove::script::ResultSink;
@@ -13,7 +13,7 @@ use super::request::QueryRequest;
 use super::running::{self, RunningQuery};
 use crate::access::caller::Caller;
 
-/// A graph engine behind the server.
+/// A graph engine that the server offers to clients.
 pub trait Engine: Send + Sync + 'static {
     /// The traversal sources (`g`, `gsi`, …) that the caller may use. Called for every request, so it must be cheap.
     fn sources(&self, caller: &Caller) -> Vec<SmolStr>;
@@ -26,17 +26,17 @@ pub trait Engine: Send + Sync + 'static {
     /// Begins a transaction on one of [`sources`](Self::sources).
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>>;
 
-    /// Runs one request as one transaction, which is committed when this returns `Ok`. For a request that writes the engine has the
-    /// sink [hold](ResultSink::hold) the results and [seal](ResultSink::seal) them before it commits. So an
-    /// [`ErrorKind::Conflict`](mangrove_graph::ErrorKind::Conflict) is met before any result is out, and the server may run the
-    /// request again; and nothing that could still go wrong with the results is left for after the commit.
+    /// Runs one request as one transaction, which is committed when this returns `Ok`. For a request that writes the
+    /// engine has the sink [hold](ResultSink::hold) the results and [seal](ResultSink::seal) them before it commits. So
+    /// an [`ErrorKind::Conflict`](mangrove_graph::ErrorKind::Conflict) is met before any result is out, and the server
+    /// may run the request again; and nothing that could still go wrong with the results is left for after the commit.
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
 
     /// Notes that the server runs a request on this source again after a conflict. An engine may count it.
     fn note_retry(&self, _source: &str) {}
 
-    /// The graphs that the caller may read and that take no writes now, each as the name of its first source and the cause.
-    /// For `/health`.
+    /// The graphs that the caller may read and that take no writes now, each as the name of its first source and the
+    /// cause. For `/health`.
     fn read_only(&self, _caller: &Caller) -> Vec<(SmolStr, String)> {
         Vec::new()
     }
@@ -59,8 +59,8 @@ pub trait Engine: Send + Sync + 'static {
 
 /// An open transaction. Dropping it rolls it back.
 pub trait EngineTransaction: Send {
-    /// Runs a query inside the transaction. If the query may write, the engine has the sink [hold](ResultSink::hold) its results
-    /// first.
+    /// Runs a query inside the transaction. If the query may write, the engine has the sink [hold](ResultSink::hold)
+    /// its results first.
     fn run(&mut self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()>;
 
     /// A mark that grows with every write of the transaction; 0 before the first.
@@ -68,8 +68,8 @@ pub trait EngineTransaction: Send {
         0
     }
 
-    /// Notes that a request failed which began at this mark. If the transaction has written since, the engine rolls it back
-    /// and refuses every later call in it. Returns true if it has done so.
+    /// Notes that a request failed which began at this mark. If the transaction has written since, the engine rolls it
+    /// back and refuses every later call in it. Returns true if it has done so.
     fn fail_since(&mut self, _mark: usize, _error: &Error) -> bool {
         false
     }

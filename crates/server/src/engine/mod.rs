@@ -1,7 +1,7 @@
-//! The boundary between protocol and database: what the server needs of a graph engine.
+//! The boundary between protocol and database: the traits and requests through which the server uses a graph engine.
 //!
-//! [`contract`] has the traits, [`request`] is one query, [`cancel`] stops a query from outside, and [`running`] is the list of the
-//! queries that run. In production `graphs::database` is the only implementation; tests have others.
+//! [`contract`] has the traits, [`request`] is one query, [`cancel`] stops a query from outside, and [`running`] is the
+//! list of the queries that run. In production `graphs::database` is the only implementation; tests have others.
 
 pub mod cancel;
 pub mod contract;

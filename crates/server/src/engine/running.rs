@@ -1,7 +1,8 @@
-//! The queries that run now: who may list them, and who may kill them.
+//! The list of the running queries, and the rights to see and to kill them.
 //!
-//! A query is in the list from its begin to its end, whichever thread runs it: [`RunningQueries::begin`] returns a guard that removes
-//! it. Killing fires the query's [`Cancellation`], in the same way as its time limit does.
+//! A query is in the list from its begin to its end, whichever thread runs it: [`RunningQueries::begin`] returns a
+//! guard that removes it. A caller sees and kills its own queries, and all queries on graphs that it administers.
+//! Killing fires the query's [`Cancellation`], in the same way as its time limit does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use smol_str::SmolStr;
 use tokio::time::Instant;
 
 use crate::access::caller::{Access, Caller};
-use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::engine::request::QueryRequest;
 
 /// The queries that run now, by their numbers, which are never reused.
 #[derive(Debug, Default)]
 pub struct RunningQueries {
-    state: Mutex<State>,
+    state: Mutex<RunningState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RunningState {
     running: BTreeMap<u64, RunningQuery>,
     last: u64,
 }
@@ -49,20 +50,20 @@ pub struct RunningQuery {
 
 /// Removes a query from the list when it is dropped.
 #[derive(Debug)]
-pub struct Guard<'a> {
+pub struct RunningQueryGuard<'a> {
     queries: &'a RunningQueries,
     id: u64,
     since: Instant,
 }
 
-impl Guard<'_> {
+impl RunningQueryGuard<'_> {
     /// The time since the begin of the query.
     pub fn elapsed(&self) -> Duration {
         self.since.elapsed()
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for RunningQueryGuard<'_> {
     fn drop(&mut self) {
         self.queries.state.lock().running.remove(&self.id);
     }
@@ -70,7 +71,7 @@ impl Drop for Guard<'_> {
 
 impl RunningQueries {
     /// Adds a query that begins on a graph.
-    pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> Guard<'_> {
+    pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> RunningQueryGuard<'_> {
         let since = Instant::now();
         let mut state = self.state.lock();
         state.last += 1;
@@ -85,12 +86,12 @@ impl RunningQueries {
             cancellation: request.cancellation.clone(),
         };
         state.running.insert(id, running);
-        Guard { queries: self, id, since }
+        RunningQueryGuard { queries: self, id, since }
     }
 
     /// The queries that a caller may know of, oldest first: its own, and all on graphs that it administers.
     pub fn seen_by(&self, caller: &Caller) -> Vec<RunningQuery> {
-        self.state.lock().running.values().filter(|query| query.belongs_to(caller)).cloned().collect()
+        self.state.lock().running.values().filter(|query| query.is_open_to(caller)).cloned().collect()
     }
 
     /// The number of queries that run on a graph.
@@ -98,12 +99,12 @@ impl RunningQueries {
         self.state.lock().running.values().filter(|query| query.graph == graph).count()
     }
 
-    /// Kills a query that the caller may know of.
+    /// Kills a query, and returns it. Fails if the query has ended, or if the caller may not know of it.
     pub fn kill(&self, id: u64, caller: &Caller) -> Result<RunningQuery> {
         let state = self.state.lock();
-        match state.running.get(&id).filter(|query| query.belongs_to(caller)) {
+        match state.running.get(&id).filter(|query| query.is_open_to(caller)) {
             Some(query) => {
-                query.cancellation.fire(Reason::Killed);
+                query.cancellation.fire(CancelReason::Killed);
                 Ok(query.clone())
             }
             None => Err(unknown(id)),
@@ -123,7 +124,8 @@ impl RunningQuery {
         self.cancellation.reason().is_some()
     }
 
-    fn belongs_to(&self, caller: &Caller) -> bool {
+    /// Returns true if the caller may see and kill the query.
+    fn is_open_to(&self, caller: &Caller) -> bool {
         let is_own = caller.is_authenticated() && caller.name() == self.caller.name();
         is_own || caller.access(&self.graph) == Some(Access::Admin)
     }

@@ -1,17 +1,19 @@
 //! The database as the server's [`Engine`].
 //!
-//! Each traversal source stands for a graph and an isolation level (`registry`). A light query runs on the worker thread that took its
-//! request. A longer one moves to the database's executors, where queries take turns, and the worker passes its results on.
+//! Each traversal source stands for a graph and an isolation level (`registry`). A light query runs on the worker
+//! thread that took its request. A longer one moves to the database's executors, where queries take turns, and the
+//! worker passes its results on.
 //!
-//! Rights are checked here, on the plan: a mutating traversal needs the role `write`, whatever it looks like on the wire. `call()` is
-//! answered by a [`Desk`], which checks the right of each service.
+//! Rights are checked here, on the plan, before it runs and again at the commit: a mutating traversal needs the role
+//! `write`, whatever its request looked like. A [`QueryServices`] answers `call()` and checks the right of each
+//! service.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServiceDesk, Transaction,
+    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServicesHandle, Transaction,
     TransactionOptions,
 };
 use mangrove_failpoint::{Point, reach};
@@ -19,15 +21,15 @@ use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::Terminal;
 use smol_str::SmolStr;
 
-use crate::access::audit::{self, Act};
+use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Access, Caller};
 use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
-use crate::engine::running::{Guard, RunningQueries, RunningQuery};
-use crate::graphs::places::Places;
-use crate::graphs::registry::{Graph, Opener, Registry, Source};
-use crate::graphs::services::{self, Desk, Hub};
-use crate::metrics::graphs::Metered;
+use crate::engine::running::{RunningQueries, RunningQuery, RunningQueryGuard};
+use crate::graphs::redactor::DirectoryRedactor;
+use crate::graphs::registry::{Graph, GraphOpener, GraphSource, Registry};
+use crate::graphs::services::{self, EngineState, QueryServices};
+use crate::metrics::graphs::MeteredGraph;
 use crate::reloadable::Reloadable;
 use crate::trace;
 
@@ -64,7 +66,7 @@ fn open(directory: Option<&Path>, memory_limit: Option<u64>, budget: MemoryBudge
 
 /// The databases of a server, as its engine.
 pub struct DatabaseEngine {
-    hub: Arc<Hub>,
+    state: Arc<EngineState>,
     limits: Reloadable<EngineLimits>,
     budget: MemoryBudget,
 }
@@ -80,14 +82,14 @@ impl DatabaseEngine {
         DatabaseEngine::drawing_on(MemoryBudget::unlimited(), limits)
     }
 
-    /// An engine without graphs on a memory budget. The server draws on the budget for messages, and created graphs draw on
-    /// it too. The caller opens the graphs that it adds with the same budget.
+    /// An engine without graphs on a memory budget. The server draws on the budget for messages, and created graphs
+    /// draw on it too. The caller opens the graphs that it adds with the same budget.
     pub fn drawing_on(budget: MemoryBudget, limits: EngineLimits) -> Self {
         let of_graphs = budget.clone();
         let open = move |directory: Option<&Path>, limit| open(directory, limit, of_graphs.clone());
         let registry = Registry::new(limits.graph_count_max, Box::new(open));
-        let hub = Arc::new(Hub { registry, queries: RunningQueries::default() });
-        DatabaseEngine { hub, limits: Reloadable::new(limits), budget }
+        let state = Arc::new(EngineState { registry, queries: RunningQueries::default() });
+        DatabaseEngine { state, limits: Reloadable::new(limits), budget }
     }
 
     /// Replaces the limits for queries that begin later. The limit on graphs stays as it is.
@@ -125,7 +127,7 @@ impl DatabaseEngine {
         database: Database,
         sources: impl IntoIterator<Item = (SmolStr, Isolation)>,
     ) -> Result<()> {
-        self.hub.registry.configure(name, database, sources)
+        self.state.registry.configure(name, database, sources)
     }
 
     /// Sets the function that opens created graphs, and the directory below which they live. Graphs that are there are
@@ -134,22 +136,22 @@ impl DatabaseEngine {
     /// # Panics
     ///
     /// If the engine is in use already.
-    pub fn create_graphs(&mut self, open: Opener, directory: Option<PathBuf>) -> Result<()> {
-        let hub = Arc::get_mut(&mut self.hub).expect("nothing has been asked of the engine yet");
-        hub.registry.open_with(open);
-        directory.map_or(Ok(()), |directory| hub.registry.keep_in(directory))
+    pub fn create_graphs(&mut self, open: GraphOpener, directory: Option<PathBuf>) -> Result<()> {
+        let state = Arc::get_mut(&mut self.state).expect("nothing has been asked of the engine yet");
+        state.registry.open_with(open);
+        directory.map_or(Ok(()), |directory| state.registry.keep_in(directory))
     }
 
     /// Each graph with its name.
     pub fn databases(&self) -> Vec<(SmolStr, Database)> {
-        let graphs = self.hub.registry.graphs().into_iter();
+        let graphs = self.state.registry.graphs().into_iter();
         graphs.map(|(graph, _)| (graph.name.clone(), graph.database().clone())).collect()
     }
 
     /// Each graph that a caller may read, once, with the name of its first source.
     fn graphs(&self, caller: &Caller) -> Vec<(SmolStr, Arc<Graph>)> {
         let mut graphs: Vec<(SmolStr, Arc<Graph>)> = Vec::new();
-        for (graph, sources) in self.hub.registry.graphs() {
+        for (graph, sources) in self.state.registry.graphs() {
             if let Some((name, _)) = sources.into_iter().next()
                 && caller.access(&graph.name).is_some()
                 && !graphs.iter().any(|(_, known)| known.database().is_same(graph.database()))
@@ -160,14 +162,14 @@ impl DatabaseEngine {
         graphs
     }
 
-    fn work(&self, graph: Arc<Graph>) -> Work {
-        Work { hub: Arc::clone(&self.hub), limits: self.limits.get(), graph }
+    fn work(&self, graph: Arc<Graph>) -> GraphWork {
+        GraphWork { state: Arc::clone(&self.state), limits: self.limits.get(), graph }
     }
 }
 
 impl Engine for DatabaseEngine {
     fn sources(&self, caller: &Caller) -> Vec<SmolStr> {
-        self.hub.registry.sources(caller)
+        self.state.registry.sources(caller)
     }
 
     fn memory_budget(&self) -> MemoryBudget {
@@ -175,16 +177,16 @@ impl Engine for DatabaseEngine {
     }
 
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>> {
-        let Source { graph, isolation, .. } = self.hub.registry.find(source, caller)?;
+        let GraphSource { graph, isolation, .. } = self.state.registry.find(source, caller)?;
         // A second line of defense, in case a check of the plan ever misses a mutating step.
         let read_only = caller.access(&graph.name) < Some(Access::Write);
         let begun = graph.database().begin_with(TransactionOptions { isolation, read_only });
-        let transaction = begun.map_err(|error| Places::told(caller, &graph).error(error))?;
+        let transaction = begun.map_err(|error| DirectoryRedactor::for_caller(caller, &graph).error(error))?;
         Ok(Box::new(DatabaseTransaction { transaction, work: self.work(graph), caller: caller.clone() }))
     }
 
     fn run(&self, request: &QueryRequest, sink: &mut dyn ResultSink) -> Result<()> {
-        let Source { graph, isolation, .. } = self.hub.registry.find(&request.source, &request.caller)?;
+        let GraphSource { graph, isolation, .. } = self.state.registry.find(&request.source, &request.caller)?;
         self.work(graph).run(request, sink, |graph, prepared, options, sink| {
             let (database, parameters) = (graph.database(), &request.parameters);
             if !prepared.is_mutating() {
@@ -203,7 +205,7 @@ impl Engine for DatabaseEngine {
     }
 
     fn note_retry(&self, source: &str) {
-        if let Ok(source) = self.hub.registry.find(source, &Caller::anybody("")) {
+        if let Ok(source) = self.state.registry.find(source, &Caller::anybody("")) {
             source.graph.database().note_retry();
         }
     }
@@ -211,28 +213,28 @@ impl Engine for DatabaseEngine {
     fn read_only(&self, caller: &Caller) -> Vec<(SmolStr, String)> {
         let cause = |(name, graph): (SmolStr, Arc<Graph>)| {
             let cause = read_only_cause(graph.database())?;
-            Some((name, Places::told(caller, &graph).text(&cause).into_owned()))
+            Some((name, DirectoryRedactor::for_caller(caller, &graph).text(&cause).into_owned()))
         };
         self.graphs(caller).into_iter().filter_map(cause).collect()
     }
 
     fn running(&self, caller: &Caller) -> Vec<RunningQuery> {
-        self.hub.queries.seen_by(caller)
+        self.state.queries.seen_by(caller)
     }
 
     fn kill(&self, id: u64, caller: &Caller) -> Result<RunningQuery> {
-        services::kill(&self.hub.queries, id, caller)
+        services::kill(&self.state.queries, id, caller)
     }
 
     fn metrics(&self, caller: &Caller) -> String {
-        let graphs = self.hub.registry.graphs();
+        let graphs = self.state.registry.graphs();
         let readable = graphs.iter().filter(|(graph, _)| caller.access(&graph.name).is_some());
         let metered = readable.filter_map(|(graph, sources)| {
-            Some(Metered {
+            Some(MeteredGraph {
                 graph: &sources.first()?.0,
                 database: graph.database(),
                 meters: &graph.meters,
-                running: self.hub.queries.count_on(&graph.name),
+                running: self.state.queries.count_on(&graph.name),
             })
         });
         crate::metrics::graphs::exposition(&metered.collect::<Vec<_>>())
@@ -242,7 +244,7 @@ impl Engine for DatabaseEngine {
 struct DatabaseTransaction {
     // Before the graph: a transaction is over before its database may be closed.
     transaction: Transaction,
-    work: Work,
+    work: GraphWork,
     /// The caller that began it.
     caller: Caller,
 }
@@ -271,7 +273,7 @@ impl EngineTransaction for DatabaseTransaction {
             let right = asking.current().and_then(|caller| check_writer(&work.graph, &caller));
             right.map_err(|error| error.and("the transaction was rolled back"))?;
         }
-        transaction.commit().map(drop).map_err(|error| Places::told(&caller, &work.graph).error(error))
+        transaction.commit().map(drop).map_err(|error| DirectoryRedactor::for_caller(&caller, &work.graph).error(error))
     }
 
     fn rollback(self: Box<Self>) {
@@ -279,15 +281,15 @@ impl EngineTransaction for DatabaseTransaction {
     }
 }
 
-/// The surroundings of a query on one graph.
-struct Work {
-    hub: Arc<Hub>,
+/// A graph, and the state and limits under which queries run on it.
+struct GraphWork {
+    state: Arc<EngineState>,
     limits: Arc<EngineLimits>,
     graph: Arc<Graph>,
 }
 
-impl Work {
-    /// Runs a query under the server's limits, after the check of its caller's right.
+impl GraphWork {
+    /// Plans a query, checks its caller's right, and calls `run` with the plan under the server's limits.
     fn run(
         &self,
         request: &QueryRequest,
@@ -301,23 +303,23 @@ impl Work {
         if prepared.is_mutating() {
             check_writer(&self.graph, &request.caller)?;
         }
-        let guard = self.hub.queries.begin(request, &self.graph.name);
-        let mut counted = Counted { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
+        let guard = self.state.queries.begin(request, &self.graph.name);
+        let mut limited = LimitedSink { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
-        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut counted);
+        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut limited);
         drop(span);
         // The engine only reports the cancellation; the reason is known here.
         let outcome = outcome.map_err(|error| request.cancellation.explain(error.into()).error);
         self.graph.meters.ended(prepared.is_mutating(), guard.elapsed(), &outcome);
         self.note_slowness(request, &guard, &outcome);
         // SERVER-10: the path of the directory is for administrators.
-        outcome.map_err(|error| Places::told(&request.caller, &self.graph).error(error))
+        outcome.map_err(|error| DirectoryRedactor::for_caller(&request.caller, &self.graph).error(error))
     }
 
     fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {
         let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-        let desk = prepared.calls_services().then(|| Desk {
-            hub: Arc::clone(&self.hub),
+        let services = prepared.calls_services().then(|| QueryServices {
+            state: Arc::clone(&self.state),
             graph: Arc::clone(&self.graph),
             caller: request.caller.clone(),
         });
@@ -328,13 +330,13 @@ impl Work {
                 Materialize::Tokens => mangrove::Materialize::Tokens,
             },
             cancel: request.cancel.clone(),
-            services: desk.map(|desk| ServiceDesk(Arc::new(desk))),
+            services: services.map(|services| ServicesHandle(Arc::new(services))),
             ..QueryOptions::default()
         }
     }
 
     /// Logs a slow query with its plan.
-    fn note_slowness(&self, request: &QueryRequest, guard: &Guard<'_>, outcome: &Result<()>) {
+    fn note_slowness(&self, request: &QueryRequest, guard: &RunningQueryGuard<'_>, outcome: &Result<()>) {
         let Some(threshold) = self.limits.slow_query else { return };
         let elapsed = guard.elapsed();
         if elapsed < threshold {
@@ -369,9 +371,10 @@ fn read_only_cause(database: &Database) -> Option<String> {
 fn check_writer(graph: &Graph, caller: &Caller) -> Result<()> {
     let graph = &graph.name;
     let right = caller.require(graph, Access::Write, "a traversal with a mutating step");
-    right.inspect_err(|error| audit::note(caller, Act::Query { graph }, Some(error)))
+    right.inspect_err(|error| audit::note(caller, AuditedAct::Query { graph }, Some(error)))
 }
 
+/// A text as it is; every other value as an empty text.
 fn text(value: &Value) -> &str {
     match value {
         Value::String(text) => text,
@@ -380,15 +383,15 @@ fn text(value: &Value) -> &str {
 }
 
 /// A sink that enforces the limit on results.
-struct Counted<'a> {
+struct LimitedSink<'a> {
     sink: &'a mut dyn ResultSink,
     left: Option<u64>,
     max: Option<u64>,
 }
 
-impl ResultSink for Counted<'_> {
+impl ResultSink for LimitedSink<'_> {
     fn accept(&mut self, results: Vec<(Value, u64)>) -> Result<()> {
-        self.take(&results)?;
+        self.count(&results)?;
         self.sink.accept(results)
     }
 
@@ -401,8 +404,9 @@ impl ResultSink for Counted<'_> {
     }
 }
 
-impl Counted<'_> {
-    fn take(&mut self, batch: &[(Value, u64)]) -> Result<()> {
+impl LimitedSink<'_> {
+    /// Counts results. Fails when they exceed the limit.
+    fn count(&mut self, batch: &[(Value, u64)]) -> Result<()> {
         let (Some(left), Some(max)) = (&mut self.left, self.max) else { return Ok(()) };
         let count = batch.iter().map(|(_, bulk)| *bulk).fold(0, u64::saturating_add);
         match left.checked_sub(count) {

@@ -1,4 +1,4 @@
-//! The directories of created graphs, and what their names mean.
+//! The directories of created graphs, and the meaning of their names.
 //!
 //! | name | meaning |
 //! |---|---|
@@ -8,8 +8,8 @@
 //!
 //! No graph has a name with a dot. The next start removes directories of the last two kinds.
 //!
-//! - **SERVER-9.** A graph comes and goes by one rename, which happens wholly or not at all. So a directory with a graph's name is
-//!   never half of a graph, whenever a crash comes.
+//! - **SERVER-9.** A graph comes and goes by one rename, which happens wholly or not at all. So a directory with a
+//!   graph's name is never half of a graph, whenever a crash comes.
 
 use std::fs;
 use std::io;
@@ -69,7 +69,8 @@ pub(crate) fn give_up(directory: &Path) -> Result<()> {
     if directory.exists() { remove(directory) } else { Ok(()) }
 }
 
-/// Marks an open graph as dropped: it is removed when it is closed, or at the next start. After an error it is not marked.
+/// Marks an open graph as dropped: it is removed when it is closed, or at the next start. After an error it is not
+/// marked.
 pub(crate) fn mark(directory: &Path) -> Result<()> {
     let mark = directory.join(TOMBSTONE);
     let marked = check(Point::GraphDrop).and_then(|()| fs::write(&mark, "")).and_then(|()| sync(directory));

@@ -1,13 +1,13 @@
 //! The graphs of a server by name, and the traversal sources that lead to them.
 //!
-//! Configured graphs stay as long as the server runs. Created graphs come and go by services of administrators. A created graph lives in
-//! memory, or in a directory of its own below the server's directory for graphs, and is then opened again at the next start. Its sources
-//! are `NAME` (serializable) and `NAMEsi` (snapshot isolation), unless its creator names others. The file [`SETTINGS`] in its directory
-//! keeps the sources and the memory limit.
+//! Configured graphs stay as long as the server runs. Created graphs come and go by services of administrators. A
+//! created graph lives in memory, or in a directory of its own below the server's directory for graphs, and is then
+//! opened again at the next start. Its sources are `NAME` (serializable) and `NAMEsi` (snapshot isolation), unless its
+//! creator names others. The file [`SETTINGS`] in its directory keeps the sources and the memory limit.
 //!
-//! A drop removes the graph from the registry at once, so that nothing new begins on it, and marks its directory. Running requests go
-//! on; the last one closes the database and removes the directory. Until then the name is taken. After a crash in between, the next
-//! start removes marked directories. `graph_directory` has the names and marks.
+//! A drop removes the graph from the registry at once, so that nothing new begins on it, and marks its directory.
+//! Running requests go on; the last one closes the database and removes the directory. Until then the name is taken.
+//! After a crash in between, the next start removes marked directories. `graph_directory` has the names and marks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove::{Database, Isolation};
 use mangrove_graph::{Error, ErrorKind, Result};
-use parking_lot::{Mutex, RwLock};
+use mangrove_locks::{Mutex, RwLock, rank};
 use serde::{Deserialize, Serialize};
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::access::caller::Caller;
 use crate::access::graph_name::check_name;
-use crate::graphs::conceal::Logged;
 use crate::graphs::graph_directory;
+use crate::graphs::redaction::Logged;
 use crate::metrics::graphs::QueryMeters;
 
 /// The file with the settings of a created graph, in its directory.
@@ -50,7 +50,7 @@ pub struct Graph {
     pub(crate) logged: Logged,
     is_doomed: AtomicBool,
     /// The directories of dropped graphs that still exist, shared with the registry.
-    leaving: Arc<Mutex<Vec<PathBuf>>>,
+    leaving: Arc<Mutex<Vec<PathBuf>, rank::LeavingDirectories>>,
 }
 
 impl Graph {
@@ -82,7 +82,7 @@ impl Drop for Graph {
 
 /// A traversal source.
 #[derive(Clone)]
-pub struct Source {
+pub struct GraphSource {
     /// Its name.
     pub name: SmolStr,
     /// The graph.
@@ -92,7 +92,7 @@ pub struct Source {
 }
 
 /// A graph with its sources.
-pub type Listed = (Arc<Graph>, Vec<(SmolStr, Isolation)>);
+pub type ListedGraph = (Arc<Graph>, Vec<(SmolStr, Isolation)>);
 
 /// The options of a graph's creator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub struct GraphOptions {
 /// [`GraphOptions`] as the settings file has them.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct SettingsFile {
     #[serde(default)]
     memory_limit_bytes: Option<u64>,
     #[serde(default)]
@@ -121,7 +121,7 @@ impl GraphOptions {
 
     fn write(&self, directory: &Path) -> Result<()> {
         let sources = self.sources.iter().map(|(name, level)| (name.to_string(), isolation_name(*level).to_owned()));
-        let kept = Kept { memory_limit_bytes: self.memory_limit_bytes, sources: sources.collect() };
+        let kept = SettingsFile { memory_limit_bytes: self.memory_limit_bytes, sources: sources.collect() };
         let path = directory.join(SETTINGS);
         let text = serde_json::to_string_pretty(&kept).expect("a map of texts is JSON");
         let written = fs::File::create(&path).and_then(|mut file| {
@@ -141,7 +141,7 @@ impl GraphOptions {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(GraphOptions::default()),
             Err(e) => return Err(fault(e.to_string())),
         };
-        let kept: Kept = serde_json::from_str(&text).map_err(|e| fault(e.to_string()))?;
+        let kept: SettingsFile = serde_json::from_str(&text).map_err(|e| fault(e.to_string()))?;
         let sources = kept.sources.into_iter().map(|(name, level)| Ok((name.into(), isolation_of(&level)?)));
         Ok(GraphOptions { memory_limit_bytes: kept.memory_limit_bytes, sources: sources.collect::<Result<_>>()? })
     }
@@ -166,25 +166,26 @@ pub fn isolation_of(name: &str) -> Result<Isolation> {
     }
 }
 
-/// Opens a graph: in a directory, which is created if necessary, or in memory; with its own memory limit, if it has one.
-pub type Opener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync>;
+/// Opens a graph: in a directory, which is created if necessary, or in memory; with its own memory limit, if it has
+/// one.
+pub type GraphOpener = Box<dyn Fn(Option<&Path>, Option<u64>) -> Result<Database> + Send + Sync>;
 
-/// The graphs of a server. `sources` is locked only briefly; `changing` is taken before it.
+/// The graphs of a server. `sources` is locked for a look-up or one change only.
 pub struct Registry {
-    sources: RwLock<Vec<Source>>,
+    sources: RwLock<Vec<GraphSource>, rank::GraphSources>,
     /// Allows one creation or drop at a time. It is held while a database is opened, so that readers of `sources` do not
     /// wait.
-    changing: Mutex<()>,
+    changing: Mutex<(), rank::GraphChanges>,
     /// The directory below which created graphs live.
     home: Option<PathBuf>,
-    open: Opener,
-    leaving: Arc<Mutex<Vec<PathBuf>>>,
+    open: GraphOpener,
+    leaving: Arc<Mutex<Vec<PathBuf>, rank::LeavingDirectories>>,
     count_max: usize,
 }
 
 impl Registry {
     /// An empty registry, which opens created graphs with `open`.
-    pub fn new(count_max: usize, open: Opener) -> Self {
+    pub fn new(count_max: usize, open: GraphOpener) -> Self {
         Registry {
             sources: RwLock::default(),
             changing: Mutex::default(),
@@ -196,7 +197,7 @@ impl Registry {
     }
 
     /// Replaces the function that opens created graphs.
-    pub fn open_with(&mut self, open: Opener) {
+    pub fn open_with(&mut self, open: GraphOpener) {
         self.open = open;
     }
 
@@ -247,13 +248,13 @@ impl Registry {
                 known.truncate(first);
                 return Err(Error::invalid(message));
             }
-            known.push(Source { name, graph: Arc::clone(&graph), isolation });
+            known.push(GraphSource { name, graph: Arc::clone(&graph), isolation });
         }
         Ok(())
     }
 
     /// The source with a name, if the caller may know of it (SERVER-3).
-    pub fn find(&self, name: &str, caller: &Caller) -> Result<Source> {
+    pub fn find(&self, name: &str, caller: &Caller) -> Result<GraphSource> {
         let sources = self.sources.read();
         // SERVER-3: without a right the error is that of an unknown name.
         let found = sources.iter().find(|source| source.name == name && caller.access(&source.graph.name).is_some());
@@ -268,9 +269,9 @@ impl Registry {
     }
 
     /// Every graph once, with its sources.
-    pub fn graphs(&self) -> Vec<Listed> {
-        let mut graphs: Vec<Listed> = Vec::new();
-        for Source { name, graph, isolation } in self.sources.read().iter() {
+    pub fn graphs(&self) -> Vec<ListedGraph> {
+        let mut graphs: Vec<ListedGraph> = Vec::new();
+        for GraphSource { name, graph, isolation } in self.sources.read().iter() {
             match graphs.iter_mut().find(|(known, _)| Arc::ptr_eq(known, graph)) {
                 Some((_, sources)) => sources.push((name.clone(), *isolation)),
                 None => graphs.push((Arc::clone(graph), vec![(name.clone(), *isolation)])),
@@ -341,7 +342,8 @@ impl Registry {
     fn new_directory(&self, name: &str) -> Result<PathBuf> {
         let Some(home) = &self.home else {
             return Err(Error::invalid(format!(
-                "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph in \
+                "the server has no directory for new graphs: start it with graphs_dir = \"DIR\", or create the graph \
+                 in \
                  memory, as in call('mangrove.graph.create').with('name', '{name}').with('memory', true)"
             )));
         };
@@ -438,7 +440,7 @@ mod tests {
         assert_eq!(source.graph.database().query("g.V()").unwrap().count(), 1);
         registry.drop_graph("books").unwrap();
         assert!(registry.find("books", &anybody()).is_err());
-        // What runs on it goes on, and the name is taken until it has ended.
+        // Running requests go on, and the name is taken until they have ended.
         assert_eq!(source.graph.database().query("g.V()").unwrap().count(), 1);
         assert!(create(&registry, "books", false).unwrap_err().message().contains("still there"));
         drop(source);

@@ -1,7 +1,8 @@
-//! The services of `call()` on a server: its own beside those of the database, and who may call which.
+//! The services of `call()` on a server: its own beside those of the database, and the rights to call them.
 //!
-//! A query that calls services is given a [`Desk`], which knows the caller and the graph. The desk checks the right that the
-//! service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, also one that is refused.
+//! A query that calls services is given a [`QueryServices`], which knows the caller and the graph. It checks the right
+//! that the service's row names ([`mangrove::services`]). Every call that administers is noted in the audit log, even
+//! if it is refused. Reports pass the redactor, so that they show paths to administrators only (SERVER-10).
 //!
 //! To add a service of the server, add a row to [`SERVER_SERVICES`] and write its function.
 
@@ -16,14 +17,14 @@ use mangrove::{Isolation, ServiceCall, Services};
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
-use crate::access::audit::{self, Act};
+use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Access, Caller};
 use crate::engine::running::{RunningQueries, RunningQuery};
-use crate::graphs::places::Places;
+use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, GraphOptions, Registry, isolation_name, isolation_of};
 
-/// What services need of the server.
-pub struct Hub {
+/// The graphs and the running queries of an engine.
+pub struct EngineState {
     /// The graphs.
     pub registry: Registry,
     /// The queries that run.
@@ -31,12 +32,12 @@ pub struct Hub {
 }
 
 /// Answers the `call()`s of one query.
-pub struct Desk {
-    /// The server.
-    pub hub: Arc<Hub>,
+pub struct QueryServices {
+    /// The graphs and running queries of the server.
+    pub state: Arc<EngineState>,
     /// The graph the query is about.
     pub graph: Arc<Graph>,
-    /// Who asks.
+    /// The caller of the query.
     pub caller: Caller,
 }
 
@@ -93,11 +94,11 @@ const SERVER_SERVICES: &[Service] = &[
 /// All services that can be called on a server.
 static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::of_database().with(SERVER_SERVICES));
 
-impl Services for Desk {
+impl Services for QueryServices {
     fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>> {
         let service = match REGISTRY.find(name) {
             Ok(service) => service,
-            // An unknown service is refused like one that administers, and noted.
+            // An unknown service is refused like an administrative one, and noted in the audit log.
             Err(unknown) => {
                 let name = name.unwrap_or_default();
                 return self.administering(name, &self.graph.name, || {
@@ -124,23 +125,23 @@ impl Services for Desk {
             // What such a service returns is data of the graph, not a report.
             ServiceFunction::InTransaction { .. } => Ok(rows),
             _ => {
-                let places = Places::told(&self.caller, &self.graph);
-                Ok(rows.into_iter().map(|row| places.value(row)).collect())
+                let redactor = DirectoryRedactor::for_caller(&self.caller, &self.graph);
+                Ok(rows.into_iter().map(|row| redactor.value(row)).collect())
             }
         }
     }
 }
 
-/// The desk that a service of the server was called at.
-fn desk(host: &dyn Any) -> Result<&Desk> {
-    host.downcast_ref().ok_or_else(|| Error::bug("the services of a server are called at its desk"))
+/// The services of the query that called a service of the server.
+fn query_services(host: &dyn Any) -> Result<&QueryServices> {
+    host.downcast_ref().ok_or_else(|| Error::bug("the services of a server are called on its QueryServices"))
 }
 
-impl Desk {
-    /// Does something that is noted in the audit log, whatever becomes of it.
+impl QueryServices {
+    /// Does the work of an administrator on `object`, and notes the outcome in the audit log.
     fn administering<T>(&self, service: &str, object: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let outcome = work();
-        audit::note(&self.caller, Act::Service { service, object }, outcome.as_ref().err());
+        audit::note(&self.caller, AuditedAct::Service { service, object }, outcome.as_ref().err());
         outcome
     }
 }
@@ -149,7 +150,8 @@ fn graph_name<'a>(arguments: &Arguments<'a>) -> Result<&'a str> {
     arguments.text("name")?.ok_or_else(|| arguments.missing("name", "the name of a graph, a string"))
 }
 
-fn bytes(arguments: &Arguments<'_>) -> Result<Option<u64>> {
+/// The argument `memory_limit`, in bytes.
+fn memory_limit(arguments: &Arguments<'_>) -> Result<Option<u64>> {
     let Some(value) = arguments.get("memory_limit") else { return Ok(None) };
     let bytes = match value {
         Value::I32(bytes) => u64::try_from(*bytes).ok(),
@@ -162,6 +164,7 @@ fn bytes(arguments: &Arguments<'_>) -> Result<Option<u64>> {
     }
 }
 
+/// The argument `sources`: names with isolation levels. Empty if it is not given.
 fn sources(arguments: &Arguments<'_>) -> Result<Vec<(SmolStr, Isolation)>> {
     let service = arguments.service();
     let wrong = || Error::invalid(format!("{service}: 'sources' is a map, as in ['gbooks': 'serializable']"));
@@ -176,40 +179,41 @@ fn sources(arguments: &Arguments<'_>) -> Result<Vec<(SmolStr, Isolation)>> {
 }
 
 fn create(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let desk = desk(host)?;
+    let services = query_services(host)?;
     let (name, in_memory) = (graph_name(arguments)?, arguments.flag("memory")?);
-    let options = GraphOptions { memory_limit_bytes: bytes(arguments)?, sources: sources(arguments)? };
-    desk.administering(arguments.service(), name, || {
-        desk.caller.require_server_admin(format_args!("creating the graph `{name}`"))?;
-        desk.hub.registry.create(name, in_memory, &options)
+    let options = GraphOptions { memory_limit_bytes: memory_limit(arguments)?, sources: sources(arguments)? };
+    services.administering(arguments.service(), name, || {
+        services.caller.require_server_admin(format_args!("creating the graph `{name}`"))?;
+        services.state.registry.create(name, in_memory, &options)
     })?;
-    Ok(graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect())
+    Ok(graph_rows(services).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect())
 }
 
 fn drop_graph(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let desk = desk(host)?;
+    let services = query_services(host)?;
     let name = graph_name(arguments)?;
-    let shown = graph_rows(desk).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect();
-    desk.administering(arguments.service(), name, || {
-        desk.caller.require_server_admin(format_args!("dropping the graph `{name}`"))?;
-        desk.hub.registry.drop_graph(name)
+    let shown = graph_rows(services).into_iter().filter(|(listed, _)| listed == name).map(|(_, row)| row).collect();
+    services.administering(arguments.service(), name, || {
+        services.caller.require_server_admin(format_args!("dropping the graph `{name}`"))?;
+        services.state.registry.drop_graph(name)
     })?;
     Ok(shown)
 }
 
 fn list_graphs(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
-    Ok(graph_rows(desk(host)?).into_iter().map(|(_, row)| row).collect())
+    Ok(graph_rows(query_services(host)?).into_iter().map(|(_, row)| row).collect())
 }
 
 /// The graphs that the caller may know of, by name.
-fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
-    let visible = desk.hub.registry.graphs().into_iter().filter_map(|(graph, sources)| {
-        let access = desk.caller.access(&graph.name)?;
+fn graph_rows(services: &QueryServices) -> Vec<(SmolStr, Value)> {
+    let visible = services.state.registry.graphs().into_iter().filter_map(|(graph, sources)| {
+        let access = services.caller.access(&graph.name)?;
         let sources =
             sources.into_iter().map(|(name, isolation)| (Value::String(name), isolation_name(isolation).into()));
         let directory = graph.database().durability().map(|durability| durability.directory.display().to_string());
-        let kept = directory
-            .map_or("memory:".into(), |directory| Places::told(&desk.caller, &graph).text(&directory).into_owned());
+        let kept = directory.map_or("memory:".into(), |directory| {
+            DirectoryRedactor::for_caller(&services.caller, &graph).text(&directory).into_owned()
+        });
         let limit = graph.database().memory().limit_bytes;
         let limit = i64::try_from(limit).ok().filter(|_| limit != u64::MAX).map_or(Value::Null, Value::I64);
         let shown = row([
@@ -226,23 +230,23 @@ fn graph_rows(desk: &Desk) -> Vec<(SmolStr, Value)> {
 }
 
 fn list_queries(host: &dyn Any, _: &Arguments<'_>) -> Result<Vec<Value>> {
-    let desk = desk(host)?;
-    Ok(desk.hub.queries.seen_by(&desk.caller).iter().map(query_row).collect())
+    let services = query_services(host)?;
+    Ok(services.state.queries.seen_by(&services.caller).iter().map(query_row).collect())
 }
 
 /// Ends a query, which is noted in the audit log.
 pub fn kill(queries: &RunningQueries, id: u64, caller: &Caller) -> Result<RunningQuery> {
     let killed = caller.require_change("ending a query").and_then(|()| queries.kill(id, caller));
     let object = id.to_string();
-    audit::note(caller, Act::Service { service: KILL, object: &object }, killed.as_ref().err());
+    audit::note(caller, AuditedAct::Service { service: KILL, object: &object }, killed.as_ref().err());
     killed
 }
 
 fn kill_query(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let desk = desk(host)?;
+    let services = query_services(host)?;
     let number = arguments.get("id").and_then(mangrove_graph::numeric::integer).and_then(|n| u64::try_from(n).ok());
     let Some(id) = number else { return Err(arguments.missing("id", "the number of a query")) };
-    Ok(vec![query_row(&kill(&desk.hub.queries, id, &desk.caller)?)])
+    Ok(vec![query_row(&kill(&services.state.queries, id, &services.caller)?)])
 }
 
 fn query_row(query: &RunningQuery) -> Value {
@@ -261,7 +265,7 @@ fn query_row(query: &RunningQuery) -> Value {
 mod tests {
     use super::*;
 
-    /// `docs/services.md`, as the registry says it.
+    /// The text of `docs/services.md`, made from the registry.
     fn page() -> String {
         let mut page = String::from(
             "# Services\n\n\

@@ -1,17 +1,18 @@
 //! Queries over HTTP: `POST /gremlin` and `GET /gremlin?gremlin=…`. Each is a request outside a session.
 //!
-//! The body of a `POST` is a request as WebSockets have it (GraphBinary or GraphSON, without a media type before it), or only its
-//! arguments as a JSON object: `{"gremlin": "g.V(x)", "bindings": {"x": 1}, "evaluationTimeout": 500}`. In a `GET` the arguments are
-//! parameters. `bindings.x` and `aliases.g` name one binding or alias; a value that reads as a JSON number or boolean is one, and any
-//! other is text. A `GET` may only read, because any web page can make a browser send one.
+//! The body of a `POST` is a request as WebSockets have it (GraphBinary or GraphSON, without a media type before it),
+//! or only its arguments as a JSON object: `{"gremlin": "g.V(x)", "bindings": {"x": 1}, "evaluationTimeout": 500}`. In
+//! a `GET` the arguments are parameters. `bindings.x` and `aliases.g` name one binding or alias; a value that reads as
+//! a JSON number or boolean is one, and any other is text. A `GET` may only read, because any web page can make a
+//! browser send one.
 //!
-//! The answer has the encoding that `Accept` prefers, and typed GraphSON 3 without a preference. GraphSON streams: pieces are sent as
-//! results come, and a slow client holds the query back. A failure after the first piece can no longer change the status, so the body
-//! then ends early. The client sees a broken transfer, never a complete answer. GraphBinary begins with its count of results and is held
-//! back, up to [`Limits::held_result_count_max`].
+//! The answer has the encoding that `Accept` prefers, and typed GraphSON 3 without a preference. GraphSON streams:
+//! pieces are sent as results come, and a slow client holds the query back. A failure after the first piece can no
+//! longer change the status, so the body then ends early. The client sees a broken transfer, never a complete answer.
+//! GraphBinary begins with its count of results and is held back, up to [`Limits::held_result_count_max`].
 //!
-//! Errors are JSON as TinkerPop's server writes it: 400 for a bad request, 500 for a failed query, with `message`, the kinds of the error,
-//! and the protocol's own status as `code`.
+//! Errors are JSON as TinkerPop's server writes it: 400 for a bad request, 500 for a failed query, with `message`, the
+//! kinds of the error, and the protocol's own status as `code`.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ use crate::answers::carrier::Carrier;
 use crate::answers::http_body::{BodyPiece, HttpAnswer};
 use crate::answers::result_max::ResultMax;
 use crate::answers::sink::ChannelSink;
-use crate::answers::wire::Format;
+use crate::answers::wire::MessageFormat;
 use crate::edge;
 use crate::limits::Limits;
 use crate::memory::budget;
@@ -81,7 +82,7 @@ async fn answer(shared: Arc<Shared>, caller: Caller, request: Request) -> HttpRe
     let parent = trace::parent(request.headers());
     let is_get = request.method() == Method::GET;
     let mut held = shared.budget.account(Purpose::Messages);
-    let format = Format { encoding, is_text: false };
+    let format = MessageFormat { encoding, is_text: false };
     let call = match is_get {
         true => from_parameters(request.uri().query().unwrap_or_default())
             .and_then(|message| protocol::call(&message, format, &shared.limits.get()))
@@ -126,8 +127,8 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: DecodedRequest, span: Sp
         ChannelSink::new(carrier, call.form, call.batch_size, result_max, budget, cancellation, Handle::current());
     tokio::spawn(async move {
         let (_alive, _held) = (shared.alive(), held);
-        // Declared after `_alive` and so dropped before it: the span is closed, and can be delivered, before the shutdown
-        // goes on.
+        // Declared after `_alive` and so dropped before it: the span is closed, and can be delivered, before the
+        // shutdown goes on.
         let span = span;
         let since = Instant::now();
         let outcome = shared.run(caller, evaluation, &mut watch, sink).instrument(span.clone()).await;
@@ -138,11 +139,11 @@ async fn run(shared: Arc<Shared>, caller: Caller, call: DecodedRequest, span: Sp
             let _ = sender.send(BodyPiece::Failed(failure)).await;
         }
     });
-    let kind = [(CONTENT_TYPE, encoding.media_type())];
+    let content_type = [(CONTENT_TYPE, encoding.media_type())];
     match pieces.recv().await {
-        Some(BodyPiece::Last(bytes)) => (kind, bytes).into_response(),
+        Some(BodyPiece::Last(bytes)) => (content_type, bytes).into_response(),
         Some(BodyPiece::Failed(failure)) => problem(status_of(failure.status), &failure),
-        Some(BodyPiece::More(bytes)) => (kind, streamed(bytes, pieces, here)).into_response(),
+        Some(BodyPiece::More(bytes)) => (content_type, streamed(bytes, pieces, here)).into_response(),
         None => problem(StatusCode::INTERNAL_SERVER_ERROR, &Error::bug("a query ended without an answer").into()),
     }
 }
@@ -204,7 +205,7 @@ fn weight(range: &str) -> f32 {
 /// The request in the body of a `POST`, to be answered in this format.
 async fn from_body(
     request: Request,
-    format: Format,
+    format: MessageFormat,
     shared: &Arc<Shared>,
     held: &mut Draw,
 ) -> HttpResult<DecodedRequest> {
@@ -212,12 +213,12 @@ async fn from_body(
     // An unknown type (curl sends that of a form) means JSON.
     let encoding = content_type.and_then(Encoding::from_media_type).unwrap_or(Encoding::JSON);
     let body = body(request, &shared.limits.get(), held).await?;
-    let (length, limits) = (body.len(), Arc::clone(shared));
+    let (length, of_decoder) = (body.len(), Arc::clone(shared));
     budget::hold_decoding(held, length).map_err(no_room)?;
     let decoded = shared.workers.decode(length, move || {
         let decoded = from_bytes(encoding, &body, edge::fresh_uuid());
         let message = decoded.map_err(|error| Failure { status: Status::MALFORMED_REQUEST, error })?;
-        protocol::call(&message, format, &limits.limits.get())
+        protocol::call(&message, format, &of_decoder.limits.get())
     });
     match decoded.await {
         Ok(call) => call.inspect(|call| budget::shrink_to(held, call.work.memory_bytes(length))).map_err(bad),

@@ -1,8 +1,9 @@
 //! `/gremlin/status`: lists the running queries and cancels one, as graph-notebook's `%gremlin_status` does.
 //!
-//! The interface is Neptune's: `GET` with parameters, or `POST` with a form. Without parameters it lists the queries that the caller may
-//! know of. With `queryId` it shows one of them, and a `POST` with `cancelQuery=true` kills it. The services `mangrove.queries` and
-//! `mangrove.kill` do the same in more detail. `includeWaiting` has no effect: a request that waits for a worker is no query yet.
+//! The interface is Neptune's: `GET` with parameters, or `POST` with a form. Without parameters it lists the queries
+//! that the caller may know of. With `queryId` it shows one of them, and a `POST` with `cancelQuery=true` kills it. The
+//! services `mangrove.queries` and `mangrove.kill` do the same in more detail. `includeWaiting` has no effect: a
+//! request that waits for a worker is no query yet.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::status::Failure;
 
 /// The parameters of a request.
 #[derive(Debug, Default)]
-struct Asked {
+struct StatusQuery {
     id: Option<u64>,
     cancels: bool,
 }
@@ -78,8 +79,8 @@ fn unknown(error: Error) -> (StatusCode, Failure) {
     (StatusCode::NOT_FOUND, error.into())
 }
 
-fn asked(form: &str) -> HttpResult<Asked> {
-    let mut asked = Asked::default();
+fn asked(form: &str) -> HttpResult<StatusQuery> {
+    let mut asked = StatusQuery::default();
     for (name, value) in query::pairs(form).map_err(bad)? {
         match name.as_str() {
             "queryId" => {

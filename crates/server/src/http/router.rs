@@ -1,7 +1,9 @@
-//! The paths of the port: the WebSocket upgrade, `/gremlin`, `/gremlin/status`, `/health`, `/metrics`, and the checks before them.
+//! The paths of the port: the WebSocket upgrade, `/gremlin`, `/gremlin/status`, `/health`, `/metrics`, and the checks
+//! before them.
 //!
-//! Every request passes, from the outside in: the count of requests, the check of its page and host (`access::origin`), the permit of its
-//! connection, and authentication by HTTP Basic. The [`Caller`] goes on in the extensions of the request.
+//! Every request passes, from the outside in: the count of requests, the check of its page and host (`access::origin`),
+//! the permit of its connection, and authentication by HTTP Basic. The [`Caller`] goes on in the extensions of the
+//! request.
 
 use std::sync::Arc;
 
@@ -19,20 +21,20 @@ use axum::routing::get;
 use serde_json::json;
 use smol_str::SmolStr;
 
-use crate::access::auth::Denied;
+use crate::access::auth::LoginDenied;
 use crate::access::caller::Caller;
-use crate::access::lockout::Refused;
+use crate::access::lockout::LockedOut;
 use crate::connections::peer::{Admission, Peer};
 use crate::http::query;
 use crate::http::query_status;
 use crate::metrics::memory;
 use crate::metrics::process;
 use crate::shared::Shared;
-use crate::shutdown::Phase;
+use crate::shutdown::ShutdownPhase;
 use crate::websocket::connection;
 
-/// Bytes of a WebSocket's read buffer. Each connection has one from its beginning, and most are idle: with the library's
-/// 128 KiB, the buffer would be most of its cost.
+/// Bytes of a WebSocket's read buffer. Each connection has one from its beginning, and most are idle: with the
+/// library's 128 KiB, the buffer would be most of its cost.
 const READ_BUFFER_BYTES: usize = 16 << 10;
 
 /// The path of the health report.
@@ -73,8 +75,8 @@ async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
     response
 }
 
-/// Refuses requests from pages that are not allowed, answers preflights, and adds the headers that let allowed pages read
-/// the answer.
+/// Refuses requests from pages that are not allowed, answers preflights, and adds the headers that let allowed pages
+/// read the answer.
 async fn browse(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let page = match shared.browsers.page(request.headers(), shared.is_loopback) {
         Ok(page) => page,
@@ -99,8 +101,8 @@ fn problem(status: StatusCode, message: impl Into<String>) -> Response {
     (status, Json(json!({ "message": message.into() }))).into_response()
 }
 
-/// Refuses requests of connections without a permit, and wrong passwords. Other requests go on with their [`Caller`] in the
-/// extensions. Only `/health`, and WebSockets, which may log in later, go on without one.
+/// Refuses requests of connections without a permit, and wrong passwords. Other requests go on with their [`Caller`] in
+/// the extensions. Only `/health`, and WebSockets, which may log in later, go on without one.
 async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let (is_health, is_gremlin) = (path == HEALTH, path == "/gremlin");
@@ -116,14 +118,14 @@ async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Ne
         (Ok(None), false) => {
             return unauthorized("this server asks who you are: send a name and password (HTTP Basic)");
         }
-        (Err(Denied::Refused(refused)), _) => return too_many(refused),
-        (Err(Denied::Wrong(error)), _) => return unauthorized(error.message()),
+        (Err(LoginDenied::Refused(refused)), _) => return too_many(refused),
+        (Err(LoginDenied::Wrong(error)), _) => return unauthorized(error.message()),
     }
     next.run(request).await
 }
 
 /// The caller of a request; `None` if the server has users and the request has no password.
-async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Caller>, Denied> {
+async fn log_in(shared: &Shared, headers: &HeaderMap, peer: &str) -> Result<Option<Caller>, LoginDenied> {
     let Some(authenticator) = &shared.authenticator else { return Ok(Some(Caller::anybody(peer))) };
     let Some(header) = headers.get(AUTHORIZATION) else { return Ok(None) };
     authenticator.log_in_basic(header.to_str().unwrap_or_default(), peer).await.map(Some)
@@ -135,7 +137,7 @@ fn unauthorized(message: &str) -> Response {
 }
 
 /// The answer to a login that is refused without a check.
-fn too_many(refused: Refused) -> Response {
+fn too_many(refused: LockedOut) -> Response {
     let retry = [(RETRY_AFTER, refused.seconds().to_string())];
     (retry, problem(StatusCode::TOO_MANY_REQUESTS, refused.error().message())).into_response()
 }
@@ -188,14 +190,15 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 /// The health of the server, one of:
 ///
 /// - `ok`;
-/// - `read-only`, with the reasons for the graphs that the caller may read, and with status 200 since queries are answered;
+/// - `read-only`, with the reasons for the graphs that the caller may read, and with status 200 since queries are
+///   answered;
 /// - `closing`, with status 503, so that a load balancer sends no more clients here.
 ///
 /// A client that has not logged in is told no reasons.
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     // Every client may know that some graph takes no writes; which one, and why, only its readers may (SERVER-3).
     let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();
-    let (code, status) = match (shared.shutdown().phase() > Phase::Serving, is_writable) {
+    let (code, status) = match (shared.shutdown().phase() > ShutdownPhase::Serving, is_writable) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
         (false, false) => (StatusCode::OK, "read-only"),
         (false, true) => (StatusCode::OK, "ok"),

@@ -1,8 +1,9 @@
 //! The part of the process's memory budget that messages take.
 //!
-//! A message counts while its frames arrive (`connections::allowance`), while its request waits and runs, while its answer is held
-//! back, and until the client has read the answer. Small messages do not count, so that an administrator can find and end the
-//! query that uses the budget up. Limits of connections, and of requests on each, bound their number.
+//! A message counts while its frames arrive (`connections::allowance`), while its request waits and runs, while its
+//! answer is held back, and until the client has read the answer. Small messages do not count, so that an administrator
+//! can find and end the query that uses the budget up. Limits of connections, and of requests on each, bound their
+//! number.
 
 use axum::body::Bytes;
 use mangrove_graph::{Draw, Result, Value};
@@ -12,8 +13,8 @@ use crate::memory::weight::weight;
 /// Messages up to this size are not counted.
 const SMALL_BYTES_MAX: u64 = 4 << 10;
 
-/// Bytes that a request may take, decoded, for each byte on the wire. A number in JSON or in a script takes two bytes with
-/// its comma, and a value in memory takes 32.
+/// Bytes that a request may take, decoded, for each byte on the wire. A number in JSON or in a script takes two bytes
+/// with its comma, and a value in memory takes 32.
 const DECODED_PER_BYTE: u64 = 16;
 
 /// Bytes that a value takes in memory for each byte of its weight: the weight of a number is 16.
@@ -54,12 +55,12 @@ pub fn shrink_to(draw: &mut Draw, taken: u64) {
 }
 
 /// Bytes that hold their draw until the last of their handles is dropped.
-struct Counted {
+struct CountedBytes {
     bytes: Bytes,
     _draw: Draw,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -67,7 +68,7 @@ impl AsRef<[u8]> for Counted {
 
 /// The same bytes, which hold the draw until their last handle is dropped.
 pub fn counted(bytes: Bytes, draw: Draw) -> Bytes {
-    if draw.bytes() == 0 { bytes } else { Bytes::from_owner(Counted { bytes, _draw: draw }) }
+    if draw.bytes() == 0 { bytes } else { Bytes::from_owner(CountedBytes { bytes, _draw: draw }) }
 }
 
 #[cfg(test)]

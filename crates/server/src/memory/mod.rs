@@ -1,6 +1,7 @@
-//! What messages and results take of the memory of the process.
+//! The memory that messages and results take from the budget of the process.
 //!
-//! [`budget`] draws on the memory budget of the process; [`weight`] estimates how large a value is before it is written.
+//! [`budget`] draws on the memory budget of the process; [`weight`] estimates how large a value is before it is
+//! written.
 
 pub mod budget;
 pub mod weight;

@@ -1,7 +1,8 @@
 //! The weight of a value: an estimate of its bytes on the wire, before it is written.
 //!
-//! A batch is a number of results, and one result may be a text of megabytes or a list of a million of them. So the server weighs
-//! results to bound what waits for a client. Shared parts weigh each time they occur, as they are written each time.
+//! A batch is a number of results, and one result may be a text of megabytes or a list of a million of them. So the
+//! server weighs results to bound what waits for a client. Shared parts weigh each time they occur, as they are written
+//! each time.
 
 use mangrove_graph::{Detached, DetachedVertexProperty, Tree, Value};
 

@@ -2,9 +2,9 @@
 //!
 //! The format wants a family whole: its head once, then its samples. Label values are escaped here and nowhere else.
 //!
-//! The crate `prometheus-client` does not replace this module, because it writes OpenMetrics: the type of a counter stands under a
-//! name without `_total`, which readers of format 0.0.4 take for an untyped metric; bounds are written `1.0` instead of `1`, which
-//! makes new time series; and it does not escape label values.
+//! The crate `prometheus-client` does not replace this module, because it writes OpenMetrics: the type of a counter
+//! stands under a name without `_total`, which readers of format 0.0.4 take for an untyped metric; bounds are written
+//! `1.0` instead of `1`, which makes new time series; and it does not escape label values.
 
 use std::fmt::{self, Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use std::time::Duration;
 const BOUNDS: [f64; 14] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 /// The labels of a sample.
-pub type Labels<'a> = &'a [(&'a str, &'a str)];
+pub type SampleLabels<'a> = &'a [(&'a str, &'a str)];
 
 /// The type of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,17 +43,17 @@ pub struct Exposition(String);
 
 /// A family whose samples are being written.
 #[derive(Debug)]
-pub struct Family<'a> {
+pub struct MetricFamily<'a> {
     text: &'a mut String,
     name: &'static str,
 }
 
 impl Exposition {
     /// Begins a family, with its help text.
-    pub fn family(&mut self, name: &'static str, kind: MetricKind, meaning: &str) -> Family<'_> {
+    pub fn family(&mut self, name: &'static str, kind: MetricKind, meaning: &str) -> MetricFamily<'_> {
         debug_assert_eq!(name.ends_with("_total"), kind == MetricKind::Counter, "{name}");
         let _ = writeln!(self.0, "# HELP {name} {meaning}\n# TYPE {name} {}", kind.name());
-        Family { text: &mut self.0, name }
+        MetricFamily { text: &mut self.0, name }
     }
 
     /// A family of one sample without labels.
@@ -69,32 +69,32 @@ impl Exposition {
 
 /// A number that may be infinite, as the format writes it.
 #[derive(Clone, Copy, Debug)]
-pub struct Figure(pub f64);
+pub struct SampleValue(pub f64);
 
-impl Display for Figure {
+impl Display for SampleValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == f64::INFINITY { f.write_str("+Inf") } else { self.0.fmt(f) }
     }
 }
 
-impl Family<'_> {
+impl MetricFamily<'_> {
     /// Adds a sample.
-    pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
+    pub fn sample(&mut self, labels: SampleLabels<'_>, value: impl Display) {
         self.line("", labels, None, value);
     }
 
     /// Adds the samples of a histogram.
-    pub fn histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
+    pub fn histogram(&mut self, labels: SampleLabels<'_>, histogram: &Histogram) {
         let counts = histogram.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));
         let sum = histogram.sum_nanos.load(Ordering::Relaxed) as f64 / 1e9;
         self.buckets(labels, BOUNDS.into_iter(), counts, sum);
     }
 
-    /// Adds the samples of a histogram from its parts: the number of events in each bucket, the last of which has no bound,
-    /// and the sum of their sizes.
+    /// Adds the samples of a histogram from its parts: the number of events in each bucket, the last of which has no
+    /// bound, and the sum of their sizes.
     pub fn buckets(
         &mut self,
-        labels: Labels<'_>,
+        labels: SampleLabels<'_>,
         bounds: impl Iterator<Item = f64>,
         counts: impl Iterator<Item = u64>,
         sum: f64,
@@ -109,7 +109,7 @@ impl Family<'_> {
         self.line("_count", labels, None, total);
     }
 
-    fn line(&mut self, suffix: &str, labels: Labels<'_>, bound: Option<&str>, value: impl Display) {
+    fn line(&mut self, suffix: &str, labels: SampleLabels<'_>, bound: Option<&str>, value: impl Display) {
         let _ = write!(self.text, "{}{suffix}", self.name);
         let labels = labels.iter().copied().chain(bound.map(|bound| ("le", bound)));
         for (position, (label, value)) in labels.clone().enumerate() {

@@ -1,7 +1,8 @@
 //! The metrics of the graphs.
 //!
-//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus' conventions:
-//! counters end in `_total`, units are seconds and bytes.
+//! Every sample has the label `graph`: the name of the graph's first traversal source. Names follow Prometheus'
+//! conventions: counters end in `_total`, units are seconds and bytes. A scrape begins no transaction. It reads reports
+//! of the database, and for graphs in directories also the state of the file system.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +16,8 @@ use mangrove_graph::{Error, Result};
 use parking_lot::Mutex;
 
 use crate::metrics::exposition::MetricKind::{self, Counter, Gauge, Histogram};
-use crate::metrics::exposition::{self, Exposition, Figure};
-use crate::metrics::process::{self, Space};
+use crate::metrics::exposition::{self, Exposition, SampleValue};
+use crate::metrics::process::{self, DiskSpace};
 
 /// Counters of the queries on one graph.
 #[derive(Debug, Default)]
@@ -45,7 +46,7 @@ impl QueryMeters {
 }
 
 /// A graph to report.
-pub(crate) struct Metered<'a> {
+pub(crate) struct MeteredGraph<'a> {
     /// The value of the label `graph`.
     pub graph: &'a str,
     pub database: &'a Database,
@@ -55,7 +56,7 @@ pub(crate) struct Metered<'a> {
 }
 
 /// One reading of a graph.
-struct Sample<'a> {
+struct GraphReading<'a> {
     graph: &'a str,
     counters: TransactionCounters,
     memory: MemoryReport,
@@ -71,10 +72,10 @@ struct Sample<'a> {
     durability: Option<Durability>,
 }
 
-impl<'a> Sample<'a> {
-    fn of(metered: &Metered<'a>) -> Self {
-        let Metered { graph, database, .. } = *metered;
-        Sample {
+impl<'a> GraphReading<'a> {
+    fn of(metered: &MeteredGraph<'a>) -> Self {
+        let MeteredGraph { graph, database, .. } = *metered;
+        GraphReading {
             graph,
             counters: database.transaction_counters(),
             memory: database.memory(),
@@ -91,7 +92,7 @@ impl<'a> Sample<'a> {
 }
 
 /// A metric with one number a graph: name, type, help text, and the number.
-type Metric = (&'static str, MetricKind, &'static str, fn(&Sample<'_>) -> u64);
+type Metric = (&'static str, MetricKind, &'static str, fn(&GraphReading<'_>) -> u64);
 
 const METRICS: &[Metric] = &[
     ("mangrove_commits_total", Counter, "Transactions committed with writes.", |s| s.counters.commits),
@@ -103,17 +104,20 @@ const METRICS: &[Metric] = &[
     (
         "mangrove_pre_reads_total",
         Counter,
-        "Items pre-read at a later moment: those with a version newer than the reader's begin, and those read with them.",
+        "Items read at a timestamp later than their reader's begin: those with a newer version, and those read \
+         together with one.",
         |s| s.counters.pre_reads,
     ),
     ("mangrove_active_transactions", Gauge, "Transactions running now.", |s| s.counters.active),
-    ("mangrove_oldest_snapshot_lag", Gauge, "Commits the oldest running snapshot is behind.", |s| s.snapshot_lag),
+    ("mangrove_oldest_snapshot_lag", Gauge, "Commits since the begin of the oldest running snapshot.", |s| {
+        s.snapshot_lag
+    }),
     ("mangrove_gc_queued_writes", Gauge, "Writes of commits that wait to be collected.", |s| s.garbage.queued_writes),
     ("mangrove_gc_versions_total", Counter, "Older versions of properties reclaimed.", |s| s.garbage.versions),
-    ("mangrove_gc_vertices_total", Counter, "Places of vertices reclaimed.", |s| s.garbage.vertices),
-    ("mangrove_gc_edges_total", Counter, "Places of edges reclaimed.", |s| s.garbage.edges),
+    ("mangrove_gc_vertices_total", Counter, "Vertex slots reclaimed.", |s| s.garbage.vertices),
+    ("mangrove_gc_edges_total", Counter, "Edge slots reclaimed.", |s| s.garbage.edges),
     ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
-    ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was there.", |s| s.plans.hits),
+    ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was in the cache.", |s| s.plans.hits),
     ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),
     ("mangrove_executors", Gauge, "Executor threads; 0 until the first query that takes long.", |s| {
         s.executors.threads
@@ -126,7 +130,7 @@ const METRICS: &[Metric] = &[
 ];
 
 /// A gauge with a fraction.
-type FigureMetric = (&'static str, &'static str, fn(&Sample<'_>) -> f64);
+type FigureMetric = (&'static str, &'static str, fn(&GraphReading<'_>) -> f64);
 
 const FIGURES: &[FigureMetric] = &[
     ("mangrove_oldest_snapshot_age_seconds", "Age of the oldest running snapshot.", |s| s.snapshot_age_ms as f64 / 1e3),
@@ -148,7 +152,7 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
     }),
     ("mangrove_log_bytes_total", Counter, "Bytes written to the log.", |d| d.log.bytes),
     ("mangrove_log_batches_total", Counter, "Batches written to the log, each with one sync.", |d| d.log.batches),
-    ("mangrove_log_commits_total", Counter, "Commits in them.", |d| d.log.commits),
+    ("mangrove_log_commits_total", Counter, "Commits written to the log.", |d| d.log.commits),
     ("mangrove_log_segments_total", Counter, "Segments of the log begun.", |d| d.log.segments),
     ("mangrove_log_bytes_since_checkpoint", Gauge, "Bytes of log that the last checkpoint does not cover.", |d| {
         d.checkpoint.log_bytes
@@ -164,9 +168,9 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
 ];
 
 /// The metrics of graphs in directories.
-fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
+fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
     let durable: Vec<(&str, &Durability)> =
-        samples.iter().filter_map(|sample| Some((sample.graph, sample.durability.as_ref()?))).collect();
+        readings.iter().filter_map(|reading| Some((reading.graph, reading.durability.as_ref()?))).collect();
     if durable.is_empty() {
         return;
     }
@@ -185,12 +189,12 @@ fn durability(text: &mut Exposition, samples: &[Sample<'_>]) {
 }
 
 /// A gauge of a file system.
-type SpaceMetric = (&'static str, &'static str, fn(&Space) -> u64);
+type SpaceMetric = (&'static str, &'static str, fn(&DiskSpace) -> u64);
 
 /// Gauges of the file systems that the graphs are on.
 fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
-    let spaces = graphs.iter().map(|(graph, durability)| (*graph, Space::of(&durability.directory)));
-    let spaces: Vec<(&str, Space)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
+    let spaces = graphs.iter().map(|(graph, durability)| (*graph, DiskSpace::of(&durability.directory)));
+    let spaces: Vec<(&str, DiskSpace)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
     let of_space: [SpaceMetric; 2] = [
         ("mangrove_disk_free_bytes", "Bytes that are free where the graph's directory is.", |space| space.free_bytes),
         ("mangrove_disk_size_bytes", "Bytes of the file system that the graph's directory is on.", |space| {
@@ -213,60 +217,60 @@ fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
 }
 
 /// The metrics of some graphs.
-pub(crate) fn exposition(graphs: &[Metered<'_>]) -> String {
-    let samples: Vec<Sample<'_>> = graphs.iter().map(Sample::of).collect();
+pub(crate) fn exposition(graphs: &[MeteredGraph<'_>]) -> String {
+    let readings: Vec<GraphReading<'_>> = graphs.iter().map(GraphReading::of).collect();
     let mut text = Exposition::default();
     queries(&mut text, graphs);
     for &(name, kind, meaning, value) in METRICS {
         let mut family = text.family(name, kind, meaning);
-        for sample in &samples {
-            family.sample(&[("graph", sample.graph)], value(sample));
+        for reading in &readings {
+            family.sample(&[("graph", reading.graph)], value(reading));
         }
     }
     for &(name, meaning, value) in FIGURES {
         let mut family = text.family(name, Gauge, meaning);
-        for sample in &samples {
-            family.sample(&[("graph", sample.graph)], Figure(value(sample)));
+        for reading in &readings {
+            family.sample(&[("graph", reading.graph)], SampleValue(value(reading)));
         }
     }
     let mut family = text.family("mangrove_aborts_total", Counter, "Transactions aborted, by cause.");
-    for sample in &samples {
+    for reading in &readings {
         for cause in AbortCause::ALL {
-            family.sample(&[("graph", sample.graph), ("cause", cause.name())], sample.counters.aborted(cause));
+            family.sample(&[("graph", reading.graph), ("cause", cause.name())], reading.counters.aborted(cause));
         }
     }
     let mut family = text.family("mangrove_memory_bytes", Gauge, "Memory of the graph, by kind of record.");
-    for sample in &samples {
-        for row in &sample.memory.rows {
-            family.sample(&[("graph", sample.graph), ("kind", row.name)], row.bytes);
+    for reading in &readings {
+        for row in &reading.memory.rows {
+            family.sample(&[("graph", reading.graph), ("kind", row.name)], row.bytes);
         }
     }
-    durability(&mut text, &samples);
+    durability(&mut text, &readings);
     text.into_text()
 }
 
 /// The metrics of queries.
-fn queries(text: &mut Exposition, graphs: &[Metered<'_>]) {
+fn queries(text: &mut Exposition, graphs: &[MeteredGraph<'_>]) {
     let mut family = text.family("mangrove_queries_running", Gauge, "Queries that run now.");
-    for Metered { graph, running, .. } in graphs {
+    for MeteredGraph { graph, running, .. } in graphs {
         family.sample(&[("graph", graph)], running);
     }
     let meaning = "How long queries took, with their results, by whether they may write.";
     let mut family = text.family("mangrove_query_seconds", Histogram, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         family.histogram(&[("graph", graph), ("kind", "read")], &meters.reads);
         family.histogram(&[("graph", graph), ("kind", "write")], &meters.writes);
     }
     let meaning = "Queries that failed, by the kind of error.";
     let mut family = text.family("mangrove_query_errors_total", Counter, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         for (error, count) in meters.errors.lock().iter() {
             family.sample(&[("graph", graph), ("error", error)], count);
         }
     }
     let meaning = "Queries that took longer than slow_query.";
     let mut family = text.family("mangrove_slow_queries_total", Counter, meaning);
-    for Metered { graph, meters, .. } in graphs {
+    for MeteredGraph { graph, meters, .. } in graphs {
         family.sample(&[("graph", graph)], meters.slow.load(Ordering::Relaxed));
     }
 }
@@ -282,7 +286,7 @@ mod tests {
         database.query("g.addV('a')").unwrap();
         let meters = QueryMeters::default();
         meters.ended(true, Duration::from_millis(1), &Result::<()>::Err(Error::conflict("another was first")));
-        let text = exposition(&[Metered { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
+        let text = exposition(&[MeteredGraph { graph: "g\"1", database: &database, meters: &meters, running: 0 }]);
         assert!(text.contains("mangrove_commits_total{graph=\"g\\\"1\"} 2\n"), "{text}");
         assert!(text.contains("mangrove_aborts_total{graph=\"g\\\"1\",cause=\"write_conflict\"} 0\n"), "{text}");
         assert!(text.contains("mangrove_plan_cache_hits_total{graph=\"g\\\"1\"} 1\n"), "{text}");

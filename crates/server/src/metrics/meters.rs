@@ -1,7 +1,7 @@
-//! What the server counts for `/metrics`: requests with their outcome and time, connections, logins.
+//! The server's own counts for `/metrics`: requests with their outcome and time, connections, logins.
 //!
-//! Counters are relaxed atomics: each stands alone, and a reader only has to see them grow. Label values are few: an operation, a
-//! path or a method that the client made up counts as `other`.
+//! Counters are relaxed atomics: each stands alone, and a reader only has to see them grow. Label values are few: an
+//! operation, a path or a method that the client made up counts as `other`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +46,7 @@ pub struct Meters {
 
 /// The current values of the server's gauges.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Now {
+pub struct GaugeValues {
     /// Connections with a permit.
     pub connections: usize,
     /// Permits for connections.
@@ -128,7 +128,7 @@ impl Meters {
     }
 
     /// All metrics of the server, in Prometheus' text format.
-    pub fn exposition(&self, now: Now) -> String {
+    pub fn exposition(&self, now: GaugeValues) -> String {
         let mut text = Exposition::default();
         self.requests(&mut text);
         self.connections(&mut text, now);
@@ -154,11 +154,11 @@ impl Meters {
         }
     }
 
-    fn connections(&self, text: &mut Exposition, now: Now) {
+    fn connections(&self, text: &mut Exposition, now: GaugeValues) {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         for (name, kind, meaning, value) in [
             ("mangrove_connections", Gauge, "Connections now.", now.connections as u64),
-            ("mangrove_connections_max", Gauge, "Connections there may be.", now.connections_max as u64),
+            ("mangrove_connections_max", Gauge, "Permits for connections, free or taken.", now.connections_max as u64),
             ("mangrove_sessions", Gauge, "Sessions now.", now.sessions as u64),
             ("mangrove_workers_busy", Gauge, "Threads that run a query now.", now.workers as u64),
             ("mangrove_workers_max", Gauge, "Threads that may run queries.", now.workers_max as u64),
@@ -166,7 +166,7 @@ impl Meters {
             (
                 "mangrove_connections_unheard_total",
                 Counter,
-                "Connections dropped because the server was more than full.",
+                "Connections dropped before their first request, because too many were pending.",
                 load(&self.connections_unheard),
             ),
             ("mangrove_handshakes_total", Counter, "TLS handshakes that succeeded.", load(&self.handshakes)),
@@ -182,7 +182,7 @@ impl Meters {
         }
     }
 
-    fn logins(&self, text: &mut Exposition, now: Now) {
+    fn logins(&self, text: &mut Exposition, now: GaugeValues) {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         text.single("mangrove_logins_total", Counter, "Passwords that were right.", load(&self.logins));
         text.single("mangrove_logins_failed_total", Counter, "Passwords that were wrong.", load(&self.logins_failed));
@@ -210,7 +210,7 @@ mod tests {
         meters.malformed(498);
         meters.http("/gremlin", "POST", 200);
         meters.http("/made/up", "BREW", 404);
-        let text = meters.exposition(Now { connections: 2, sessions: 1, ..Now::default() });
+        let text = meters.exposition(GaugeValues { connections: 2, sessions: 1, ..GaugeValues::default() });
         for line in [
             "mangrove_requests_total{op=\"eval\",status=\"200\"} 1",
             "mangrove_requests_total{op=\"other\",status=\"498\"} 1",

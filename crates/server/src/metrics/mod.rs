@@ -1,8 +1,8 @@
-//! What `/metrics` shows, in Prometheus' text format.
+//! The metrics that `/metrics` shows, in Prometheus' text format.
 //!
-//! [`exposition`] writes the format. [`meters`] counts what the server does, [`graphs`] what each graph does, [`process`] and
-//! [`memory`] read what the operating system and the memory budget say. Metrics are part of the interface: names, types and
-//! labels change only with a note in the changelog.
+//! [`exposition`] writes the format. [`meters`] has the counts of the server, [`graphs`] those of each graph.
+//! [`process`] reads the figures of the operating system, [`memory`] those of the memory budget. Metrics are part of
+//! the interface: names, types and labels change only with a note in the changelog.
 
 pub mod exposition;
 pub mod graphs;

@@ -1,4 +1,4 @@
-//! What the operating system says about this process, under the names that Prometheus' own clients use.
+//! The operating system's figures for this process, under the names that Prometheus' own clients use.
 //!
 //! The source is `/proc`. On a system without it the samples are missing.
 
@@ -81,19 +81,19 @@ fn open_files_max() -> Option<u64> {
 
 /// The file system that a directory is on.
 #[derive(Clone, Copy, Debug)]
-pub struct Space {
+pub struct DiskSpace {
     /// Bytes that are free for others than root.
     pub free_bytes: u64,
     /// Its size.
     pub size_bytes: u64,
 }
 
-impl Space {
+impl DiskSpace {
     /// The file system of a directory; `None` if the system does not say.
-    pub fn of(directory: &Path) -> Option<Space> {
+    pub fn of(directory: &Path) -> Option<DiskSpace> {
         let space = rustix::fs::statvfs(directory).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
-        Some(Space { free_bytes: bytes(space.f_bavail), size_bytes: bytes(space.f_blocks) })
+        Some(DiskSpace { free_bytes: bytes(space.f_bavail), size_bytes: bytes(space.f_blocks) })
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let age = newest_file(&folder).unwrap() - start_seconds().unwrap();
         fs::remove_dir_all(&folder).unwrap();
         assert!((-2.0..86_400.0).contains(&age), "{age}");
-        let space = Space::of(&std::env::temp_dir()).unwrap();
+        let space = DiskSpace::of(&std::env::temp_dir()).unwrap();
         assert!(space.size_bytes > space.free_bytes);
     }
 }

@@ -3,9 +3,9 @@
 use smol_str::SmolStr;
 use uuid::Uuid;
 
-use super::program::{Evaluation, Gremlin};
-use crate::answers::batch::{BatchSize, Form};
-use crate::answers::wire::Format;
+use super::program::{Evaluation, WireQuery};
+use crate::answers::batch::{BatchSize, ResultForm};
+use crate::answers::wire::MessageFormat;
 use crate::memory::budget;
 use crate::status::Failure;
 
@@ -17,9 +17,9 @@ pub struct DecodedRequest {
     /// The session that the request names.
     pub session: Option<SmolStr>,
     /// The format of response messages.
-    pub format: Format,
+    pub format: MessageFormat,
     /// The form of results.
-    pub form: Form,
+    pub form: ResultForm,
     /// The size of a response.
     pub batch_size: BatchSize,
     /// The work that the request asks for.
@@ -38,14 +38,14 @@ pub enum RequestWork {
 }
 
 impl RequestWork {
-    /// About how many bytes the decoded request takes in memory, if its message had `length` bytes. Values of parameters
-    /// are known by now. The size of a parsed script or of bytecode is an estimate.
+    /// About how many bytes the decoded request takes in memory, if its message had `length` bytes. Values of
+    /// parameters are known by now. The size of a parsed script or of bytecode is an estimate.
     pub fn memory_bytes(&self, length: usize) -> u64 {
         match self {
             RequestWork::Evaluate(Evaluation { gremlin, parameters, .. }) => {
                 let query = match gremlin {
-                    Gremlin::Script(text) => budget::decoded_bytes(text.len()).saturating_add(text.len() as u64),
-                    Gremlin::Bytecode(_) => budget::decoded_bytes(length),
+                    WireQuery::Script(text) => budget::decoded_bytes(text.len()).saturating_add(text.len() as u64),
+                    WireQuery::Bytecode(_) => budget::decoded_bytes(length),
                 };
                 budget::values_bytes(parameters.values()).saturating_add(query)
             }

@@ -6,12 +6,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use crate::access::caller::Caller;
-use crate::answers::batch::{BatchSize, Form};
+use crate::answers::batch::{BatchSize, ResultForm};
 use crate::answers::carrier::Carrier;
 use crate::answers::outgoing::Outgoing;
 use crate::answers::result_max::ResultMax;
 use crate::answers::sink::ChannelSink;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::engine::cancel::Cancellation;
 use crate::requests::call::RequestWork;
 use crate::status::Failure;
@@ -38,9 +38,9 @@ pub struct Reply {
     /// The request's id.
     pub request: Uuid,
     /// The format of response messages.
-    pub format: Format,
+    pub format: MessageFormat,
     /// The form of results.
-    pub form: Form,
+    pub form: ResultForm,
     /// The size of a response.
     pub batch_size: BatchSize,
     /// The connection's outgoing queue.
@@ -53,8 +53,8 @@ impl Reply {
     /// The operation's label in metrics.
     pub fn operation(&self) -> &'static str {
         match self.form {
-            Form::Values => "eval",
-            Form::Traversers => "bytecode",
+            ResultForm::Values => "eval",
+            ResultForm::Traversers => "bytecode",
         }
     }
 

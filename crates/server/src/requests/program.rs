@@ -1,8 +1,8 @@
 //! From the text or bytecode of a request to queries for the engine, and running them.
 //!
 //! A request is a [`Program`]: a script, which is usually one query, with the caller it runs for. The script engine
-//! ([`mangrove::script`]) parses it, runs its statements and keeps its variables. This file is its host here: it resolves
-//! traversal sources, begins and commits transactions of the [`Engine`], and sends results.
+//! ([`mangrove::script`]) parses it, runs its statements and keeps its variables. This file is its host here: it
+//! resolves traversal sources, begins and commits transactions of the [`Engine`], and sends results.
 //!
 //! | request | transaction | results | retried after a conflict |
 //! |---|---|---|---|
@@ -11,7 +11,8 @@
 //! | in a session | the session's, which stays open | sent as they come | never |
 //! | in a session, `manageTransaction` | the session's, committed at the end | held | never |
 //!
-//! A request that fails after one of its statements has written ends the transaction, and the error names the statement.
+//! A request that fails after one of its statements has written ends the transaction, and the error names the
+//! statement.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,33 +28,33 @@ use mangrove_gremlin::script::{Terminal, TransactionCommand};
 use smol_str::SmolStr;
 
 use crate::access::caller::Caller;
-use crate::answers::sink::{ChannelSink, Discard};
+use crate::answers::sink::{ChannelSink, DiscardSink};
 use crate::engine::cancel::Cancellation;
 use crate::engine::contract::{Engine, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
-use crate::requests::transaction::Slot;
+use crate::requests::transaction::CurrentTransaction;
 use crate::status::Failure;
 
-/// What a client asked to be evaluated.
+/// A query as the client sent it, with its parameters and options.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The script or the bytecode.
-    pub gremlin: Gremlin,
-    /// What the sources named in it are called here.
+    pub gremlin: WireQuery,
+    /// The server's source for each alias in the query.
     pub aliases: Vec<(SmolStr, SmolStr)>,
     /// Values of parameters.
     pub parameters: Parameters,
     /// The time limit.
     pub timeout: Option<Duration>,
-    /// What elements carry.
+    /// How much of the elements in the results is sent.
     pub materialize: Materialize,
-    /// Whether a request of a session is a transaction of its own (`manageTransaction`).
+    /// True if a request of a session is a transaction of its own (`manageTransaction`).
     pub commits: bool,
 }
 
 /// The two forms of a query on the wire.
 #[derive(Clone, Debug)]
-pub enum Gremlin {
+pub enum WireQuery {
     /// gremlin-lang text.
     Script(String),
     /// Bytecode, which names no source of its own: it is `g` for the aliases.
@@ -67,7 +68,7 @@ pub struct Program {
     script: Script<QueryRequest>,
     /// The values of parameters that came with the request.
     parameters: Parameters,
-    /// Whether a session's transaction is committed at the end of the request.
+    /// True if the session's transaction is committed at the end of the request.
     commits: bool,
 }
 
@@ -79,10 +80,11 @@ impl Program {
         engine: &dyn Engine,
         cancellation: &Cancellation,
     ) -> Result<Program, Failure> {
-        let mut planner = Planner { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
+        let mut planner =
+            QueryPlanner { evaluation: &evaluation, caller, sources: engine.sources(caller), cancellation };
         let script = match &evaluation.gremlin {
-            Gremlin::Bytecode(bytecode) => Script::from_bytecode(bytecode.clone(), &mut planner)?,
-            Gremlin::Script(text) => Script::compile(text, &mut planner)?,
+            WireQuery::Bytecode(bytecode) => Script::from_bytecode(bytecode.clone(), &mut planner)?,
+            WireQuery::Script(text) => Script::compile(text, &mut planner)?,
         };
         let caller = caller.clone();
         Ok(Program { caller, script, parameters: evaluation.parameters, commits: evaluation.commits })
@@ -94,8 +96,8 @@ impl Program {
         match self.script.only_query() {
             Some(request) => run_alone(engine, request, retries, &mut sink)?,
             None => {
-                let mut slot = Slot::default();
-                let mut host = self.host(engine, &mut slot, ClientSink { channel: &mut sink, can_hold: true });
+                let mut transaction = CurrentTransaction::default();
+                let mut host = self.host(engine, &mut transaction, ClientSink { channel: &mut sink, can_hold: true });
                 self.script.run_as_transaction(&mut host, retries)?;
             }
         }
@@ -104,29 +106,39 @@ impl Program {
     }
 
     /// Runs the request in a session's transaction, which stays open unless a statement or the client's wish ends it.
-    pub fn run_in_session(self, engine: &dyn Engine, slot: &mut Slot, mut sink: ChannelSink) -> Result<(), Failure> {
+    pub fn run_in_session(
+        self,
+        engine: &dyn Engine,
+        transaction: &mut CurrentTransaction,
+        mut sink: ChannelSink,
+    ) -> Result<(), Failure> {
         if self.commits {
             sink.hold();
         }
-        slot.begin_request();
+        transaction.begin_request();
         // Without `commits`, the client ends the transaction itself: it sees results as they come.
         let client = ClientSink { channel: &mut sink, can_hold: self.commits };
-        let outcome = self.script.run_to_seal(&mut self.host(engine, slot, client));
+        let outcome = self.script.run_to_seal(&mut self.host(engine, transaction, client));
         match (outcome, self.commits) {
-            (Ok(()), true) => slot.commit(&self.caller)?,
+            (Ok(()), true) => transaction.commit(&self.caller)?,
             (Ok(()), false) => {}
             (Err(failure), true) => {
-                let failure = slot.fail_request(failure);
-                slot.rollback();
+                let failure = transaction.fail_request(failure);
+                transaction.rollback();
                 return Err(failure);
             }
-            (Err(failure), false) => return Err(slot.fail_request(failure)),
+            (Err(failure), false) => return Err(transaction.fail_request(failure)),
         }
         sink.finish()
     }
 
-    fn host<'a>(&'a self, engine: &'a dyn Engine, slot: &'a mut Slot, sink: ClientSink<'a>) -> RequestHost<'a> {
-        RequestHost { engine, slot, sink, caller: &self.caller, parameters: &self.parameters, source: None }
+    fn host<'a>(
+        &'a self,
+        engine: &'a dyn Engine,
+        transaction: &'a mut CurrentTransaction,
+        sink: ClientSink<'a>,
+    ) -> RequestHost<'a> {
+        RequestHost { engine, transaction, sink, caller: &self.caller, parameters: &self.parameters, source: None }
     }
 }
 
@@ -153,7 +165,7 @@ fn run_alone(
 /// Passes results on to the client.
 struct ClientSink<'a> {
     channel: &'a mut ChannelSink,
-    /// Whether results may be held back. In a session whose client ends the transaction itself they are not.
+    /// True if results may be held back. They are not in a session whose client ends the transaction itself.
     can_hold: bool,
 }
 
@@ -176,7 +188,7 @@ impl ResultSink for ClientSink<'_> {
 /// Runs the statements of one request on the engine, in one open transaction at a time.
 struct RequestHost<'a> {
     engine: &'a dyn Engine,
-    slot: &'a mut Slot,
+    transaction: &'a mut CurrentTransaction,
     sink: ClientSink<'a>,
     caller: &'a Caller,
     parameters: &'a Parameters,
@@ -194,7 +206,7 @@ impl ScriptHost for RequestHost<'_> {
         variables: Option<&Parameters>,
         output: ScriptOutput<'_>,
     ) -> Result<(), Failure> {
-        let transaction = self.slot.on(self.engine, &query.source, &query.caller)?;
+        let transaction = self.transaction.on(self.engine, &query.source, &query.caller)?;
         self.source = Some(query.source.clone());
         let mut request = Cow::Borrowed(query);
         if let Some(variables) = variables {
@@ -202,7 +214,7 @@ impl ScriptHost for RequestHost<'_> {
         }
         match output {
             ScriptOutput::Client => transaction.run(&request, &mut self.sink)?,
-            ScriptOutput::Nowhere => transaction.run(&request, &mut Discard)?,
+            ScriptOutput::Nowhere => transaction.run(&request, &mut DiscardSink)?,
             ScriptOutput::Variable(variable) => {
                 request.to_mut().materialize = Materialize::Tokens;
                 transaction.run(&request, variable)?;
@@ -221,26 +233,26 @@ impl ScriptHost for RequestHost<'_> {
 
     fn command(&mut self, source: &SmolStr, command: TransactionCommand) -> Result<(), Failure> {
         match command {
-            TransactionCommand::Begin => self.slot.on(self.engine, source, self.caller).map(drop),
-            TransactionCommand::Commit => Ok(self.slot.commit(self.caller)?),
+            TransactionCommand::Begin => self.transaction.on(self.engine, source, self.caller).map(drop),
+            TransactionCommand::Commit => Ok(self.transaction.commit(self.caller)?),
             TransactionCommand::Rollback => {
-                self.slot.rollback();
+                self.transaction.rollback();
                 Ok(())
             }
         }
     }
 
     fn has_written(&self) -> bool {
-        self.slot.has_written()
+        self.transaction.has_written()
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
         reach(Point::RequestSealed);
-        Ok(self.slot.commit(self.caller)?)
+        Ok(self.transaction.commit(self.caller)?)
     }
 
     fn undo(&mut self, failure: Failure) -> Failure {
-        self.slot.fail_request(failure)
+        self.transaction.fail_request(failure)
     }
 
     fn sink(&mut self) -> &mut dyn ResultSink {
@@ -255,7 +267,7 @@ impl ScriptHost for RequestHost<'_> {
         if !self.sink.channel.is_untouched() {
             return false;
         }
-        self.slot.rollback();
+        self.transaction.rollback();
         self.sink.channel.reset();
         true
     }
@@ -289,7 +301,7 @@ impl ScriptFailure for Failure {
 }
 
 /// Turns the traversals of a request into queries for the engine.
-struct Planner<'a> {
+struct QueryPlanner<'a> {
     evaluation: &'a Evaluation,
     caller: &'a Caller,
     /// The sources that the caller may use.
@@ -297,7 +309,7 @@ struct Planner<'a> {
     cancellation: &'a Cancellation,
 }
 
-impl ScriptPlanner for Planner<'_> {
+impl ScriptPlanner for QueryPlanner<'_> {
     type Query = QueryRequest;
     type Failure = Failure;
 
@@ -323,7 +335,8 @@ impl ScriptPlanner for Planner<'_> {
         match self.sources.iter().find(|source| *source == resolved) {
             Some(source) => Ok(source.clone()),
             None if self.sources.is_empty() => Err(Failure::invalid(format!(
-                "there is no traversal source `{resolved}` that the user may use: it has no role on any graph; an administrator gives \
+                "there is no traversal source `{resolved}` that the user may use: it has no role on any graph; an \
+                 administrator gives \
                  roles (`mangrove user grant`)"
             ))),
             None => Err(Failure::invalid(format!(

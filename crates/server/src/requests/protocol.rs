@@ -7,8 +7,8 @@
 //! | `close` | `session` | the end of a session |
 //! | `authentication` | any | a login, with a message of SASL PLAIN |
 //!
-//! Other combinations, and messages that do not decode, are malformed (498). Missing arguments and those of a wrong type are invalid
-//! (499).
+//! Other combinations, and messages that do not decode, are malformed (498). Missing arguments and those of a wrong
+//! type are invalid (499).
 
 use axum::body::Bytes;
 use mangrove_graph::{Error, Value};
@@ -18,12 +18,12 @@ use smol_str::SmolStr;
 use uuid::Uuid;
 
 use crate::access::auth::decode_sasl;
-use crate::answers::batch::{BatchSize, Form};
-use crate::answers::wire::Format;
+use crate::answers::batch::{BatchSize, ResultForm};
+use crate::answers::wire::MessageFormat;
 use crate::engine::request::Materialize;
 use crate::limits::Limits;
 use crate::requests::call::{DecodedRequest, RequestWork};
-use crate::requests::program::{Evaluation, Gremlin};
+use crate::requests::program::{Evaluation, WireQuery};
 use crate::status::{Failure, Status};
 
 /// Languages whose scripts are parsed by the gremlin-lang grammar. Drivers name Groovy by default. The parser refuses
@@ -32,11 +32,11 @@ const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 
 /// The refusal of a message, with the format of its answer.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct MessageRefusal {
     /// The id of the request, if it can be read.
     pub request: Option<Uuid>,
     /// The format of the answer: that of the request, if it is known.
-    pub format: Format,
+    pub format: MessageFormat,
     /// The failure.
     pub failure: Failure,
 }
@@ -51,31 +51,31 @@ pub struct RawMessage {
 }
 
 /// Makes the refusal of a message that is not decoded.
-pub fn refuse(message: &RawMessage, error: Error) -> Refusal {
+pub fn refuse(message: &RawMessage, error: Error) -> MessageRefusal {
     let frame = if message.is_text { None } else { split_frame(&message.bytes).ok() };
     let (format, body) = match frame {
-        Some((encoding, body)) => (Format { encoding, is_text: false }, body),
-        None if message.is_text => (Format::TEXT, &message.bytes[..]),
-        None => (Format::BINARY, &[][..]),
+        Some((encoding, body)) => (MessageFormat { encoding, is_text: false }, body),
+        None if message.is_text => (MessageFormat::TEXT, &message.bytes[..]),
+        None => (MessageFormat::BINARY, &[][..]),
     };
-    Refusal { request: format.encoding.request_id(body), format, failure: error.into() }
+    MessageRefusal { request: format.encoding.request_id(body), format, failure: error.into() }
 }
 
 /// Decodes a WebSocket message. A text message is JSON; a binary one begins with its media type.
-pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, Refusal> {
+pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, MessageRefusal> {
     let RawMessage { bytes: message, is_text } = message;
     let (format, body) = match is_text {
-        true => (Format::TEXT, &message[..]),
+        true => (MessageFormat::TEXT, &message[..]),
         false => {
-            let (encoding, body) = split_frame(message).map_err(|error| Refusal {
+            let (encoding, body) = split_frame(message).map_err(|error| MessageRefusal {
                 request: None,
-                format: Format::BINARY,
+                format: MessageFormat::BINARY,
                 failure: Failure { status: Status::MALFORMED_REQUEST, error },
             })?;
-            (Format { encoding, is_text: false }, body)
+            (MessageFormat { encoding, is_text: false }, body)
         }
     };
-    let refusal = |request, failure| Refusal { request, format, failure };
+    let refusal = |request, failure| MessageRefusal { request, format, failure };
     if message.len() > limits.message_bytes_max {
         return Err(refusal(format.encoding.request_id(body), too_long(message.len(), limits)));
     }
@@ -88,19 +88,20 @@ pub fn decode(message: &RawMessage, limits: &Limits) -> Result<DecodedRequest, R
 /// The failure of a request that has too many bytes.
 pub fn too_long(length: usize, limits: &Limits) -> Failure {
     Failure::malformed(format!(
-        "the message has {length} bytes, more than the limit of {}; send less at once, or raise the limit message_bytes_max",
+        "the message has {length} bytes, more than the limit of {}; send less at once, or raise the limit \
+         message_bytes_max",
         limits.message_bytes_max
     ))
 }
 
 /// Interprets a request that came in this format. The answer has the same format unless the request names another.
-pub fn call(request: &Request, format: Format, limits: &Limits) -> Result<DecodedRequest, Failure> {
+pub fn call(request: &Request, format: MessageFormat, limits: &Limits) -> Result<DecodedRequest, Failure> {
     let (form, closes) = match (request.op.as_str(), request.processor.as_str()) {
-        ("eval", "" | "session") => (Form::Values, false),
-        ("bytecode", "traversal" | "session") => (Form::Traversers, false),
-        ("close", "session") => (Form::Values, true),
+        ("eval", "" | "session") => (ResultForm::Values, false),
+        ("bytecode", "traversal" | "session") => (ResultForm::Traversers, false),
+        ("close", "session") => (ResultForm::Values, true),
         ("authentication", _) => {
-            let (work, form) = (RequestWork::Authenticate(sasl(request)), Form::Values);
+            let (work, form) = (RequestWork::Authenticate(sasl(request)), ResultForm::Values);
             return Ok(DecodedRequest {
                 request: request.id,
                 session: None,
@@ -135,10 +136,10 @@ fn session(request: &Request) -> Result<Option<SmolStr>, Failure> {
 }
 
 /// The format of the answer: that of the request, unless the argument `accepts` names another.
-fn accepted(request: &Request, format: Format) -> Result<Format, Failure> {
+fn accepted(request: &Request, format: MessageFormat) -> Result<MessageFormat, Failure> {
     let Some(media_type) = request.accepts().map_err(invalid)? else { return Ok(format) };
     match Encoding::from_media_type(media_type) {
-        Some(encoding) => Ok(Format { is_text: format.is_text && encoding.is_json(), encoding }),
+        Some(encoding) => Ok(MessageFormat { is_text: format.is_text && encoding.is_json(), encoding }),
         None => Err(Failure::invalid(format!(
             "the request's `accepts` is `{media_type}`; answers are written in {}",
             Encoding::media_types()
@@ -155,8 +156,8 @@ fn evaluation(request: &Request, limits: &Limits) -> Result<Evaluation, Failure>
         )));
     }
     let gremlin = match (request.gremlin().map_err(invalid)?, request.op.as_str()) {
-        (message::Gremlin::Text(text), "eval") => Gremlin::Script(text.to_owned()),
-        (message::Gremlin::Bytecode(bytecode), "bytecode") => Gremlin::Bytecode(bytecode.clone()),
+        (message::Gremlin::Text(text), "eval") => WireQuery::Script(text.to_owned()),
+        (message::Gremlin::Bytecode(bytecode), "bytecode") => WireQuery::Bytecode(bytecode.clone()),
         (message::Gremlin::Text(_), _) => {
             return Err(Failure::invalid("the argument `gremlin` is a script; the operation for scripts is eval"));
         }

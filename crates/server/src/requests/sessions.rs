@@ -1,9 +1,10 @@
 //! The register of sessions: which are open, who owns them, and which have ended without the client's asking.
 //!
-//! A session belongs to the connection whose request began it. A session that ended without the client's asking is remembered for
-//! [`Limits::session_idle_max`], and for [`Limits::session_remembered_min`] at least. A request that names it is refused: beginning a
-//! new session would commit the second half of an undone transaction alone. A close acknowledges the end and frees the name; the
-//! owning connection may send it, or after its end any connection of the same user.
+//! A session belongs to the connection whose request began it. A session that ended without the client's asking is
+//! remembered for [`Limits::session_idle_max`], and for [`Limits::session_remembered_min`] at least. A request that
+//! names it is refused: beginning a new session would commit the second half of an undone transaction alone. A close
+//! acknowledges the end and frees the name; the owning connection may send it, or after its end any connection of the
+//! same user.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -28,18 +29,18 @@ pub type ConnectionId = u64;
 
 /// The reason for which a session ended without the client's asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SessionEnd {
     Idle(Duration),
     ConnectionLost,
     Panic,
 }
 
-impl End {
+impl SessionEnd {
     pub fn failure(self, name: &str) -> Failure {
         let cause = match self {
-            End::Idle(limit) => format!("was idle for {} s (the limit session_idle_max)", limit.as_secs_f32()),
-            End::ConnectionLost => "lost its connection".to_owned(),
-            End::Panic => "met a bug in the database".to_owned(),
+            SessionEnd::Idle(limit) => format!("was idle for {} s (the limit session_idle_max)", limit.as_secs_f32()),
+            SessionEnd::ConnectionLost => "lost its connection".to_owned(),
+            SessionEnd::Panic => "met a bug in the database".to_owned(),
         };
         Error::new(
             ErrorKind::Closed,
@@ -55,7 +56,7 @@ impl End {
 /// All sessions of a server.
 #[derive(Debug)]
 pub struct Sessions {
-    state: Mutex<State>,
+    state: Mutex<SessionTable>,
     count_max: usize,
     user_max: usize,
     address_max: usize,
@@ -63,9 +64,9 @@ pub struct Sessions {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    open: HashMap<SmolStr, Open>,
-    ended: HashMap<SmolStr, Ended>,
+struct SessionTable {
+    open: HashMap<SmolStr, OpenSession>,
+    ended: HashMap<SmolStr, EndedSession>,
     /// At least the keys of `ended`, oldest first.
     ended_order: VecDeque<SmolStr>,
     serial: u64,
@@ -73,15 +74,15 @@ struct State {
 
 /// A session that ended without the client's asking.
 #[derive(Debug)]
-struct Ended {
-    end: End,
+struct EndedSession {
+    end: SessionEnd,
     since: Instant,
     /// `None` if the connection is gone.
     owner: Option<ConnectionId>,
     user: SmolStr,
 }
 
-impl Ended {
+impl EndedSession {
     /// Returns true if the session belonged to this connection or, if its connection is gone, to this user.
     fn belongs_to(&self, connection: ConnectionId, user: &str) -> bool {
         self.owner.map_or(self.user == user, |owner| owner == connection)
@@ -90,13 +91,13 @@ impl Ended {
 
 /// A connection and its caller.
 #[derive(Clone, Copy)]
-pub struct Client<'a> {
+pub struct SessionClient<'a> {
     pub connection: ConnectionId,
     pub caller: &'a Caller,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSession {
     owner: ConnectionId,
     user: SmolStr,
     /// The address of the client, as limits count it.
@@ -118,12 +119,12 @@ impl Sessions {
         }
     }
 
-    /// The sending end of a session's queue, and the receiving end if the session begins with this request. `None` for a
-    /// close of a session that is not open.
+    /// The sending end of a session's queue, and the receiving end if the session begins with this request. `None` for
+    /// a close of a session that is not open.
     #[expect(clippy::type_complexity, reason = "read in one place, just above")]
     pub fn queue(
         &self,
-        client: Client<'_>,
+        client: SessionClient<'_>,
         name: &SmolStr,
         closing: bool,
         capacity: usize,
@@ -154,15 +155,15 @@ impl Sessions {
         let serial = state.serial;
         let (queue, receiver) = mpsc::channel(capacity);
         let user = client.caller.name().into();
-        let open = Open { owner: client.connection, user, address, serial, queue: queue.clone() };
+        let open = OpenSession { owner: client.connection, user, address, serial, queue: queue.clone() };
         state.open.insert(name.clone(), open);
         Ok(Some((queue, Some((serial, receiver)))))
     }
 
     /// Refuses one more session at the limits in all, of the user, and of the address (SERVER-1).
-    fn check_room(&self, state: &State, caller: &Caller, address: &SmolStr) -> Result<(), Failure> {
+    fn check_room(&self, state: &SessionTable, caller: &Caller, address: &SmolStr) -> Result<(), Failure> {
         let (name, open) = (caller.name(), &state.open);
-        let of = |belongs: &dyn Fn(&Open) -> bool| open.values().filter(|open| belongs(open)).count();
+        let of = |belongs: &dyn Fn(&OpenSession) -> bool| open.values().filter(|open| belongs(open)).count();
         let full = |what: String, count_max: usize, setting: &str| {
             let message =
                 format!("{what} has {count_max} sessions, as many as it may; close some, or raise the limit {setting}");
@@ -186,7 +187,7 @@ impl Sessions {
         let lost: Vec<SmolStr> =
             state.open.iter().filter(|(_, open)| open.owner == owner).map(|(name, _)| name.clone()).collect();
         for name in lost {
-            state.forget_open(&name, Some(End::ConnectionLost));
+            state.forget_open(&name, Some(SessionEnd::ConnectionLost));
         }
         for ended in state.ended.values_mut().filter(|ended| ended.owner == Some(owner)) {
             ended.owner = None;
@@ -198,28 +199,31 @@ impl Sessions {
         self.state.lock().open.len()
     }
 
-    pub fn remove(&self, name: &SmolStr, serial: u64, end: Option<End>) {
+    pub fn remove(&self, name: &SmolStr, serial: u64, end: Option<SessionEnd>) {
         let mut state = self.state.lock();
         if state.open.get(name).is_some_and(|open| open.serial == serial) {
             state.forget_open(name, end);
         }
     }
 
-    pub fn end_of(&self, name: &str) -> End {
-        self.state.lock().ended.get(name).map_or(End::ConnectionLost, |ended| ended.end)
+    pub fn end_of(&self, name: &str) -> SessionEnd {
+        self.state.lock().ended.get(name).map_or(SessionEnd::ConnectionLost, |ended| ended.end)
     }
 }
 
-impl State {
+impl SessionTable {
     /// Removes an open session, and remembers it if it ended without the client's asking.
-    fn forget_open(&mut self, name: &SmolStr, end: Option<End>) {
+    fn forget_open(&mut self, name: &SmolStr, end: Option<SessionEnd>) {
         let Some(open) = self.open.remove(name) else { return };
         if let Some(end) = end {
-            self.remember(name.clone(), Ended { end, since: Instant::now(), owner: Some(open.owner), user: open.user });
+            self.remember(
+                name.clone(),
+                EndedSession { end, since: Instant::now(), owner: Some(open.owner), user: open.user },
+            );
         }
     }
 
-    fn remember(&mut self, name: SmolStr, ended: Ended) {
+    fn remember(&mut self, name: SmolStr, ended: EndedSession) {
         // A name may be in the order twice, if it was closed and used again; then it is forgotten early.
         if self.ended.insert(name.clone(), ended).is_none() {
             self.ended_order.push_back(name);

@@ -14,7 +14,7 @@ use crate::status::Failure;
 
 /// None or one open transaction, with the traversal source on which it was begun.
 #[derive(Default)]
-pub struct Slot {
+pub struct CurrentTransaction {
     open: Option<(SmolStr, Box<dyn EngineTransaction>)>,
     /// The open transaction's write mark at the begin of the running request.
     mark: usize,
@@ -22,14 +22,14 @@ pub struct Slot {
     has_committed: bool,
 }
 
-impl Slot {
+impl CurrentTransaction {
     /// Returns true if a transaction is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// The open transaction, begun now if there is none. A source other than that of the open transaction is refused, since
-    /// it may stand for another graph or isolation level.
+    /// The open transaction, begun now if there is none. A source other than that of the open transaction is refused,
+    /// since it may stand for another graph or isolation level.
     pub fn on(
         &mut self,
         engine: &dyn Engine,
@@ -63,8 +63,8 @@ impl Slot {
         self.has_committed = false;
     }
 
-    /// Notes that the request failed. A transaction in which it has written is rolled back, and stays open only to refuse
-    /// further calls. Returns the failure, which then also says what became of the request's writes.
+    /// Notes that the request failed. A transaction in which it has written is rolled back, and stays open only to
+    /// refuse further calls. Returns the failure, which then also says what became of the request's writes.
     pub fn fail_request(&mut self, mut failure: Failure) -> Failure {
         let error: &Error = &failure.error;
         let is_over = self.open.as_mut().is_some_and(|(_, transaction)| transaction.fail_since(self.mark, error));

@@ -1,13 +1,15 @@
 //! Worker threads: engine work on blocking threads, bounded in number and watched from outside.
 //!
-//! The engine is synchronous, so its work runs on tokio's blocking threads. A semaphore bounds their number for the whole server. A
-//! request waits for a permit in order of arrival, and the wait counts towards its time limit. If the deadline passes or the connection
-//! is lost, the watching task fires the [`Cancellation`] and goes on waiting for the engine.
+//! The engine is synchronous, so its work runs on tokio's blocking threads. A semaphore bounds their number for the
+//! whole server. A request waits for a permit in order of arrival, and the wait counts towards its time limit. If the
+//! deadline passes or the connection is lost, the watching task fires the [`Cancellation`] and goes on waiting for the
+//! engine.
 //!
-//! - **SERVER-8.** A worker's permit stands for a thread in use: it is released when the work has returned, never before.
+//! - **SERVER-8.** A worker's permit stands for a thread in use: it is released when the work has returned, never
+//!   before.
 //!
-//! A panic in the engine ends one request with [`ErrorKind::Bug`](mangrove_graph::ErrorKind::Bug). The unwinding drops the
-//! transaction, which rolls it back. Log lines of the engine are inside the span of the request.
+//! A panic in the engine ends one request with [`ErrorKind::Bug`](mangrove_graph::ErrorKind::Bug). The unwinding drops
+//! the transaction, which rolls it back. Log lines of the engine are inside the span of the request.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,9 +22,9 @@ use tokio::time::{Instant, sleep_until};
 use tracing::Span;
 
 use crate::access::auth::HASHING_COUNT_MAX;
-use crate::engine::cancel::{Cancellation, Reason};
+use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::limits::Limits;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 use crate::status::Failure;
 
 /// Messages up to this size are decoded on the thread that has read them, because waking another takes longer.
@@ -30,9 +32,9 @@ const DECODED_HERE_BYTES_MAX: usize = 16 << 10;
 
 /// The number of blocking threads that a runtime needs for a server with these limits.
 ///
-/// A thread stays busy for a short time after it has released its permit, and meanwhile the runtime may start another for
-/// the next request. Without this bound a runtime grows to hundreds of threads, each with memory that the allocator keeps
-/// for it.
+/// A thread stays busy for a short time after it has released its permit, and meanwhile the runtime may start another
+/// for the next request. Without this bound a runtime grows to hundreds of threads, each with memory that the allocator
+/// keeps for it.
 pub fn blocking_thread_count(limits: &Limits) -> usize {
     limits.worker_count_max.min(Semaphore::MAX_PERMITS) + decoder_count() + HASHING_COUNT_MAX
 }
@@ -74,14 +76,14 @@ impl RequestWatch {
         FireOnDrop(self.cancellation.clone())
     }
 
-    /// Waits for the deadline, the loss of the connection, or the phase `Cancelling`, whichever comes first, and fires the
-    /// cancellation.
-    async fn fire(&mut self) -> Reason {
+    /// Waits for the deadline, the loss of the connection, or the phase `Cancelling`, whichever comes first, and fires
+    /// the cancellation.
+    async fn fire(&mut self) -> CancelReason {
         let reason = tokio::select! {
-            limit = passed(self.deadline) => Reason::Timeout(limit),
+            limit = passed(self.deadline) => CancelReason::Timeout(limit),
             // The sender is dropped when the connection's task ends, which means the same.
-            _ = self.gone.wait_for(|gone| *gone) => Reason::Gone,
-            () = self.shutdown.reached(Phase::Cancelling) => Reason::Stopped,
+            _ = self.gone.wait_for(|gone| *gone) => CancelReason::Gone,
+            () = self.shutdown.reached(ShutdownPhase::Cancelling) => CancelReason::Stopped,
         };
         self.cancellation.fire(reason);
         reason
@@ -93,7 +95,7 @@ struct FireOnDrop(Cancellation);
 
 impl Drop for FireOnDrop {
     fn drop(&mut self) {
-        self.0.fire(Reason::Gone);
+        self.0.fire(CancelReason::Gone);
     }
 }
 
@@ -119,8 +121,8 @@ impl Workers {
         self.count
     }
 
-    /// Decodes a message of this size: a short one on this thread, a long one on a blocking thread. Decoders have permits
-    /// of their own, one for each core, so that queries do not delay them.
+    /// Decodes a message of this size: a short one on this thread, a long one on a blocking thread. Decoders have
+    /// permits of their own, one for each core, so that queries do not delay them.
     pub async fn decode<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -150,7 +152,7 @@ impl Workers {
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let permit = tokio::select! {
-            // Biased: work that is already cancelled must not begin.
+            // Biased: work that is already canceled must not begin.
             biased;
             reason = watch.fire() => return Err(reason.error().into()),
             permit = Arc::clone(&self.permits).acquire_owned() => permit.expect("the semaphore is never closed"),
@@ -174,7 +176,8 @@ impl Workers {
         }
     }
 
-    /// Runs `work` when a worker is free, without a watch: for work that must be done, such as rolling a transaction back.
+    /// Runs `work` when a worker is free, without a watch: for work that must be done, such as rolling a transaction
+    /// back.
     pub async fn finish<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
         let span = Span::current();
@@ -195,7 +198,8 @@ fn bug(error: JoinError) -> Error {
     };
     tracing::error!(panic = %words, "a query panicked; the server goes on");
     Error::bug(format!(
-        "the query met a bug in the database and was undone ({words}); please report it with the query. The server goes on."
+        "the query met a bug in the database and was undone ({words}); please report it with the query. The server \
+         goes on."
     ))
 }
 

@@ -1,11 +1,12 @@
 //! The accept loop, and each connection from its first byte to the end of its last HTTP request.
 //!
-//! A connection is pending until its first request ([`PendingConnections`]). The request takes a permit for it, unless it only watches
-//! over the server (`/health`, `/metrics`). If no permit is free, the client gets 503. A connection without a permit is closed after
-//! its answer. The permit goes with every request as [`Peer`], and is returned when the connection ends, as HTTP or as a WebSocket.
+//! A connection is pending until its first request ([`PendingConnections`]). The request takes a permit for it, unless
+//! it only watches over the server (`/health`, `/metrics`). If no permit is free, the client gets 503. A connection
+//! without a permit is closed after its answer. The permit goes with every request as [`Peer`], and is returned when
+//! the connection ends, as HTTP or as a WebSocket.
 //!
-//! The TLS handshake and the head of each request have time limits ([`Limits::handshake_timeout`], [`Limits::header_timeout`]), so that
-//! a client that sends nothing, or a byte a minute, is dropped.
+//! The TLS handshake and the head of each request have time limits ([`Limits::handshake_timeout`],
+//! [`Limits::header_timeout`]), so that a client that sends nothing, or a byte a minute, is dropped.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,15 +30,15 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::connections::allowance::{Allowance, Allowed};
+use crate::connections::allowance::{Allowance, AllowedStream};
 use crate::connections::peer::{Admission, Peer};
 use crate::connections::pending::{PendingConnection, PendingConnections};
 use crate::connections::permits::ConnectionPermit;
-use crate::connections::stall::Stalling;
+use crate::connections::stall::StallingStream;
 use crate::connections::tls::Tls;
 use crate::http::router;
 use crate::shared::Shared;
-use crate::shutdown::Phase;
+use crate::shutdown::ShutdownPhase;
 
 /// Pending connections, beside those with a permit.
 const PENDING_COUNT_MAX: usize = 256;
@@ -45,12 +46,12 @@ const PENDING_COUNT_MAX: usize = 256;
 /// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// The pause after a failed accept: the system lacks file descriptors or memory, and trying again at once would only use
-/// the processor.
+/// The pause after a failed accept: the system lacks file descriptors or memory, and trying again at once would only
+/// use the processor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts connections for as long as it is polled. A connection that comes during the shutdown may ask for `/health`, is
-/// refused everything else, and ends with this future. The others run on as tasks of their own.
+/// Accepts connections for as long as it is polled. A connection that comes during the shutdown may ask for `/health`,
+/// is refused everything else, and ends with this future. The others run on as tasks of their own.
 pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>) {
     let router = router::router(Arc::clone(&shared));
     let pending = Arc::new(PendingConnections::new(PENDING_COUNT_MAX));
@@ -72,10 +73,10 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
         if is_other_evicted {
             shared.meters.dropped_unheard();
         }
-        let is_late = shared.shutdown().phase() >= Phase::Draining;
+        let is_late = shared.shutdown().phase() >= ShutdownPhase::Draining;
         // The shutdown waits for connections, but not for late ones.
         let alive = if is_late { None } else { shared.alive() };
-        let entrance = Arc::new(Entrance {
+        let entrance = Arc::new(ConnectionEntrance {
             shared: Arc::clone(&shared),
             peer,
             pending_connection,
@@ -95,17 +96,17 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<Tls>
 }
 
 /// The state of a connection before and at its first request.
-struct Entrance {
+struct ConnectionEntrance {
     shared: Arc<Shared>,
     peer: SmolStr,
-    /// Its pending_connection in the pending, until it has a place.
+    /// Its entry among the pending connections, until it has a permit.
     pending_connection: PendingConnection,
     /// True if it came during the shutdown.
     is_late: bool,
     place: Mutex<Option<Arc<ConnectionPermit>>>,
 }
 
-impl Entrance {
+impl ConnectionEntrance {
     /// Decides on a request. The first that needs a permit takes it for the connection.
     fn admit(&self, path: &str) -> Admission {
         let mut place = self.place.lock();
@@ -131,7 +132,7 @@ impl Entrance {
 async fn connection(
     mut stream: TcpStream,
     address: SocketAddr,
-    entrance: &Arc<Entrance>,
+    entrance: &Arc<ConnectionEntrance>,
     router: Router,
     tls: Option<Tls>,
 ) {
@@ -168,10 +169,15 @@ async fn connection(
 }
 
 /// Serves HTTP/1 until either side ends it, it becomes a WebSocket, or it is evicted.
-async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, entrance: &Arc<Entrance>, router: Router) {
+async fn http1(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    entrance: &Arc<ConnectionEntrance>,
+    router: Router,
+) {
     let shared = &entrance.shared;
     let allowance = Arc::new(Allowance::default());
-    let stream = Allowed::new(Stalling::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
+    let stream =
+        AllowedStream::new(StallingStream::new(stream, shared.limits.get().write_stall_max), Arc::clone(&allowance));
     let asked = Arc::clone(entrance);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let admission = asked.admit(request.uri().path());
@@ -199,7 +205,7 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ent
     let is_stopping = async {
         match is_late {
             true => std::future::pending().await,
-            false => shutdown.reached(Phase::Draining).await,
+            false => shutdown.reached(ShutdownPhase::Draining).await,
         }
     };
     let ended = tokio::select! {
@@ -214,7 +220,7 @@ async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ent
             let mut shutdown = shared.shutdown();
             tokio::select! {
                 ended = connection => ended,
-                () = shutdown.reached(Phase::Cutting) => return,
+                () = shutdown.reached(ShutdownPhase::Cutting) => return,
             }
         }
     };

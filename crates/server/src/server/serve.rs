@@ -25,7 +25,7 @@ use crate::requests::worker::Workers;
 use crate::server::accept::accept;
 use crate::server::read_only;
 use crate::shared::Shared;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 
 /// The limits of a running server.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub struct Server {
     listener: TcpListener,
     tls: Option<Tls>,
     shared: Arc<Shared>,
-    stop: watch::Sender<Phase>,
+    stop: watch::Sender<ShutdownPhase>,
     alive: mpsc::Sender<()>,
     ended: mpsc::Receiver<()>,
 }
@@ -64,8 +64,9 @@ impl Server {
         }
         if config.browsers.allows_any() && config.users.is_none() {
             tracing::warn!(
-                "allowed_origins is `*` and nobody is asked who they are: any page that a browser near here shows may read \
-                 and change everything"
+                "allowed_origins is `*` and there is no authentication: any page in a browser that reaches this \
+                 server may \
+                 read and change everything; set users_file, or list the allowed origins"
             );
         }
         let (stop, shutdown) = Shutdown::new();
@@ -101,8 +102,9 @@ impl Server {
 
     /// Serves until `shutdown` completes, and for [`Limits::closing_min`] after that. Then the server reads no more
     /// requests, and new connections only get `/health`. Running requests get [`Limits::drain_max`] to finish. The
-    /// remaining ones are cancelled and answered, open transactions are rolled back, and connections are closed. An error
-    /// means that requests did not notice their cancellation within [`Limits::shutdown_grace`], and were left running.
+    /// remaining ones are canceled and answered, open transactions are rolled back, and connections are closed. An
+    /// error means that requests did not notice their cancellation within [`Limits::shutdown_grace`], and were left
+    /// running.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let Server { listener, tls, shared, stop, alive, mut ended } = self;
         let mut tasks = JoinSet::new();
@@ -116,17 +118,17 @@ impl Server {
         tasks.spawn(accept(listener, Arc::clone(&shared), tls));
         shutdown.await;
         let Limits { closing_min, drain_max, farewell_max, shutdown_grace, .. } = *shared.limits.get();
-        stop.send_replace(Phase::Closing);
+        stop.send_replace(ShutdownPhase::Closing);
         tokio::time::sleep(closing_min).await;
-        stop.send_replace(Phase::Draining);
+        stop.send_replace(ShutdownPhase::Draining);
         // Dropped only here, so that tasks that began before this phase could still clone it.
         drop(alive);
         let mut waited = Duration::ZERO;
-        for (next, length) in [(Phase::Cancelling, drain_max), (Phase::Cutting, farewell_max)] {
+        for (next, length) in [(ShutdownPhase::Cancelling, drain_max), (ShutdownPhase::Cutting, farewell_max)] {
             if timeout(length, ended.recv()).await.is_ok() {
                 return end(tasks).await;
             }
-            if next == Phase::Cancelling {
+            if next == ShutdownPhase::Cancelling {
                 let running = shared.workers.busy_count();
                 tracing::warn!(running, "requests still run after {drain_max:?} (drain_seconds); they are cancelled");
             }

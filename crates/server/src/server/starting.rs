@@ -1,7 +1,7 @@
 //! The port while the graphs are opened: it answers that the server is starting.
 //!
-//! Recovery takes as long as the log is. Monitoring sees from the beginning that the process is there, and when it takes requests:
-//! `/health` answers `starting`, and everything else is refused, both with status 503.
+//! Recovery takes as long as the log is. Monitoring sees from the beginning that the process is there, and when it
+//! takes requests: `/health` answers `starting`, and everything else is refused, both with status 503.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -89,10 +89,10 @@ impl Server {
 }
 
 async fn answer_all(listener: Arc<TcpListener>, tls: Option<Tls>) {
-    let places = Arc::new(Semaphore::new(CONNECTION_COUNT_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTION_COUNT_MAX));
     let mut connections = JoinSet::new();
     loop {
-        let place = Arc::clone(&places).acquire_owned().await;
+        let permit = Arc::clone(&permits).acquire_owned().await;
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -100,7 +100,7 @@ async fn answer_all(listener: Arc<TcpListener>, tls: Option<Tls>) {
         while connections.try_join_next().is_some() {}
         let tls = tls.clone();
         connections.spawn(async move {
-            let _place = place;
+            let _permit = permit;
             // A client that takes longer gets no answer.
             let _ = timeout(CONNECTION_TIME_MAX, answer(stream, tls)).await;
         });

@@ -1,12 +1,14 @@
 //! One WebSocket connection: it reads requests, starts them, and writes answers.
 //!
-//! Reading and writing are two tasks, with a bounded queue of response messages before the writer (`answers::outgoing`). A request
-//! outside a session is a task of its own; those of a session go to its task (`session`). Two bounds hold a fast client back: with
-//! `in_flight_count_max` requests in flight the connection is not read, and while the queue is full the queries wait. A client that
-//! reads nothing for too long is dropped.
+//! Reading and writing are two tasks. Response messages wait for the writer in a bounded queue (`answers::outgoing`).
+//! Each request outside a session is a task of its own; a request of a session goes to the session's task (`session`).
+//! Two bounds hold a fast client back: with `in_flight_count_max` requests in flight the connection is not read, and
+//! while the queue is full, queries wait. The server drops a client that reads nothing for `write_stall_max`.
 //!
-//! When the connection ends, for whatever reason, its queries are cancelled and its sessions rolled back before this task ends. At a
-//! shutdown, queries first have [`Limits::drain_max`](crate::limits::Limits::drain_max) to finish.
+//! When the connection ends, for whatever reason, its queries are canceled and its sessions rolled back before this
+//! task ends. At a shutdown, queries first have [`Limits::drain_max`](crate::limits::Limits::drain_max) to finish.
+//!
+//! A *farewell* is the code and the reason of the close frame with which the server ends a connection.
 
 use std::sync::Arc;
 
@@ -23,17 +25,17 @@ use tracing::Instrument;
 use crate::access::caller::Caller;
 use crate::answers::outgoing::{Outgoing, outgoing};
 use crate::answers::result_max::ResultMax;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::connections::allowance::Allowance;
 use crate::connections::peer::Peer;
 use crate::memory::budget;
 use crate::requests::call::{DecodedRequest, RequestWork};
 use crate::requests::job::{AcceptedRequest, Reply};
-use crate::requests::protocol::{self, RawMessage, Refusal};
+use crate::requests::protocol::{self, MessageRefusal, RawMessage};
 use crate::requests::sessions::ConnectionId;
 use crate::requests::worker::RequestWatch;
 use crate::shared::Shared;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 use crate::status::{Failure, Status};
 use crate::trace;
 use crate::websocket::gate::{Gate, Known, Passage};
@@ -42,7 +44,7 @@ use crate::websocket::session;
 /// The most bytes of the reason in a close frame.
 const CLOSE_REASON_BYTES_MAX: usize = 123;
 
-/// Pings and pongs that are read in a row before one answer of ours goes through the queue of responses.
+/// The pings and pongs that the server reads in a row before it sends one pong through the queue of responses.
 const CONTROL_BURST_MAX: u32 = 64;
 
 struct Connection {
@@ -51,9 +53,12 @@ struct Connection {
     allowance: Arc<Allowance>,
     shared: Arc<Shared>,
     outgoing: Outgoing,
+    /// The free permits for requests in flight. A request holds its permit until it is answered.
     in_flight: Arc<Semaphore>,
     in_flight_count_max: u32,
+    /// True when the connection has ended: this cancels its requests.
     gone: watch::Receiver<bool>,
+    /// The tasks of requests outside a session.
     requests: JoinSet<()>,
 }
 
@@ -82,13 +87,14 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     tracing::debug!(connection = connection.id, "opened");
     let farewell = tokio::select! {
         farewell = connection.read(&mut stream) => farewell,
-        () = shutdown.reached(Phase::Draining) => Some((close_code::AWAY, "the server shuts down".to_owned())),
+        () = shutdown.reached(ShutdownPhase::Draining) => Some((close_code::AWAY, "the server shuts down".to_owned())),
         _ = &mut writer => None,
     };
-    if shutdown.phase() >= Phase::Draining && !connection.drained(&mut shutdown).await {
+    if shutdown.phase() >= ShutdownPhase::Draining && !connection.drained(&mut shutdown).await {
         writer.abort();
     }
-    // In this order: a request that still waits in the queue of a session, perhaps a commit, must find itself cancelled.
+    // In this order: a request that still waits in the queue of a session, perhaps a commit, must find itself
+    // canceled.
     gone.send_replace(true);
     connection.shared.sessions.connection_lost(connection.id);
     while connection.requests.join_next().await.is_some() {}
@@ -96,7 +102,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
         let frame = CloseFrame { code, reason: shortened(&reason).into() };
         tokio::select! {
             _ = connection.outgoing.send(Message::Close(Some(frame))) => {}
-            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+            () = shutdown.reached(ShutdownPhase::Cutting) => writer.abort(),
         }
     }
     tracing::debug!(connection = connection.id, "closed");
@@ -104,13 +110,13 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
     if !writer.is_finished() {
         tokio::select! {
             _ = &mut writer => {}
-            () = shutdown.reached(Phase::Cutting) => writer.abort(),
+            () = shutdown.reached(ShutdownPhase::Cutting) => writer.abort(),
         }
     }
 }
 
-/// The close code and reason for a client that violates the protocol, or sends a message too large to be read.
-fn broken(error: &axum::Error) -> (u16, String) {
+/// The farewell for a client that violates the protocol, or sends a message too large to be read.
+fn protocol_violation(error: &axum::Error) -> (u16, String) {
     let words = error.to_string();
     // The library's error type is private, so its text has to decide.
     match words.contains("too long") {
@@ -126,8 +132,8 @@ fn shortened(reason: &str) -> &str {
 }
 
 impl Connection {
-    /// Reads until the client ends the connection or violates the protocol. Returns the close code and reason, if a close
-    /// is due.
+    /// Reads until the client ends the connection, violates the protocol or falls silent. Returns the farewell, if the
+    /// server must send one.
     async fn read(
         &mut self,
         stream: &mut (impl StreamExt<Item = Result<Message, axum::Error>> + Unpin),
@@ -148,12 +154,13 @@ impl Connection {
                     tracing::debug!(connection = self.id, "silent for longer than silence_max; it is taken for gone");
                     return None;
                 };
-                // Bytes of the next message that were read already are far below the uncounted size.
+                // This also forgets the bytes of the next message that were read already. They are far fewer than those
+                // from which the allowance counts.
                 self.allowance.finished();
                 match next {
                     Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => break message,
-                    // Tungstenite answers pings itself, as fast as they come. A client that sends many and reads nothing
-                    // must not go on: now and then one of our pongs has to go through the bounded queue.
+                    // Tungstenite answers pings itself, as fast as they come. A client that sends many and reads
+                    // nothing must not go on: now and then one of our pongs has to go through the bounded queue.
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
                         control_count += 1;
                         if control_count % CONTROL_BURST_MAX == 0 {
@@ -165,7 +172,7 @@ impl Connection {
                         let words = "the memory budget of the process (memory_budget) is used up: try again later";
                         return Some((close_code::AGAIN, words.to_owned()));
                     }
-                    Some(Err(e)) => return Some(broken(&e)),
+                    Some(Err(e)) => return Some(protocol_violation(&e)),
                 }
             };
             let is_text = matches!(message, Message::Text(_));
@@ -176,16 +183,16 @@ impl Connection {
         }
     }
 
-    /// Waits until all requests that were read are answered. Returns false if the connection is cut off before.
+    /// Waits until all requests that were read are answered. Returns false if the shutdown cuts the connection off
+    /// before that.
     async fn drained(&self, shutdown: &mut Shutdown) -> bool {
         tokio::select! {
             _ = self.in_flight.acquire_many(self.in_flight_count_max) => true,
-            () = shutdown.reached(Phase::Cutting) => false,
+            () = shutdown.reached(ShutdownPhase::Cutting) => false,
         }
     }
 
-    /// Decodes a request and starts it, if the gate lets it pass. Returns the code and reason to close the connection, if
-    /// there is one.
+    /// Decodes a request and starts it, if the gate lets it pass. Returns the farewell, if the connection must close.
     async fn accept(&mut self, message: RawMessage, permit: OwnedSemaphorePermit) -> Option<(u16, String)> {
         let (call, held) = self.decode(&message).await?;
         let since = Instant::now();
@@ -217,18 +224,18 @@ impl Connection {
         None
     }
 
-    /// Decodes a message into a request, with its draw on the memory budget. `None` if it is refused, which is answered
-    /// here.
+    /// Decodes a message into a request, with its draw on the memory budget. If the message is refused, sends the
+    /// failure and returns `None`.
     async fn decode(&self, message: &RawMessage) -> Option<(DecodedRequest, Draw)> {
         let (shared, given, length) = (Arc::clone(&self.shared), message.clone(), message.bytes.len());
-        let format = if message.is_text { Format::TEXT } else { Format::BINARY };
+        let format = if message.is_text { MessageFormat::TEXT } else { MessageFormat::BINARY };
         let mut held = self.shared.budget.account(Purpose::Messages);
         // A message that is too long is refused for that, so it draws no more than the longest one.
         let counted = length.min(self.shared.limits.get().message_bytes_max);
         let decoded = match budget::hold_decoding(&mut held, counted) {
             Ok(()) => {
                 let decode = move || protocol::decode(&given, &shared.limits.get());
-                let failed = |error: Error| Refusal { request: None, format, failure: error.into() };
+                let failed = |error: Error| MessageRefusal { request: None, format, failure: error.into() };
                 self.shared.workers.decode(length, decode).await.map_err(failed).flatten()
             }
             Err(error) => Err(protocol::refuse(message, error)),
@@ -247,7 +254,7 @@ impl Connection {
     }
 
     async fn send(&self, message: Message) {
-        // An error means that the connection is gone; there is no one to answer.
+        // An error means that the connection is gone, so there is no client to answer.
         let _ = self.outgoing.send(message).await;
     }
 
@@ -256,6 +263,7 @@ impl Connection {
         Arc::clone(&self.in_flight).acquire_owned().await.expect("the semaphore is never closed")
     }
 
+    /// Starts a request: in its session's task, or in a task of its own.
     async fn start(&mut self, caller: Caller, call: DecodedRequest, permit: OwnedSemaphorePermit, held: Draw) {
         let DecodedRequest { request, session, format, form, batch_size, work } = call;
         let limit = match &work {

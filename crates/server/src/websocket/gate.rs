@@ -6,24 +6,26 @@
 //!    └── too many bytes, or too late ──► closed
 //! ```
 //!
-//! On a server with users, the first request is held and answered with a challenge. The client sends `authentication` with SASL PLAIN.
-//! After a right one the held requests run as if they had come now, which drivers expect. Drivers pipeline, so further requests wait
-//! with the first, undecoded. The bytes before a login are limited
+//! On a server with users, the first request is held and answered with a challenge. The client sends `authentication`
+//! with SASL PLAIN. After a correct login the held requests run as if they had come now, which drivers expect. Drivers
+//! pipeline, so further requests wait with the first, undecoded. The bytes before a login are limited
 //! ([`Limits::login_bytes_max`](crate::limits::Limits::login_bytes_max)).
 //!
-//! An open gate looks up the user's rights for every request (SERVER-4). The connection ends when a login of the user would fail.
+//! An open gate looks up the user's rights for every request (SERVER-4). The connection ends when a login of the user
+//! would fail.
 
 use std::sync::Arc;
 
 use axum::extract::ws::{Message, close_code};
+use mangrove_graph::Error;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::access::auth::{Authenticator, FAILURE_COUNT_MAX};
 use crate::access::caller::Caller;
-use crate::answers::wire::{self, Format};
+use crate::answers::wire::{self, MessageFormat};
 use crate::connections::peer::Peer;
-use crate::connections::permits::{ConnectionPermits, Share};
+use crate::connections::permits::{ConnectionPermits, NameCount};
 use crate::limits::Limits;
 use crate::requests::call::{DecodedRequest, RequestWork};
 use crate::requests::protocol::RawMessage;
@@ -36,8 +38,10 @@ const HELD_COUNT_MAX: usize = 16;
 /// The gate of one connection.
 pub struct Gate {
     peer: Peer,
+    /// The logged-in client; `None` while the gate is closed.
     known: Option<Known>,
-    held: Vec<Held>,
+    held: Vec<HeldRequest>,
+    /// Failed logins on this connection: wrong ones, and those that a limit refused.
     failures: u32,
     /// The time by which the client must have logged in.
     deadline: Option<Instant>,
@@ -45,12 +49,12 @@ pub struct Gate {
 }
 
 /// The caller of a connection, and its unit of the user's count of WebSockets.
-pub type Known = (Caller, Option<Share>);
+pub type Known = (Caller, Option<NameCount>);
 
 /// A request that waits for the login, with what is needed to refuse it.
-struct Held {
+struct HeldRequest {
     message: RawMessage,
-    format: Format,
+    format: MessageFormat,
     request: Uuid,
 }
 
@@ -62,7 +66,8 @@ pub enum Passage {
     Answer(Message),
     /// The client has logged in: the held requests run.
     Opened(Caller, Vec<RawMessage>),
-    /// The client has not logged in: these are the answers to the held requests. With a reason the connection is closed.
+    /// The client has not logged in: these are the answers to the held requests. With a reason the connection is
+    /// closed.
     Refused(Vec<Message>, Option<String>),
 }
 
@@ -77,8 +82,8 @@ impl Gate {
         Gate { peer, known, held: Vec::new(), failures: 0, deadline, login_bytes_max: limits.login_bytes_max }
     }
 
-    /// Completes, with code and reason, when the connection must be closed: without a login after some time or too many
-    /// bytes; with one when a login of the user would fail.
+    /// Completes, with the code and reason of a close frame, when the connection must be closed: without a login after
+    /// some time or too many bytes; with one when a further login of the user would fail.
     pub async fn shut(&self) -> (u16, String) {
         if let Some((caller, _)) = &self.known {
             return (close_code::POLICY, caller.expelled().await.message().to_owned());
@@ -91,7 +96,7 @@ impl Gate {
         };
         tokio::select! {
             () = overdue => {
-                (close_code::POLICY, "nobody proved who they are within the limit authentication_timeout".to_owned())
+                (close_code::POLICY, "the client did not log in within the limit authentication_timeout".to_owned())
             }
             () = self.peer.allowance.spent() => {
                 let max = self.login_bytes_max;
@@ -125,11 +130,11 @@ impl Gate {
                 let answer = wire::failure(call.format, Some(call.request), &failure);
                 Passage::Refused(vec![answer], Some(error.message().to_owned()))
             }
-            None => self.hold(Held { message, format: call.format, request: call.request }),
+            None => self.hold(HeldRequest { message, format: call.format, request: call.request }),
         }
     }
 
-    fn hold(&mut self, held: Held) -> Passage {
+    fn hold(&mut self, held: HeldRequest) -> Passage {
         let (format, request) = (held.format, held.request);
         if self.held.len() >= HELD_COUNT_MAX {
             let message = format!("more than {HELD_COUNT_MAX} requests came before the client proved who it is");
@@ -147,18 +152,19 @@ impl Gate {
     async fn prove(
         &mut self,
         request: Uuid,
-        format: Format,
+        format: MessageFormat,
         message: &[u8],
         authenticator: &Arc<Authenticator>,
         permits: &ConnectionPermits,
     ) -> Passage {
-        // A known client whose new login fails has no limits on its bytes any more, so its connection is closed.
+        // The allowance of a known client was lifted. If its new login fails, its bytes would stay unlimited, so the
+        // connection is closed.
         let was_known = self.known.take().is_some();
         let outcome = authenticator.log_in_sasl(message, &self.peer.address).await;
         let outcome = outcome.map_err(|denied| denied.error());
         match outcome.and_then(|caller| Ok((permits.of_user(caller.name())?, caller))) {
-            Ok((share, caller)) => {
-                self.known = Some((caller.clone(), Some(share)));
+            Ok((user_count, caller)) => {
+                self.known = Some((caller.clone(), Some(user_count)));
                 self.deadline = None;
                 self.peer.allowance.lift();
                 Passage::Opened(caller, self.held.drain(..).map(|held| held.message).collect())
@@ -166,7 +172,7 @@ impl Gate {
             Err(error) => {
                 self.failures += 1;
                 let failure = Failure::unauthorized(error.message());
-                let mut refused: Vec<(Format, Uuid)> =
+                let mut refused: Vec<(MessageFormat, Uuid)> =
                     self.held.drain(..).map(|held| (held.format, held.request)).collect();
                 // Drivers send the login under the id of the challenged request, which is answered once (SERVER-5).
                 if !refused.iter().any(|(_, id)| *id == request) {
@@ -174,9 +180,19 @@ impl Gate {
                 }
                 let answers =
                     refused.into_iter().map(|(format, id)| wire::failure(format, Some(id), &failure)).collect();
-                let is_last = was_known || self.failures >= FAILURE_COUNT_MAX;
-                Passage::Refused(answers, is_last.then(|| "too many wrong passwords".to_owned()))
+                Passage::Refused(answers, self.farewell_after(&error, was_known))
             }
         }
+    }
+
+    /// The reason to close the connection after a failed login; `None` if the client may try again. The error comes
+    /// first: it names the cause, and the end of a long reason is cut.
+    fn farewell_after(&self, error: &Error, was_known: bool) -> Option<String> {
+        let cause = error.message();
+        if was_known {
+            return Some(format!("{cause}; a failed login ends a connection that was logged in"));
+        }
+        (self.failures >= FAILURE_COUNT_MAX)
+            .then(|| format!("{cause}; a connection ends after {FAILURE_COUNT_MAX} failed logins"))
     }
 }

@@ -1,4 +1,4 @@
-//! The client: requests and responses byte by byte, as the protocol's description has them.
+//! The client: requests and responses byte by byte, as the description of the protocol defines them.
 
 use std::net::SocketAddr;
 
@@ -58,7 +58,7 @@ impl Answer {
 }
 
 impl Answer {
-    /// The status is this one.
+    /// Asserts this status.
     #[track_caller]
     pub fn assert_code(&self, code: i32) {
         assert_eq!(self.code(), code, "{self:?}");
@@ -148,7 +148,7 @@ impl Client {
         String::from_utf8(self.binary().await).unwrap()
     }
 
-    /// The next binary message; that the server asks whether the client is there is passed over.
+    /// The next binary message; pings of the server are skipped.
     pub async fn binary(&mut self) -> Vec<u8> {
         loop {
             match self.socket.next().await.unwrap().unwrap() {
@@ -159,7 +159,7 @@ impl Client {
         }
     }
 
-    /// The next response; `None` when the server ended the connection.
+    /// The next response; `None` if the server ended the connection.
     pub async fn response(&mut self) -> Option<Response> {
         loop {
             match self.socket.next().await {
@@ -170,7 +170,7 @@ impl Client {
         }
     }
 
-    /// Why the server ends the connection, if it says so; responses are passed over.
+    /// The reason with which the server ends the connection, if it sends one; responses are skipped.
     pub async fn farewell(&mut self) -> Option<String> {
         loop {
             match self.socket.next().await {
@@ -181,7 +181,7 @@ impl Client {
         }
     }
 
-    /// All responses to a request, of which there must be no others in between.
+    /// All responses to a request. Asserts that no others come in between.
     pub async fn answer(&mut self, request: Uuid) -> Answer {
         let mut answer = Answer { codes: Vec::new(), message: String::new(), results: Vec::new() };
         while answer.codes.last().is_none_or(|code| *code == 206) {
@@ -263,7 +263,7 @@ impl<'a> Cursor<'a> {
         String::from_utf8(self.take(length).to_vec()).unwrap()
     }
 
-    /// Skips a number, a string, or a list or a set of such.
+    /// Skips a number, a string, or a list or a set of these.
     fn skip_value(&mut self) {
         let (kind, absent) = (self.byte(), self.byte());
         assert_eq!(absent, 0);

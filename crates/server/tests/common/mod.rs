@@ -1,10 +1,10 @@
-//! A small engine that does what its requests say, and a client that speaks the wire protocol by hand.
+//! A small engine whose behavior requests choose, and a client that speaks the wire protocol by hand.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub mod client;
 pub mod engine;
-pub mod place;
+pub mod users_server;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use self::client::Client;
 use self::engine::FakeEngine;
 
-/// How long a test waits for what is certain to come, on a machine however slow.
+/// The time that a test waits for an event that is certain to come, on a slow machine, too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server.
@@ -32,12 +32,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts one on a free port.
+    /// Starts a server on a free port.
     pub async fn start(change: impl FnOnce(&mut Limits)) -> Running {
         Running::configured(|config| change(&mut config.limits)).await
     }
 
-    /// Starts one on a free port.
+    /// Starts a server with these limits on a free port.
     pub async fn configured(change: impl FnOnce(&mut Config)) -> Running {
         let mut config = Config::new("127.0.0.1:0".parse().unwrap());
         change(&mut config);
@@ -56,14 +56,14 @@ impl Running {
         Client::connect(self.address).await
     }
 
-    /// Stops it in order.
+    /// Shuts the server down in order.
     pub async fn stop(self) -> Result<()> {
         self.stop.send(()).unwrap();
         self.served.await.unwrap()
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..500 {
         if holds() {
@@ -74,8 +74,8 @@ pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
     panic!("never came true: {what}");
 }
 
-/// The answer to a request in plain HTTP: all of it where the connection is ended, else what has come a second after the
-/// first of it.
+/// The answer to a request in plain HTTP: the whole answer if the connection is ended, otherwise the part that has come
+/// a second after its first byte.
 pub async fn http(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -1,13 +1,14 @@
-//! `dedup()`: lets the first of equal rows of each instance through; in the body of a loop, the first of all iterations.
+//! `dedup()`: lets the first of equal rows of each instance through; in the body of a loop, the first of all
+//! iterations.
 //!
-//! It sends at once and holds only what it has seen, which is charged until the group or the loop ends.
+//! It sends at once and holds only a set of the keys it has seen. The set is charged until the group or the loop ends.
 
 use std::sync::Arc;
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{FastMap, Result};
 
-use crate::barrier::seen::Seen;
+use crate::barrier::seen::SeenRows;
 use crate::barrier::visited::Visited;
 use crate::rows::Rows;
 
@@ -15,9 +16,9 @@ use crate::rows::Rows;
 pub(crate) struct Dedup {
     computed: usize,
     /// Outside loops: what was seen of each open group.
-    seen: FastMap<GroupId, Seen>,
+    seen: FastMap<GroupId, SeenRows>,
     /// Empty tables for the next group.
-    spare: Option<Seen>,
+    spare: Option<SeenRows>,
     /// Directly in the body of a loop: what was seen in all iterations, shared with the loop.
     visited: Option<Arc<Visited>>,
 }

@@ -51,7 +51,8 @@ impl Operator<Rows> for FoldInto {
                 let growth = fold::growth(self.fold, &object).saturating_add(held);
                 grown = grown.saturating_add((growth as u64).saturating_mul(batch.bulk(row)));
             }
-            // A collection takes each object as one member, also if the object is a collection; only sacks take its members.
+            // A collection takes each object as one member, also if the object is a collection; only sacks take its
+            // members.
             let object = match (self.fold, &self.seed) {
                 (Fold::AddAll, Value::List(_) | Value::Set(_)) => Value::list(vec![object]),
                 _ => object,

@@ -5,7 +5,7 @@ use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
-use crate::computed::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::computed::keys::{KeyReader, KeySource, KeyTable, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
@@ -15,7 +15,7 @@ use crate::rows::{Remember, Rows, Tags};
 
 /// The counts of one instance, by key, in the order in which keys first came.
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct KeyCounts {
     table: KeyTable,
     entries: Vec<(Value, u64)>,
     /// The bytes that the keys point to.
@@ -32,7 +32,7 @@ fn count(count: &mut u64, bulk: u64) -> Result<()> {
     Ok(())
 }
 
-impl Counts {
+impl KeyCounts {
     fn add(&mut self, key: &Value, bulk: u64) -> Result<()> {
         let entries = &mut self.entries;
         let index = self.table.number(0, key, |key| {
@@ -65,23 +65,24 @@ impl Counts {
     }
 }
 
-/// About the bytes of a key.
+/// The approximate bytes of a key.
 const ENTRY_BYTES: u64 = 112;
 
-/// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows go on.
+/// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows
+/// go on.
 pub(crate) struct GroupCount {
     side_effect: Option<Name>,
     remember: Remember,
-    /// The key; none where it is in the computed column.
+    /// The reader of the key; `None` if the key is in computed column 0.
     readers: Vec<KeyReader>,
-    counts: ByInstance<Counts>,
+    counts: ByInstance<KeyCounts>,
     held: HeldRows,
     shared: SharedMap,
 }
 
 impl GroupCount {
     /// Counts into the result, or into a side effect.
-    pub fn new(side_effect: Option<Name>, taken: Taken, remember: Remember) -> Self {
+    pub fn new(side_effect: Option<Name>, taken: KeySource, remember: Remember) -> Self {
         let (counts, held, shared) = Default::default();
         GroupCount { side_effect, remember, readers: taken.readers(), counts, held, shared }
     }
@@ -100,15 +101,15 @@ impl Operator<Rows> for GroupCount {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let keys = match self.readers.first_mut() {
-            None => std::mem::take(&mut batch.computed).into_iter().next().map(Keys::Values),
+            None => std::mem::take(&mut batch.computed).into_iter().next().map(KeyValues::Values),
             Some(reader) => Some(reader.read(&batch.objects, out.context())?),
         };
         let keys = keys.ok_or_else(|| Error::bug("groupCount() has a computed column or a key"))?;
         let states = self.counts.group(group);
         let (mut new, mut sizes) = (0, Sizes::default());
         match (&keys, &batch.tags) {
-            (Keys::Numbers(numbers), Tags::One) => {
-                let counts = ByInstance::entry(states, 0, Counts::default);
+            (KeyValues::Numbers(numbers), Tags::One) => {
+                let counts = ByInstance::entry(states, 0, KeyCounts::default);
                 let before = counts.entries.len();
                 counts.add_numbers(numbers, |row| batch.bulk(row))?;
                 new = (counts.entries.len() - before) as u64 * ENTRY_BYTES;
@@ -117,7 +118,7 @@ impl Operator<Rows> for GroupCount {
                 for row in 0..batch.len() {
                     // An unproductive by() drops the row.
                     let Some(key) = keys.value_ref(row) else { continue };
-                    let counts = ByInstance::entry(states, batch.tag(row), Counts::default);
+                    let counts = ByInstance::entry(states, batch.tag(row), KeyCounts::default);
                     let before = counts.entries.len();
                     // Measured before the count becomes one more holder.
                     let held = sizes.pointed_to(&key) as u64;
@@ -167,7 +168,7 @@ impl Operator<Rows> for GroupCount {
 fn add_counts(
     shared: &mut SharedMap,
     old: Option<Value>,
-    more: Counts,
+    more: KeyCounts,
     name: &Name,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {

@@ -1,5 +1,7 @@
-//! `inject()`: adds values to the stream of every instance. They come before the rows of the stream; as the first step of a
-//! nested traversal, after the row that enters it.
+//! `inject()`: adds values to the stream of every instance, exactly once for each instance.
+//!
+//! The values come before the rows of the stream. If `inject()` is the first step of a nested traversal, they come
+//! after the row that enters it. An instance without rows gets its values when the group ends.
 
 use mangrove_flow::{GroupId, Operator, Output, TagSet};
 use mangrove_graph::{FastMap, Result, Value};
@@ -9,15 +11,17 @@ use mangrove_plan::logical::Operand;
 use crate::context::execution::ExecutionContext;
 use crate::rows::{Loops, ObjectColumn, Remember, Rows, Tags};
 
-/// Adds values to the stream of every instance.
+/// The operator of `inject()`.
 pub(crate) struct Inject {
     operands: Vec<Operand>,
+    /// The values of the operands in this run.
     values: Vec<Value>,
     /// True at the start of a query: the row that arrives is its unit row and does not go on.
     at_start: bool,
     /// True as the first step of a nested traversal.
     nested: bool,
     remember: Remember,
+    /// The instances of each open group to which the values were sent.
     served: FastMap<GroupId, TagSet>,
 }
 
@@ -26,11 +30,12 @@ impl Inject {
         Inject { operands, values: Vec::new(), at_start, nested, remember, served: FastMap::default() }
     }
 
-    fn serve(&self, group: GroupId, tags: &[u32], instances_known: bool, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// Sends the values to these instances of a group. `is_single` says that the group has one instance (STEPS-8).
+    fn serve(&self, group: GroupId, tags: &[u32], is_single: bool, out: &mut Output<'_, Rows>) -> Result<()> {
         let count = tags.len() * self.values.len();
         let objects = tags.iter().flat_map(|_| self.values.iter().cloned()).collect();
         let mut rows = Rows::of(ObjectColumn::from_values(objects));
-        if !instances_known || tags.iter().any(|t| *t > 0) {
+        if !is_single || tags.iter().any(|t| *t > 0) {
             rows.tags = Tags::Many(tags.iter().flat_map(|t| self.values.iter().map(|_| *t)).collect());
         }
         let context = out.context();
@@ -62,12 +67,12 @@ impl Operator<Rows> for Inject {
         }
         let served = self.served.entry(group).or_default();
         let new: Vec<u32> = (0..batch.len()).map(|r| batch.tag(r)).filter(|t| served.insert(*t)).collect();
-        let one = batch.tags == Tags::One;
+        let is_single = batch.tags == Tags::One;
         if self.nested {
             out.emit(0, group, batch)?;
-            return self.serve(group, &new, one, out);
+            return self.serve(group, &new, is_single, out);
         }
-        self.serve(group, &new, one, out)?;
+        self.serve(group, &new, is_single, out)?;
         if self.at_start { Ok(()) } else { out.emit(0, group, batch) }
     }
 

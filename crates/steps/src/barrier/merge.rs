@@ -9,12 +9,12 @@ use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;
 
 use crate::limits::meter::Meter;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::{Loops, ObjectColumn, Rows};
 use crate::values::fold;
 
 #[derive(PartialEq, Eq, Hash)]
-enum Object {
+enum MergeKey {
     Vertex(u64),
     Edge(u64),
     Value(Equivalent),
@@ -25,12 +25,12 @@ enum Object {
 pub(crate) struct Merger {
     rows: Option<Rows>,
     /// The row of each vertex, for instance 0 without loop counters: the common case, with a small key.
-    vertices: Table<VertexId, u32>,
-    indexes: Table<(u32, Object, Option<Loops>), usize>,
+    vertices: PartitionedTable<VertexId, u32>,
+    indexes: PartitionedTable<(u32, MergeKey, Option<Loops>), usize>,
     charged: u64,
 }
 
-/// About the bytes of an entry in the table of rows.
+/// The approximate bytes of an entry in the table of rows.
 const ENTRY_BYTES: u64 = 72;
 
 impl Merger {
@@ -73,15 +73,15 @@ impl Merger {
         let mut joined: Vec<(usize, usize)> = Vec::new();
         for row in 0..rows.len() {
             let object = match &rows.objects {
-                ObjectColumn::Vertices(v) => Object::Vertex(v[row].to_bits()),
-                ObjectColumn::Edges(e) => Object::Edge(e[row].to_bits()),
+                ObjectColumn::Vertices(v) => MergeKey::Vertex(v[row].to_bits()),
+                ObjectColumn::Edges(e) => MergeKey::Edge(e[row].to_bits()),
                 ObjectColumn::Values(v) => match &v[row] {
-                    Value::Vertex(id) => Object::Vertex(id.to_bits()),
-                    Value::Edge(id) => Object::Edge(id.to_bits()),
-                    other => Object::Value(Equivalent(other.clone())),
+                    Value::Vertex(id) => MergeKey::Vertex(id.to_bits()),
+                    Value::Edge(id) => MergeKey::Edge(id.to_bits()),
+                    other => MergeKey::Value(Equivalent(other.clone())),
                 },
             };
-            if let (Object::Vertex(bits), 0, None) = (&object, rows.tag(row), &rows.loops) {
+            if let (MergeKey::Vertex(bits), 0, None) = (&object, rows.tag(row), &rows.loops) {
                 match self.vertices.get_or_insert_with(VertexId::from_bits(*bits), || held as u32) {
                     (index, false) => {
                         raised.push((*index as usize, rows.bulk(row)));
@@ -198,8 +198,8 @@ impl Operator<Rows> for Barrier {
     }
 }
 
-/// Merges rows on their way: it gathers some thousands and sends them merged. Rows with bulks replace equal rows, and nothing
-/// else changes, so it may give up if few rows are equal.
+/// Merges rows on their way: it gathers some thousands and sends them merged. Rows with bulks replace equal rows, and
+/// nothing else changes, so it may give up if few rows are equal.
 #[derive(Default)]
 pub(crate) struct PassingMerge {
     groups: FastMap<GroupId, Merger>,

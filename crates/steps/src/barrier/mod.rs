@@ -1,7 +1,8 @@
-//! Barriers: operators that keep state by scope instance, and most of which send only when an instance has ended.
+//! Barriers: operators that keep state by scope instance. Most send only when an instance has ended.
 //!
-//! They run at the home of the group (FLOW-6), and charge what they hold to the query until they drop it (FLOW-17). State by
-//! group is in [`crate::rows::held`].
+//! They run at the home of the group (FLOW-6). The rows and states that they hold are charged to the query until they
+//! are dropped (FLOW-17).
+//! State by group is in [`crate::rows::held`].
 //!
 //! | modules | steps |
 //! |---|---|

@@ -1,12 +1,13 @@
 //! `order()`: sorts the rows of each instance by computed columns, or by keys of their objects.
 //!
-//! Rows are held until their group has ended. With a limit, only the first rows of each instance are held: whenever there are
-//! twice as many as needed, they are sorted and cut, and the first key of the last row left becomes the *bar*. A row that
-//! arrives after that and does not pass the bar cannot be among the first, so it is dropped before anything is made of it.
-//! Number keys are compared with the bar as an array. The sort is stable, so a row whose only key equals the bar does not pass.
+//! Rows are held until their group has ended. With a limit, only the first rows of each instance are held: whenever
+//! there are twice as many as needed, they are sorted and cut, and the first key of the last row left becomes the
+//! *bar*. A row that arrives after that and does not pass the bar cannot be among the first, so it is dropped at once.
+//! Number keys are compared with the bar as an array. The sort is stable, so a row whose only key equals the bar does
+//! not pass.
 //!
-//! If the first keys of all held rows have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
-//! compared only if words are equal and do not decide.
+//! If the first keys of all held rows have one type (integers, floats, texts), they are sorted as words ([`rank`]).
+//! Values are compared only if words are equal and do not decide.
 
 mod rank;
 
@@ -19,7 +20,7 @@ use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
 use crate::barrier::range::position;
-use crate::computed::keys::{KeyReader, Keys, Taken};
+use crate::computed::keys::{KeyReader, KeySource, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
 use crate::rows::held::HeldRows;
@@ -28,15 +29,15 @@ use crate::values::element_order::ElementOrder;
 
 /// Sorts the rows of each instance; with a limit, keeps only the first ones.
 pub(crate) struct Order {
-    /// What reads the keys; none where they are in computed columns.
+    /// The readers of the keys; empty if the keys are in computed columns.
     readers: Vec<KeyReader>,
     held: HeldRows,
     /// The bar of each group: the first key of the last kept row, if the group has one instance and enough rows.
     bars: FastMap<GroupId, Value>,
-    sorter: Sorter,
+    sorter: RowSorter,
 }
 
-struct Sorter {
+struct RowSorter {
     ways: Vec<Way>,
     /// The operand of the limit, and its value in this run.
     limit: Option<(Operand, u64)>,
@@ -44,25 +45,25 @@ struct Sorter {
 }
 
 impl Order {
-    /// Sorts by one computed column or key a way.
-    pub fn new(ways: Vec<Way>, taken: Taken, limit: Option<Operand>) -> Self {
+    /// Sorts by one computed column or key for each criterion.
+    pub fn new(ways: Vec<Way>, taken: KeySource, limit: Option<Operand>) -> Self {
         let limit = limit.map(|operand| (operand, 0));
-        let sorter = Sorter { ways, limit, random: Random::default() };
+        let sorter = RowSorter { ways, limit, random: Random::default() };
         Order { readers: taken.readers(), held: HeldRows::default(), bars: FastMap::default(), sorter }
     }
 
-    /// Puts the keys into computed columns, of the rows that pass the bar.
+    /// Drops the rows that do not pass the bar, and puts the keys of the others into computed columns.
     fn take_keys(&mut self, group: GroupId, batch: Rows, context: &ExecutionContext) -> Result<Rows> {
         if self.readers.is_empty() {
             return Ok(batch);
         }
         let objects = &batch.objects;
         let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context));
-        let keys = keys.collect::<Result<Vec<Keys<'_>>>>()?;
+        let keys = keys.collect::<Result<Vec<KeyValues<'_>>>>()?;
         let bar = self.bars.get(&group).filter(|_| batch.tags == Tags::One);
         let passing = match (bar, keys.first()) {
-            (Some(bar), Some(Keys::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
-            (Some(bar), Some(Keys::Values(column))) => {
+            (Some(bar), Some(KeyValues::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
+            (Some(bar), Some(KeyValues::Values(column))) => {
                 let passes = |row: &u32| column[*row as usize].as_ref().is_some_and(|key| self.sorter.passes(key, bar));
                 Some((0..column.len() as u32).filter(passes).collect())
             }
@@ -74,14 +75,14 @@ impl Order {
                 Rows { computed, ..batch.take(&rows) }
             }
             None => {
-                let computed = keys.into_iter().map(Keys::into_computed).collect();
+                let computed = keys.into_iter().map(KeyValues::into_computed).collect();
                 Rows { computed, ..batch }
             }
         })
     }
 }
 
-impl Sorter {
+impl RowSorter {
     /// Returns true if a row with this first key may come before the last kept row.
     fn passes(&self, key: &Value, bar: &Value) -> bool {
         let order = match self.ways.first() {
@@ -100,7 +101,7 @@ impl Sorter {
         let mut passing = vec![0; numbers.len()];
         let mut count = 0;
         let mut take = |row: usize, rank: u64| {
-            // Without a branch for each row: few pass, and the processor cannot predict which.
+            // Without a branch for each row: few rows pass, and the processor cannot predict which.
             passing[count] = row as u32;
             count += usize::from(below.is_none_or(|below| rank < below));
         };

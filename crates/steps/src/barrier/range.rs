@@ -24,8 +24,9 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Lets positions `low..high` through; `upstream` are the operators before this one in its chain. With `looks_past`, the
-    /// first row past the end cancels them: TinkerPop takes one more row, and side effects may show that.
+    /// Lets positions `low..high` through; `upstream` are the operators before this one in its chain. With
+    /// `looks_past`, the first row past the end cancels them: TinkerPop takes one more row, and side effects may show
+    /// that.
     pub fn new(low: Operand, high: Option<Operand>, upstream: IdRange<OpId>, looks_past: bool) -> Self {
         Range { operands: (low, high), low: 0, high: None, upstream, looks_past, seen: ByInstance::default() }
     }
@@ -42,7 +43,7 @@ impl Operator<Rows> for Range {
         let number = |operand| context.resolve_integer(operand, "the argument of range()");
         let (low, high) = (number(&self.operands.0)?, self.operands.1.as_ref().map(number).transpose()?);
         self.low = u64::try_from(low).map_err(|_| Error::invalid("range() cannot begin before position 0"))?;
-        // A negative end means none.
+        // A negative end means no end.
         self.high = high.and_then(|high| u64::try_from(high).ok());
         if self.high.is_some_and(|high| high < self.low) {
             return Err(Error::invalid("range() cannot end before it begins"));

@@ -1,4 +1,5 @@
-//! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows (FLOW-5).
+//! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows
+//! (FLOW-5).
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::compare::watched::comparable;
@@ -11,7 +12,7 @@ use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, rows_by_instance};
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 
-/// What is reduced, and how.
+/// A reduction: the values that it takes and how it joins them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReduceKind {
     /// A reduction of Gremlin.
@@ -21,7 +22,7 @@ pub(crate) enum ReduceKind {
 }
 
 /// The state of a reduction.
-pub(crate) enum Partial {
+pub(crate) enum PartialReduction {
     /// `count()`
     Count(u64),
     /// `sum()`; `None` if only nulls came so far.
@@ -34,34 +35,34 @@ pub(crate) enum Partial {
     Fold(Vec<Value>),
 }
 
-impl Partial {
+impl PartialReduction {
     /// The state before any value.
     pub fn new(kind: ReduceKind) -> Self {
         match kind {
-            ReduceKind::Language(Reduction::Count) | ReduceKind::Total => Partial::Count(0),
-            ReduceKind::Language(Reduction::Sum) => Partial::Sum(None),
-            ReduceKind::Language(Reduction::Min | Reduction::Max) => Partial::Extreme(None),
-            ReduceKind::Language(Reduction::Mean) => Partial::Mean(None, 0),
-            ReduceKind::Language(Reduction::Fold) => Partial::Fold(Vec::new()),
+            ReduceKind::Language(Reduction::Count) | ReduceKind::Total => PartialReduction::Count(0),
+            ReduceKind::Language(Reduction::Sum) => PartialReduction::Sum(None),
+            ReduceKind::Language(Reduction::Min | Reduction::Max) => PartialReduction::Extreme(None),
+            ReduceKind::Language(Reduction::Mean) => PartialReduction::Mean(None, 0),
+            ReduceKind::Language(Reduction::Fold) => PartialReduction::Fold(Vec::new()),
         }
     }
 
     /// Adds a value that stands for `bulk` equal ones.
     pub fn add(&mut self, kind: ReduceKind, value: Value, bulk: u64) -> Result<()> {
         match self {
-            Partial::Count(count) => {
+            PartialReduction::Count(count) => {
                 let each = if kind == ReduceKind::Total { counted(&value)? } else { 1 };
                 *count = each.checked_mul(bulk).and_then(|n| count.checked_add(n)).ok_or_else(too_many)?;
             }
-            Partial::Sum(sum) => add(sum, &value, bulk)?,
-            Partial::Mean(sum, count) => {
+            PartialReduction::Sum(sum) => add(sum, &value, bulk)?,
+            PartialReduction::Mean(sum, count) => {
                 if value != Value::Null {
                     add(sum, &value, bulk)?;
                     *count =
                         count.checked_add(bulk).ok_or_else(|| Error::evaluation("mean() of more than 2^64 values"))?;
                 }
             }
-            Partial::Extreme(best) => {
+            PartialReduction::Extreme(best) => {
                 if value != Value::Null {
                     *best = Some(match best.take() {
                         None => value,
@@ -69,7 +70,7 @@ impl Partial {
                     });
                 }
             }
-            Partial::Fold(values) => {
+            PartialReduction::Fold(values) => {
                 let times = usize::try_from(bulk).map_err(|_| Error::evaluation("fold() of too many values"))?;
                 values.extend(std::iter::repeat_n(value, times));
             }
@@ -80,7 +81,7 @@ impl Partial {
     /// Adds to a count.
     fn count(&mut self, more: u64) -> Result<()> {
         match self {
-            Partial::Count(count) => {
+            PartialReduction::Count(count) => {
                 *count = count.checked_add(more).ok_or_else(too_many)?;
                 Ok(())
             }
@@ -91,11 +92,11 @@ impl Partial {
     /// Returns the result.
     pub fn result(self) -> Result<Value> {
         Ok(match self {
-            Partial::Count(count) => Value::I64(i64::try_from(count).map_err(|_| too_many())?),
-            Partial::Sum(value) | Partial::Extreme(value) => value.unwrap_or(Value::Null),
-            Partial::Mean(None, _) => Value::Null,
-            Partial::Mean(Some(sum), count) => numeric::mean(&sum, count)?,
-            Partial::Fold(values) => Value::list(values),
+            PartialReduction::Count(count) => Value::I64(i64::try_from(count).map_err(|_| too_many())?),
+            PartialReduction::Sum(value) | PartialReduction::Extreme(value) => value.unwrap_or(Value::Null),
+            PartialReduction::Mean(None, _) => Value::Null,
+            PartialReduction::Mean(Some(sum), count) => numeric::mean(&sum, count)?,
+            PartialReduction::Fold(values) => Value::list(values),
         })
     }
 }
@@ -165,7 +166,7 @@ fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
 pub(crate) struct Reduce {
     kind: ReduceKind,
     remember: Remember,
-    states: ByInstance<Partial>,
+    states: ByInstance<PartialReduction>,
 }
 
 impl Reduce {
@@ -174,7 +175,7 @@ impl Reduce {
     }
 
     /// Returns the states of a group, by instance.
-    pub(super) fn states(&mut self, group: GroupId) -> &mut Vec<Option<Partial>> {
+    pub(super) fn states(&mut self, group: GroupId) -> &mut Vec<Option<PartialReduction>> {
         self.states.group(group)
     }
 }
@@ -196,11 +197,11 @@ impl Operator<Rows> for Reduce {
         let states = self.states.group(group);
         let counts = kind == ReduceKind::Language(Reduction::Count);
         if batch.tags == Tags::One && (counts || kind == ReduceKind::Total) {
-            let state = ByInstance::entry(states, 0, || Partial::new(kind));
+            let state = ByInstance::entry(states, 0, || PartialReduction::new(kind));
             return state.count(count_batch(kind, &batch)?);
         }
         for row in 0..batch.len() {
-            let state = ByInstance::entry(states, batch.tag(row), || Partial::new(kind));
+            let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
             // Counting reads no object.
             let value = if counts { Value::Null } else { batch.object(row) };
             state.add(kind, value, batch.bulk(row))?;
@@ -213,8 +214,8 @@ impl Operator<Rows> for Reduce {
             matches!(self.kind, ReduceKind::Total | ReduceKind::Language(Reduction::Count | Reduction::Fold));
         let mut results = Vec::with_capacity(instances as usize);
         for state in self.states.take(group, instances, out) {
-            let state = state.or_else(|| has_results_without_input.then(|| Partial::new(self.kind)));
-            results.push(state.map(Partial::result).transpose()?);
+            let state = state.or_else(|| has_results_without_input.then(|| PartialReduction::new(self.kind)));
+            results.push(state.map(PartialReduction::result).transpose()?);
         }
         nesting::check_made(results.iter().flatten(), out.control())?;
         let mut rows = rows_by_instance(results, instances, out.context());
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn a_mean_of_more_values_than_can_be_counted_is_an_error() {
         let kind = ReduceKind::Language(Reduction::Mean);
-        let mut partial = Partial::new(kind);
+        let mut partial = PartialReduction::new(kind);
         partial.add(kind, Value::F64(0.0), u64::MAX).unwrap();
         assert!(partial.add(kind, Value::F64(0.0), 1).unwrap_err().message().contains("mean()"));
     }

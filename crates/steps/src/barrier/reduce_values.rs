@@ -1,15 +1,15 @@
 //! `values(key).sum()` and its kin in one operator: a property with numbers of one type is read and folded as an array,
 //! without a [`Value`] for each row.
 //!
-//! Result, type and errors are those of [`Values`] followed by [`Reduce`]. So integers are added as an array only if no partial
-//! sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several instances are added
-//! one by one. For all other properties, the operator calls the other two.
+//! Result, type and errors are those of [`Values`] followed by [`Reduce`]. So integers are added as an array only if no
+//! partial sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several
+//! instances are added one by one. For all other properties, the operator calls the other two.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
 use mangrove_plan::logical::{Name, Reduction};
 
-use crate::barrier::reduce::{Partial, Reduce, ReduceKind};
+use crate::barrier::reduce::{PartialReduction, Reduce, ReduceKind};
 use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::row::property::Values;
@@ -66,11 +66,11 @@ impl Operator<Rows> for ReduceValues {
         let (kind, numbers) = (ReduceKind::Language(self.reduction), &self.numbers);
         let states = self.reduce.states(group);
         if batch.tags == Tags::One && batch.bulk.is_none() {
-            return fold(ByInstance::entry(states, 0, || Partial::new(kind)), kind, numbers);
+            return fold(ByInstance::entry(states, 0, || PartialReduction::new(kind)), kind, numbers);
         }
         (0..numbers.len()).zip(&numbers.row).try_for_each(|(at, row)| {
             let row = *row as usize;
-            let state = ByInstance::entry(states, batch.tag(row), || Partial::new(kind));
+            let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
             add_one(state, kind, numbers, at, batch.bulk(row))
         })
     }
@@ -81,21 +81,21 @@ impl Operator<Rows> for ReduceValues {
 }
 
 /// Adds numbers to the state of a reduction.
-fn fold(state: &mut Partial, kind: ReduceKind, numbers: &Numbers) -> Result<()> {
+fn fold(state: &mut PartialReduction, kind: ReduceKind, numbers: &Numbers) -> Result<()> {
     let done = match state {
-        Partial::Sum(sum) => add_all(sum, numbers),
-        Partial::Mean(sum, count) => {
+        PartialReduction::Sum(sum) => add_all(sum, numbers),
+        PartialReduction::Mean(sum, count) => {
             let done = add_all(sum, numbers);
             if done {
                 *count += numbers.len() as u64;
             }
             done
         }
-        Partial::Extreme(_) => match extreme(numbers, kind == ReduceKind::Language(Reduction::Max)) {
+        PartialReduction::Extreme(_) => match extreme(numbers, kind == ReduceKind::Language(Reduction::Max)) {
             Some(value) => return state.add(kind, value, 1),
             None => false,
         },
-        Partial::Count(_) | Partial::Fold(_) => false,
+        PartialReduction::Count(_) | PartialReduction::Fold(_) => false,
     };
     if done {
         return Ok(());
@@ -104,9 +104,9 @@ fn fold(state: &mut Partial, kind: ReduceKind, numbers: &Numbers) -> Result<()> 
 }
 
 /// Adds one number of an array to the state of a reduction.
-fn add_one(state: &mut Partial, kind: ReduceKind, numbers: &Numbers, at: usize, bulk: u64) -> Result<()> {
+fn add_one(state: &mut PartialReduction, kind: ReduceKind, numbers: &Numbers, at: usize, bulk: u64) -> Result<()> {
     // The common types, without making a `Value`.
-    if let (Partial::Sum(Some(Value::I64(sum))), Some(NumberType::I64), 1) = (&mut *state, numbers.kind, bulk)
+    if let (PartialReduction::Sum(Some(Value::I64(sum))), Some(NumberType::I64), 1) = (&mut *state, numbers.kind, bulk)
         && let Some(more) = numbers.integers.get(at).and_then(|n| sum.checked_add(*n))
     {
         *sum = more;
@@ -194,7 +194,7 @@ mod tests {
         ]
     }
 
-    /// The same, with the sign of zero and NaN told apart.
+    /// Equality that tells the sign of zero and NaN apart.
     fn text(result: Result<Value>) -> String {
         format!("{result:?}")
     }
@@ -205,14 +205,14 @@ mod tests {
         fn folding_arrays_is_folding_values(batches in prop::collection::vec(any_batch(), 1..5)) {
             for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Min, Reduction::Max] {
                 let kind = ReduceKind::Language(reduction);
-                let (mut by_value, mut by_array) = (Partial::new(kind), Partial::new(kind));
+                let (mut by_value, mut by_array) = (PartialReduction::new(kind), PartialReduction::new(kind));
                 let one_by_one = batches.iter().flatten().try_for_each(|v| by_value.add(kind, v.clone(), 1));
                 let at_once = batches.iter().try_for_each(|batch| {
                     let mut numbers = Numbers::default();
                     assert!(batch.iter().all(|value| numbers.push(0, value)));
                     fold(&mut by_array, kind, &numbers)
                 });
-                let mut one_by_one_of_arrays = Partial::new(kind);
+                let mut one_by_one_of_arrays = PartialReduction::new(kind);
                 let added = batches.iter().try_for_each(|batch| {
                     let mut numbers = Numbers::default();
                     assert!(batch.iter().all(|value| numbers.push(0, value)));

@@ -1,12 +1,13 @@
 //! `sample()` and `coin()`: random samples of rows.
 //!
-//! `sample(n)` takes `n` traversers of each instance without replacement, with probability by weight. Every traverser draws a
-//! key, the logarithm of a random number divided by its weight, and the `n` largest keys win (Efraimidis and Spirakis 2006). A
-//! row that stands for many traversers draws its largest keys one after the other, without drawing the others.
+//! `sample(n)` takes `n` traversers of each instance without replacement, with probability by weight. Every traverser
+//! draws a key, the logarithm of a random number divided by its weight, and the `n` largest keys win (Efraimidis and
+//! Spirakis 2006). A row that stands for many traversers draws its largest keys one after the other, without drawing
+//! the others.
 //!
-//! With a seed the samples are those of TinkerPop (STEPS-1): it asks the traversers in turn, each with its share of the weight
-//! from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time is not: it grows
-//! with the product of rows and samples.
+//! With a seed the samples are those of TinkerPop (STEPS-1): it asks the traversers in turn, each with its share of the
+//! weight from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time
+//! is not: it grows with the product of rows and samples.
 
 use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::{Error, Result, Value, numeric};
@@ -19,7 +20,7 @@ use crate::rows::held::HeldRows;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::collection::{elements, size};
 
-/// The bytes of a key, and more bytes of keys than any limit allows.
+/// The bytes of a key, and a number of bytes above any memory limit.
 const KEY_BYTES: u64 = size_of::<(u32, f64, u32)>() as u64;
 const KEYS_BYTES_MAX: u64 = 1 << 50;
 
@@ -55,7 +56,7 @@ impl Sample {
         for (row, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
             let mut logarithm = 0.0;
             let draws = rows.bulk(row).min(self.count as u64);
-            // Charged before it is drawn, so that a sample larger than memory is refused.
+            // Charged before the keys are drawn, so that a sample larger than memory is refused.
             out.control().charge(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX))?;
             charged = charged.saturating_add(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX));
             for drawn in 0..draws {
@@ -83,14 +84,19 @@ impl Sample {
     /// Takes the traversers that TinkerPop takes, in the order in which it takes them.
     fn in_turn(&mut self, rows: &Rows, weights: &[f64], out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         let mut order: Vec<u32> = (0..rows.len() as u32).filter(|row| weights[*row as usize] > 0.0).collect();
-        // One stream of draws serves all instances. TinkerPop does not define which comes first (for groups, the order of a
-        // Java hash map decides): here the last one does, as in TinkerPop's own example.
+        // One stream of draws serves all instances. TinkerPop does not define which comes first (for groups, the order
+        // of a Java hash map decides): here the last one does, as in TinkerPop's own example.
         order.sort_by_key(|row| std::cmp::Reverse(rows.tag(*row as usize)));
         let mut taken = Vec::new();
         for instance in order.chunk_by(|a, b| rows.tag(*a as usize) == rows.tag(*b as usize)) {
-            let mut members: Vec<Member> = instance
+            let mut members: Vec<SampleMember> = instance
                 .iter()
-                .map(|&row| Member { row, weight: weights[row as usize], left: rows.bulk(row as usize), taken: 0 })
+                .map(|&row| SampleMember {
+                    row,
+                    weight: weights[row as usize],
+                    left: rows.bulk(row as usize),
+                    taken: 0,
+                })
                 .collect();
             let all = members.iter().fold(0_u64, |all, member| all.saturating_add(member.left));
             if all <= self.count as u64 {
@@ -111,7 +117,7 @@ impl Sample {
     }
 
     /// Returns the index of the member that one more traverser is taken of. At least one is left.
-    fn next(&mut self, members: &mut [Member], total: f64, out: &Output<'_, Rows>) -> Result<usize> {
+    fn next(&mut self, members: &mut [SampleMember], total: f64, out: &Output<'_, Rows>) -> Result<usize> {
         let mut draws = 0_u64;
         loop {
             let mut rest = total;
@@ -134,7 +140,7 @@ impl Sample {
 }
 
 /// A row that may be taken, and how many of its traversers are left.
-struct Member {
+struct SampleMember {
     row: u32,
     weight: f64,
     left: u64,

@@ -4,12 +4,12 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Value, VertexId};
 
 use crate::limits::sizes::Sizes;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows};
 
 /// The compared value of a row that is no vertex.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum SeenKey {
     Edge(u64),
     Value(Equivalent),
     Values(Vec<Equivalent>),
@@ -17,21 +17,21 @@ enum Key {
 
 /// The values let through, by instance. Most are vertices, which have small keys of their own.
 #[derive(Default)]
-pub(crate) struct Seen {
-    vertices: Table<(u32, VertexId)>,
-    others: Table<(u32, Key)>,
+pub(crate) struct SeenRows {
+    vertices: PartitionedTable<(u32, VertexId)>,
+    others: PartitionedTable<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
     held: u64,
 }
 
-/// About the bytes of an entry: tag and key, control byte, load factor.
+/// The approximate bytes of an entry: tag and key, control byte, load factor.
 const VERTEX_BYTES: u64 = 24;
 const ENTRY_BYTES: u64 = 64;
 
 /// A table of at most this many entries is kept for the next group.
 const KEPT_MAX: usize = 1 << 12;
 
-impl Seen {
+impl SeenRows {
     /// Returns the rows that are the first of their kind, and the bytes that remembering them adds.
     pub fn admit(&mut self, batch: Rows, computed: usize) -> (Rows, u64) {
         let before = self.bytes();
@@ -66,8 +66,8 @@ impl Seen {
         // A stream may bring the same vertex in a column of vertices and in a mixed one, so both have the same key.
         match rows.object(row) {
             Value::Vertex(id) => self.vertices.insert((tag, id)),
-            Value::Edge(id) => self.others.insert((tag, Key::Edge(id.to_bits()))),
-            other => self.others.insert((tag, Key::Value(Equivalent(other)))),
+            Value::Edge(id) => self.others.insert((tag, SeenKey::Edge(id.to_bits()))),
+            other => self.others.insert((tag, SeenKey::Value(Equivalent(other)))),
         }
     }
 
@@ -85,8 +85,8 @@ impl Seen {
     }
 }
 
-/// What is compared of a row; `None` where a `by()` was unproductive.
-fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<Key> {
+/// The compared values of a row; `None` if a `by()` was unproductive.
+fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<SeenKey> {
     let values = (0..computed).map(|column| rows.computed_value(column, row).cloned().map(Equivalent));
-    Some(Key::Values(values.collect::<Option<_>>()?))
+    Some(SeenKey::Values(values.collect::<Option<_>>()?))
 }

@@ -7,26 +7,33 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::limits::meter::Meter;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 
-/// About the bytes of a key in the table of indexes, besides its map.
+/// The approximate bytes of a key in the table of indexes, besides its map.
 const INDEX_BYTES: usize = 48;
 
 /// The index of each key in the map, as far as one operator has seen. Keys are only added, and keep their indexes.
 #[derive(Default)]
 pub(crate) struct SharedMap {
-    indexes: Table<Equivalent, usize>,
+    indexes: PartitionedTable<Equivalent, usize>,
 }
 
 /// The entries of the map while an operator adds to it.
-pub(crate) struct Entries<'a> {
+pub(crate) struct SharedEntries<'a> {
     entries: Vec<(Value, Value)>,
-    indexes: &'a mut Table<Equivalent, usize>,
+    indexes: &'a mut PartitionedTable<Equivalent, usize>,
 }
 
 impl SharedMap {
-    /// Opens the map of a side effect, or an empty one. `step` names the caller in the error if the side effect is no map.
-    pub fn of(&mut self, old: Option<Value>, step: &str, name: &Name, meter: &mut Meter<'_>) -> Result<Entries<'_>> {
+    /// Opens the map of a side effect, or an empty one. `step` names the caller in the error if the side effect is no
+    /// map.
+    pub fn of(
+        &mut self,
+        old: Option<Value>,
+        step: &str,
+        name: &Name,
+        meter: &mut Meter<'_>,
+    ) -> Result<SharedEntries<'_>> {
         let entries = match old {
             None => Vec::new(),
             Some(Value::Map(entries)) => unshared(entries, meter)?,
@@ -42,12 +49,12 @@ impl SharedMap {
             meter.hold(INDEX_BYTES)?;
             self.indexes.get_or_insert_with(Equivalent(key.clone()), || at);
         }
-        Ok(Entries { entries, indexes: &mut self.indexes })
+        Ok(SharedEntries { entries, indexes: &mut self.indexes })
     }
 
     /// Ends a run.
     pub fn recycle(&mut self) {
-        self.indexes = Table::default();
+        self.indexes = PartitionedTable::default();
     }
 }
 
@@ -59,7 +66,7 @@ fn unshared(entries: Arc<Vec<(Value, Value)>>, meter: &mut Meter<'_>) -> Result<
     Ok(Arc::unwrap_or_clone(entries))
 }
 
-impl Entries<'_> {
+impl SharedEntries<'_> {
     /// Puts a value under a key. If the key is there, its value becomes `join` of the old and the new one.
     pub fn put(&mut self, key: Value, value: Value, join: impl FnOnce(Value, Value) -> Result<Value>) -> Result<()> {
         let next = self.entries.len();
@@ -82,7 +89,8 @@ mod tests {
     use super::*;
     use crate::limits::meter::limited_control;
 
-    /// Adds one entry as an instance of a nested traversal does; how many keys the operator had to look at.
+    /// Adds one entry as an instance of a nested traversal does. Returns the number of keys that the operator had to
+    /// look at.
     fn add(map: &mut SharedMap, old: Option<Value>, key: i32) -> Value {
         let control = limited_control(1 << 20, None);
         let mut entries = map.of(old, "group", &"x".into(), &mut Meter::new(&control)).unwrap();

@@ -1,6 +1,7 @@
-//! `aggregate()` and `cap()`: values go into a side effect and come out of it.
+//! `aggregate()` adds values to a side effect, and `cap()` sends the values of side effects.
 //!
-//! Both wait for the end of a group. The rows of cancelled instances add nothing (STEPS-5).
+//! Both wait for the end of a group. The rows of cancelled instances add nothing (STEPS-5). A side effect stays charged
+//! until the query ends.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::held::{HeldRows, rows_by_instance};
 use crate::rows::{Remember, Rows};
 use crate::values::collection::distinct;
@@ -22,16 +23,16 @@ use crate::values::collection::distinct;
 pub(crate) struct Aggregate {
     name: Name,
     held: HeldRows,
-    /// The index of each member in the bulk set, as far as this operator has seen.
-    indexes: Table<Equivalent, usize>,
+    /// The indexes of the members of the bulk set that this operator has seen. These are the first `len()` members.
+    indexes: PartitionedTable<Equivalent, usize>,
 }
 
-/// About the bytes of a member of a bulk set, with its entry in the table of indexes.
+/// The approximate bytes of a member of a bulk set, with its entry in the table of indexes.
 const MEMBER_BYTES: usize = 104;
 
 impl Aggregate {
     pub fn new(name: Name) -> Self {
-        Aggregate { name, held: HeldRows::default(), indexes: Table::default() }
+        Aggregate { name, held: HeldRows::default(), indexes: PartitionedTable::default() }
     }
 }
 
@@ -42,7 +43,7 @@ impl Operator<Rows> for Aggregate {
     }
 
     fn recycle(&mut self) -> bool {
-        self.indexes = Table::default();
+        self.indexes = PartitionedTable::default();
         self.held.is_empty()
     }
 
@@ -52,7 +53,7 @@ impl Operator<Rows> for Aggregate {
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
         if let Some(mut rows) = self.held.take(group, out) {
-            // A side effect stays charged until the query ends. Values are measured before it becomes one more holder.
+            // The values are measured before the side effect becomes one more holder of them.
             let mut sizes = Sizes::default();
             let held: usize =
                 rows.computed.iter().take(1).flatten().flatten().map(|value| sizes.pointed_to(value)).sum();
@@ -85,7 +86,8 @@ impl Operator<Rows> for Aggregate {
     }
 }
 
-/// Folds values into a side effect with a reducer. Reducers that take a collection (`assign`, `addAll`) get all values in one.
+/// Folds values into a side effect with a reducer. Reducers that take a collection (`assign`, `addAll`) get all values
+/// in one.
 fn fold(
     reducer: Option<mangrove_gremlin::Operator>,
     mut folded: Value,
@@ -108,6 +110,7 @@ fn fold(
     }
 }
 
+/// Returns the distinct members of a list, as a set.
 fn as_set(list: Value, meter: &mut Meter<'_>) -> Result<Value> {
     match list {
         Value::List(values) => Ok(Value::Set(distinct(Arc::unwrap_or_clone(values), meter)?.into())),
@@ -127,12 +130,12 @@ fn add_to_list(list: Arc<Vec<Value>>, values: Vec<(Value, u64)>, meter: &mut Met
     Ok(Value::list(list))
 }
 
-/// Adds values to a bulk set, counting equal ones together. `indexes` has the indexes of its first members. Members are only
-/// added, so those that other operators have added since are at the end.
+/// Adds values to a bulk set, which counts equivalent values together. `indexes` has the indexes of its first members.
+/// Members are never removed, so the members that other operators have added since are at the end.
 fn add_to_bulk_set(
     set: Arc<Vec<(Value, u64)>>,
     values: Vec<(Value, u64)>,
-    indexes: &mut Table<Equivalent, usize>,
+    indexes: &mut PartitionedTable<Equivalent, usize>,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
     let mut entries = Arc::unwrap_or_clone(set);
@@ -165,11 +168,12 @@ pub(crate) struct Cap {
 }
 
 impl Cap {
-    /// Of one name, its value; of several, a map.
+    /// Sends the value of one name, or a map from several names to their values.
     pub fn new(names: Vec<Name>, remember: Remember) -> Self {
         Cap { names, remember }
     }
 
+    /// Returns the value or map to be sent. Fails if no side effect has a name.
     fn value(&self, context: &ExecutionContext) -> Result<Value> {
         let get = |name: &Name| {
             context.side_effects.get(name).ok_or_else(|| {

@@ -1,7 +1,7 @@
 //! `subgraph()`: edges and the vertices at their ends, gathered in a side effect.
 //!
-//! The side effect holds ids. Properties are read when the graph leaves as a result. Until then it is small, and every step sees
-//! the same graph.
+//! The side effect holds ids, each once. Properties are read when the graph leaves as a result. Until then it is small,
+//! and every step sees the same graph. Both ends of each of its edges are in it, and elements are never removed.
 
 use std::sync::Arc;
 
@@ -13,28 +13,33 @@ use crate::context::execution::ExecutionContext;
 use crate::rows::held::HeldRows;
 use crate::rows::{ObjectColumn, Rows};
 
-/// The bytes of an element of the graph, with its entry in the set of known ones.
+/// The bytes of an element of the graph, with its entry in the set of known elements.
 const ELEMENT_BYTES: u64 = size_of::<Value>() as u64 + 16;
 
-type Known<T> = FastSet<T>;
+type KnownElements<T> = FastSet<T>;
 
 /// Adds the edge of every row to a side effect when the group has ended, then sends the rows on.
 pub(crate) struct Subgraph {
     name: Name,
     held: HeldRows,
-    /// The elements of the side effect, as far as this operator has seen.
-    vertices: Known<VertexId>,
-    edges: Known<EdgeId>,
+    /// The vertices and edges of the side effect that this operator has seen: the first `len()` of each.
+    vertices: KnownElements<VertexId>,
+    edges: KnownElements<EdgeId>,
 }
 
 impl Subgraph {
     pub fn new(name: Name) -> Self {
-        Subgraph { name, held: HeldRows::default(), vertices: Known::default(), edges: Known::default() }
+        Subgraph {
+            name,
+            held: HeldRows::default(),
+            vertices: KnownElements::default(),
+            edges: KnownElements::default(),
+        }
     }
 
-    /// Adds edges that the graph lacks, and their ends.
+    /// Adds edges that the graph lacks, and their ends. Returns the number of elements added.
     fn gather(&mut self, graph: &mut GraphValue, edges: &[EdgeId], context: &ExecutionContext) -> Result<usize> {
-        // Other operators may have added to the same graph; elements are only added.
+        // Other operators may have added to the same graph. Elements are never removed, so the new ones are at the end.
         self.vertices.extend(graph.vertices.iter().skip(self.vertices.len()).filter_map(vertex));
         self.edges.extend(graph.edges.iter().skip(self.edges.len()).filter_map(edge));
         let before = graph.vertices.len() + graph.edges.len();
@@ -65,7 +70,7 @@ fn edge(value: &Value) -> Option<EdgeId> {
     }
 }
 
-/// Returns the edges that rows hold. Fails for any other object.
+/// Returns the edges of a column. Fails for any other object.
 fn edges_of(objects: &ObjectColumn) -> Result<Vec<EdgeId>> {
     let refused = |kind: &str| {
         Error::evaluation(format!(
@@ -90,8 +95,8 @@ impl Operator<Rows> for Subgraph {
     }
 
     fn recycle(&mut self) -> bool {
-        self.vertices = Known::default();
-        self.edges = Known::default();
+        self.vertices = KnownElements::default();
+        self.edges = KnownElements::default();
         self.held.is_empty()
     }
 

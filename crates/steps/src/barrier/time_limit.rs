@@ -1,4 +1,5 @@
-//! `timeLimit(ms)`: lets rows through for a time, counted from the first row of each instance.
+//! `timeLimit(ms)`: lets rows through for a time, counted from the first row of each instance. The time is that of the
+//! query's clock.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ pub(crate) struct TimeLimit {
     operand: Operand,
     nanos: u64,
     upstream: Range<OpId>,
-    /// The time of the first row of each instance; `None` before it.
+    /// The clock's reading at the first row of each instance, in nanoseconds; `None` before it.
     began: ByInstance<Option<u64>>,
 }
 

@@ -1,7 +1,7 @@
 //! `tree()`: the paths of all rows in one tree.
 //!
-//! A row adds its path, or what `by()` takes of the objects on it. While rows arrive, the tree is an array of nodes with one
-//! table from (parent, key) to node. So a row costs one look-up for each object, however wide the tree is.
+//! A row adds its path, or what `by()` takes of the objects on it. While rows arrive, the tree is an array of nodes
+//! with one table from (parent, key) to node. So a row costs one look-up for each object, however wide the tree is.
 
 use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::Equivalent;
@@ -11,12 +11,12 @@ use mangrove_plan::logical::Name;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
 use crate::rows::path;
 use crate::rows::{Remember, Rows};
 
-/// About the bytes of a node while the tree grows: its key twice, its index and its parent.
+/// The approximate bytes of a node while the tree grows: its key twice, its index and its parent.
 const NODE_BYTES: u64 = 128;
 
 /// Nodes made into trees between two checks of the limits.
@@ -27,15 +27,15 @@ const ROOT: u32 = 0;
 
 /// A tree that is being built.
 #[derive(Default)]
-struct Growing {
-    nodes_by_key: Table<(u32, Equivalent), u32>,
+struct GrowingTree {
+    nodes_by_key: PartitionedTable<(u32, Equivalent), u32>,
     /// Key and parent of every node but the root, parents first.
     nodes: Vec<(Value, u32)>,
     /// The bytes that the keys point to.
     held: u64,
 }
 
-impl Growing {
+impl GrowingTree {
     /// Returns the node of a key below a parent, making it if it is new.
     fn child(&mut self, parent: u32, key: &Value) -> Result<u32> {
         let next = u32::try_from(self.nodes.len() + 1).map_err(|_| {
@@ -81,7 +81,8 @@ impl Growing {
     /// Makes trees of the nodes. Checks the limits of the query on the way.
     fn into_value(self, control: &QueryControl) -> Result<Value> {
         let mut below: Vec<TreeValue> = vec![TreeValue::default(); self.nodes.len() + 1];
-        // Children have higher numbers than their parents, so in descending order each node is complete when it is reached.
+        // Children have higher numbers than their parents, so in descending order each node is complete when it is
+        // reached.
         for (at, (key, parent)) in self.nodes.into_iter().enumerate().rev() {
             if at % NODES_AT_ONCE == 0 {
                 control.check()?;
@@ -96,13 +97,13 @@ impl Growing {
     }
 }
 
-/// Makes a tree of each instance's ways. With a side effect the tree goes there and the rows go on.
+/// Makes a tree of each instance's paths. With a side effect the tree goes there and the rows go on.
 pub(crate) struct Tree {
     side_effect: Option<Name>,
-    /// Whether computed column 0 holds the objects of a row's way.
+    /// True if computed column 0 holds the objects of a row's path.
     computed: bool,
     remember: Remember,
-    trees: ByInstance<Growing>,
+    trees: ByInstance<GrowingTree>,
     held: HeldRows,
 }
 
@@ -127,7 +128,7 @@ impl Operator<Rows> for Tree {
         let states = self.trees.group(group);
         let (mut new, mut sizes) = (0, Sizes::default());
         for row in 0..batch.len() {
-            let tree = ByInstance::entry(states, batch.tag(row), Growing::default);
+            let tree = ByInstance::entry(states, batch.tag(row), GrowingTree::default);
             let (nodes, before) = (tree.nodes.len(), tree.bytes());
             match self.computed.then(|| batch.computed_value(0, row)) {
                 Some(Some(Value::List(objects))) => tree.add(objects.iter())?,
@@ -173,8 +174,8 @@ impl Operator<Rows> for Tree {
 }
 
 /// Joins the tree of a side effect with another one.
-fn join(old: Option<Value>, more: Growing, name: &Name, control: &QueryControl) -> Result<Value> {
-    let mut tree = Growing::default();
+fn join(old: Option<Value>, more: GrowingTree, name: &Name, control: &QueryControl) -> Result<Value> {
+    let mut tree = GrowingTree::default();
     match old {
         None => return more.into_value(control),
         Some(Value::Tree(known)) if known.branches.is_empty() => return more.into_value(control),
@@ -197,8 +198,8 @@ mod tests {
     use super::*;
     use crate::limits::meter::limited_control;
 
-    fn grown(ways: &[&[i32]]) -> Growing {
-        let mut tree = Growing::default();
+    fn grown(ways: &[&[i32]]) -> GrowingTree {
+        let mut tree = GrowingTree::default();
         for way in ways {
             let way: Vec<Value> = way.iter().map(|n| Value::I32(*n)).collect();
             tree.add(way.iter()).unwrap();
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn ways_that_begin_alike_share_their_beginning() {
         let control = limited_control(u64::MAX, None);
-        let text = |tree: Growing| mangrove_gremlin::text::Plain(&tree.into_value(&control).unwrap()).to_string();
+        let text = |tree: GrowingTree| mangrove_gremlin::text::Plain(&tree.into_value(&control).unwrap()).to_string();
         assert_eq!(text(grown(&[&[1, 2, 3], &[1, 4], &[5], &[1, 2]])), "{1={2={3={}}, 4={}}, 5={}}");
         let known = grown(&[&[1, 2]]).into_value(&control).unwrap();
         let joined = join(Some(known), grown(&[&[3], &[1, 4]]), &"x".into(), &control).unwrap();
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn a_way_that_is_too_long_is_refused() {
         let way = vec![Value::Null; TreeValue::DEPTH_MAX + 1];
-        let mut tree = Growing::default();
+        let mut tree = GrowingTree::default();
         assert!(tree.add(way[1..].iter()).is_ok());
         assert!(tree.add(way.iter()).unwrap_err().to_string().contains("128 levels"));
     }

@@ -1,7 +1,7 @@
 //! Builds the operators and the topology of a physical plan.
 //!
-//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then those inside, then those that follow. The
-//! builder decides where the rows of each operator must be:
+//! Operators are numbered along the stream (FLOW-9): the operator of a scope, then the operators inside, then the
+//! operators after the scope. The builder decides where the rows of each operator must be:
 //!
 //! | the operator | its rows are |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | scans | at every node |
 //! | does none of these | where they are |
 //!
-//! The builder knows nothing of a run: an instance serves many runs, one after another (FLOW-15). Operators keep the operands of
-//! the plan, and look up their values when a run begins.
+//! The builder knows nothing of a run: an instance serves many runs, one after another (FLOW-15). Operators keep the
+//! operands of the plan, and look up their values when a run begins.
 
 mod ends;
 mod scopes;
@@ -43,7 +43,7 @@ use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::barrier::visited::Visited;
 use crate::build::ends::{Sink, Start};
-use crate::computed::keys::Taken;
+use crate::computed::keys::KeySource;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
@@ -51,14 +51,14 @@ use crate::row::intersect::Intersect;
 use crate::row::map::{MapAdapter, MapOperator};
 use crate::row::one_by_one::OneByOne;
 use crate::row::operator::{RowAdapter, RowOperator};
-use crate::row::source::{CountAll, Source};
+use crate::row::source::{CountAll, ElementSource};
 use crate::row::{filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
-use crate::scope::modulate::{Lookup, Modulate, Taker};
+use crate::scope::modulate::{ByLookup, ByTaker, Modulate};
 use crate::values::predicate::CompiledTest;
 use crate::write;
 
-/// The most operators of a plan: it bounds what one request can ask for.
+/// The maximum number of operators of a plan. It bounds the cost of one request.
 pub(crate) const OPERATORS_MAX: usize = 4096;
 
 /// The seed of the shuffles of `order(local)`; one generator serves all lists.
@@ -87,13 +87,13 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         interleaved: plan.interleaved,
         depth: 0,
         visited: None,
-        taken: Taken::Computed,
+        taken: KeySource::Computed,
     };
-    let start = builder.reserve(Placement::Home, What::Named("start"))?;
+    let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
     builder.operators[start as usize] = Some(Box::new(Start));
-    let begin = End { from: start, entering: false, placement: Placement::Home, at_start: true };
+    let begin = ChainEnd { from: start, entering: false, placement: Placement::Home, at_start: true };
     let end = builder.chain(&plan.root, begin)?;
-    let sink = builder.attach(&end, Need::Home, What::Named("results"))?;
+    let sink = builder.attach(&end, RowLocation::Home, OperatorDescription::Named("results"))?;
     builder.set(sink.from, Sink);
     let operators = builder.operators.into_iter().collect::<Option<Vec<_>>>();
     Ok(Built {
@@ -103,22 +103,22 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     })
 }
 
-/// Where the rows of an operator must be.
+/// The node at which the rows of an operator must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum RowLocation {
     /// At the node that owns their object.
     Owner,
     /// At every node.
     Everywhere,
     /// At the home of their group.
     Home,
-    /// Where they are.
+    /// At any node: rows stay where they are.
     Anywhere,
 }
 
 /// The end of a chain, to which the next operator is attached.
 #[derive(Clone, Copy)]
-struct End {
+struct ChainEnd {
     from: OpId,
     /// True if the next edge leads from the operator of a scope into its scope.
     entering: bool,
@@ -129,18 +129,18 @@ struct End {
 
 /// The description of an operator, written only if asked for.
 #[derive(Clone, Copy)]
-enum What<'a> {
+enum OperatorDescription<'a> {
     Named(&'static str),
     Operator(&'a Op),
     By(&'a ModulatePlan),
 }
 
-impl What<'_> {
+impl OperatorDescription<'_> {
     fn text(self) -> String {
         match self {
-            What::Named(name) => name.to_owned(),
-            What::Operator(operator) => describe(operator),
-            What::By(modulate) => mangrove_plan::explain::modulate_text(modulate),
+            OperatorDescription::Named(name) => name.to_owned(),
+            OperatorDescription::Operator(operator) => describe(operator),
+            OperatorDescription::By(modulate) => mangrove_plan::explain::modulate_text(modulate),
         }
     }
 }
@@ -157,12 +157,12 @@ struct Builder {
     depth: usize,
     /// The shared memory of the `dedup()`s in the loop whose body is being built.
     visited: Option<Arc<Visited>>,
-    /// Where the next operator that sorts or groups takes its keys from.
-    taken: Taken,
+    /// The source of the keys for the next operator that sorts or groups.
+    taken: KeySource,
 }
 
 impl Builder {
-    fn reserve(&mut self, placement: Placement, description: What<'_>) -> Result<OpId> {
+    fn reserve(&mut self, placement: Placement, description: OperatorDescription<'_>) -> Result<OpId> {
         if self.operators.len() >= OPERATORS_MAX {
             return Err(Error::invalid(format!(
                 "the traversal needs more than {OPERATORS_MAX} operators; split it into several requests"
@@ -180,24 +180,24 @@ impl Builder {
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
-    fn attach(&mut self, tail: &End, need: Need, description: What<'_>) -> Result<End> {
+    fn attach(&mut self, tail: &ChainEnd, need: RowLocation, description: OperatorDescription<'_>) -> Result<ChainEnd> {
         let placement = match need {
-            Need::Owner | Need::Everywhere => Placement::Spread,
-            Need::Home => Placement::Home,
-            Need::Anywhere => tail.placement,
+            RowLocation::Owner | RowLocation::Everywhere => Placement::Spread,
+            RowLocation::Home => Placement::Home,
+            RowLocation::Anywhere => tail.placement,
         };
         let id = self.reserve(placement, description)?;
         let exchange = match need {
-            Need::Owner => Exchange::Owner,
-            Need::Everywhere => Exchange::Broadcast,
-            Need::Home if tail.placement == Placement::Spread => Exchange::Home,
-            Need::Home | Need::Anywhere => Exchange::Local,
+            RowLocation::Owner => Exchange::Owner,
+            RowLocation::Everywhere => Exchange::Broadcast,
+            RowLocation::Home if tail.placement == Placement::Spread => Exchange::Home,
+            RowLocation::Home | RowLocation::Anywhere => Exchange::Local,
         };
         self.connect(tail, id, 0, exchange);
-        Ok(End { from: id, entering: false, placement, at_start: false })
+        Ok(ChainEnd { from: id, entering: false, placement, at_start: false })
     }
 
-    fn connect(&mut self, tail: &End, to: OpId, port: u8, exchange: Exchange) {
+    fn connect(&mut self, tail: &ChainEnd, to: OpId, port: u8, exchange: Exchange) {
         if tail.entering {
             self.topology.enter(tail.from, to, port, exchange);
         } else {
@@ -205,12 +205,12 @@ impl Builder {
         }
     }
 
-    fn chain(&mut self, pipeline: &Pipeline, mut tail: End) -> Result<End> {
+    fn chain(&mut self, pipeline: &Pipeline, mut tail: ChainEnd) -> Result<ChainEnd> {
         let first = self.topology.next();
         let mut stages = pipeline.stages.iter().peekable();
         while let Some(stage) = stages.next() {
             if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
-                self.taken = Taken::Keys(keys);
+                self.taken = KeySource::Keys(keys);
                 continue;
             }
             tail = self.stage(stage, tail, first)?;
@@ -234,15 +234,24 @@ impl Builder {
     /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator.
     fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize) -> Result<()> {
         self.depth += 1;
-        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
         let end = self.chain(pipeline, begin)?;
         self.visited = loop_around;
         self.depth -= 1;
-        let port = u8::try_from(port)
-            .map_err(|_| Error::invalid("a step has more than 250 nested traversals; split it into several steps"))?;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
-        self.connect(&end, scope, port, exchange);
+        self.connect_back(&end, scope, port, exchange)
+    }
+
+    /// Connects the end of a pipeline or a look-up inside a scope to a port of the scope's operator. Fails if there are
+    /// more ports than a frame can name.
+    fn connect_back(&mut self, end: &ChainEnd, scope: OpId, port: usize, exchange: Exchange) -> Result<()> {
+        let port = u8::try_from(port).map_err(|_| {
+            Error::invalid(
+                "a step has more than 255 nested traversals and by() modulators; split it into several steps",
+            )
+        })?;
+        self.connect(end, scope, port, exchange);
         Ok(())
     }
 
@@ -256,13 +265,13 @@ impl Builder {
 
     fn row(
         &mut self,
-        tail: &End,
-        need: Need,
+        tail: &ChainEnd,
+        need: RowLocation,
         stage: &Stage,
         remembers: bool,
         operator: impl RowOperator + 'static,
-    ) -> Result<End> {
-        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
+    ) -> Result<ChainEnd> {
+        let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
         self.set(next.from, RowAdapter { operator, remember });
         Ok(next)
@@ -271,165 +280,189 @@ impl Builder {
     /// As [`Builder::row`], for an operator whose values may have any size.
     fn map(
         &mut self,
-        tail: &End,
-        need: Need,
+        tail: &ChainEnd,
+        need: RowLocation,
         stage: &Stage,
         remembers: bool,
         operator: impl MapOperator + 'static,
-    ) -> Result<End> {
-        let next = self.attach(tail, need, What::Operator(&stage.operator))?;
+    ) -> Result<ChainEnd> {
+        let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
         self.set(next.from, MapAdapter::new(operator, remember));
         Ok(next)
     }
 
-    fn stage(&mut self, stage: &Stage, tail: End, first: OpId) -> Result<End> {
+    fn stage(&mut self, stage: &Stage, tail: ChainEnd, first: OpId) -> Result<ChainEnd> {
         let remember = self.remember(stage);
-        let what = What::Operator(&stage.operator);
+        let what = OperatorDescription::Operator(&stage.operator);
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
-                let next = self.attach(&tail, Need::Everywhere, what)?;
-                self.set(next.from, Source::new(ElementKind::Vertex, access, conditions, remember)?);
+                let next = self.attach(&tail, RowLocation::Everywhere, what)?;
+                self.set(next.from, ElementSource::new(ElementKind::Vertex, access, conditions, remember)?);
                 next
             }
             Op::Edges { access, conditions } => {
-                let next = self.attach(&tail, Need::Everywhere, what)?;
-                self.set(next.from, Source::new(ElementKind::Edge, access, conditions, remember)?);
+                let next = self.attach(&tail, RowLocation::Everywhere, what)?;
+                self.set(next.from, ElementSource::new(ElementKind::Edge, access, conditions, remember)?);
                 next
             }
             Op::CountAll { kind, labels } => {
                 let count = CountAll { kind: *kind, labels: labels.clone() };
-                let next = self.row(&tail, Need::Everywhere, stage, false, count)?;
+                let next = self.row(&tail, RowLocation::Everywhere, stage, false, count)?;
                 self.total(&next, stage)?
             }
             Op::CountExpand { direction, labels } => {
                 let degrees = Degrees::new(*direction, labels.clone());
-                let next = self.row(&tail, Need::Owner, stage, false, degrees)?;
+                let next = self.row(&tail, RowLocation::Owner, stage, false, degrees)?;
                 self.total(&next, stage)?
             }
             Op::Expand { direction, labels, to_edges } => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 let expand = Expand::new(*direction, labels.clone(), *to_edges, remember);
                 self.set(next.from, expand);
                 next
             }
             Op::FollowTo { edge, stays } => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 let kind = ClosingKind::Follow { stays: *stays, remember };
                 self.set(next.from, Closing::new(edge, kind, self.nodes > 1));
                 next
             }
             Op::HasEdgeTo { edge, negate } => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 self.set(next.from, Closing::new(edge, ClosingKind::Test { negate: *negate }, self.nodes > 1));
                 next
             }
             Op::Intersect { direction, labels, closings } if self.nodes == 1 => {
-                let next = self.attach(&tail, Need::Owner, what)?;
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
                 self.set(next.from, Intersect::new(*direction, labels.clone(), closings, remember));
                 next
             }
             Op::Intersect { direction, labels, closings } => self.apart(stage, *direction, labels, closings, tail)?,
-            Op::EdgeVertex(end) => self.row(&tail, Need::Owner, stage, true, EdgeVertex(*end))?,
-            Op::Filter(conditions) => self.row(&tail, Need::Owner, stage, false, filter::Filter::new(conditions))?,
+            Op::EdgeVertex(end) => self.row(&tail, RowLocation::Owner, stage, true, EdgeVertex(*end))?,
+            Op::Filter(conditions) => {
+                self.row(&tail, RowLocation::Owner, stage, false, filter::Filter::new(conditions))?
+            }
             Op::HasEdges { direction, labels, negate } => {
                 let filter = filter::HasEdges::new(*direction, labels, *negate);
-                self.row(&tail, Need::Owner, stage, false, filter)?
+                self.row(&tail, RowLocation::Owner, stage, false, filter)?
             }
-            Op::Values(keys) => self.row(&tail, Need::Owner, stage, true, property::Values::new(keys.clone()))?,
+            Op::Values(keys) => {
+                self.row(&tail, RowLocation::Owner, stage, true, property::Values::new(keys.clone()))?
+            }
             Op::Properties(keys) => {
-                self.row(&tail, Need::Owner, stage, true, property::Properties::new(keys.clone()))?
+                self.row(&tail, RowLocation::Owner, stage, true, property::Properties::new(keys.clone()))?
             }
-            Op::ValueMap { keys, tokens, shown } => {
-                self.row(&tail, Need::Owner, stage, true, property::ValueMap::new(keys.clone(), *tokens, *shown))?
-            }
+            Op::ValueMap { keys, tokens, shown } => self.row(
+                &tail,
+                RowLocation::Owner,
+                stage,
+                true,
+                property::ValueMap::new(keys.clone(), *tokens, *shown),
+            )?,
             Op::PropertyMap { keys, shown } => {
-                self.row(&tail, Need::Owner, stage, true, property::PropertyMap::new(keys.clone(), *shown))?
+                self.row(&tail, RowLocation::Owner, stage, true, property::PropertyMap::new(keys.clone(), *shown))?
             }
             Op::ElementMap { keys, shown } => {
-                self.row(&tail, Need::Owner, stage, true, property::ElementMap::new(keys.clone(), *shown))?
+                self.row(&tail, RowLocation::Owner, stage, true, property::ElementMap::new(keys.clone(), *shown))?
             }
-            Op::Token(token) => self.row(&tail, Need::Owner, stage, true, property::TokenOf(*token))?,
+            Op::Token(token) => self.row(&tail, RowLocation::Owner, stage, true, property::TokenOf(*token))?,
             Op::Function { function, arguments } => {
-                let call = function::Call::new(*function, arguments.clone());
-                self.map(&tail, Need::Owner, stage, true, call)?
+                let call = function::FunctionCall::new(*function, arguments.clone());
+                self.map(&tail, RowLocation::Owner, stage, true, call)?
             }
-            Op::Format(parts) => self.map(&tail, Need::Owner, stage, true, formula::Format::new(parts.clone()))?,
+            Op::Format(parts) => {
+                self.map(&tail, RowLocation::Owner, stage, true, formula::Format::new(parts.clone()))?
+            }
             Op::Modulate(modulate) => self.modulate(modulate, tail)?,
-            Op::Is(test) => self.row(&tail, Need::Anywhere, stage, false, filter::Is(CompiledTest::new(test)))?,
+            Op::Is(test) => {
+                self.row(&tail, RowLocation::Anywhere, stage, false, filter::Is(CompiledTest::new(test)))?
+            }
             Op::Members(quantifier, test) => {
                 let test = CompiledTest::new(test);
-                self.row(&tail, Need::Anywhere, stage, false, members::Members::new(*quantifier, test))?
+                self.row(&tail, RowLocation::Anywhere, stage, false, members::TestMembers::new(*quantifier, test))?
             }
             Op::Math(expression) => {
-                self.row(&tail, Need::Anywhere, stage, true, formula::Math::new(expression.clone()))?
+                self.row(&tail, RowLocation::Anywhere, stage, true, formula::Math::new(expression.clone()))?
             }
             Op::CompareComputed(test) => {
-                self.row(&tail, Need::Anywhere, stage, false, paths::CompareComputed::new(test))?
+                self.row(&tail, RowLocation::Anywhere, stage, false, paths::CompareComputed::new(test))?
             }
             Op::CompareName { equal, name, lookup } => {
                 let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
-                self.row(&tail, Need::Anywhere, stage, false, compare)?
+                self.row(&tail, RowLocation::Anywhere, stage, false, compare)?
             }
             Op::PathShape { simple, computed, segment } => self.row(
                 &tail,
-                Need::Anywhere,
+                RowLocation::Anywhere,
                 stage,
                 false,
                 paths::PathShape { simple: *simple, computed: *computed, segment: segment.clone() },
             )?,
-            Op::Discard => self.row(&tail, Need::Anywhere, stage, false, paths::Discard)?,
-            Op::ReplaceMapValues => self.row(&tail, Need::Anywhere, stage, false, property::ReplaceMapValues)?,
-            Op::Constant(value) => self.row(&tail, Need::Anywhere, stage, true, local::Constant::new(value.clone()))?,
+            Op::Discard => self.row(&tail, RowLocation::Anywhere, stage, false, paths::DropRows)?,
+            Op::ReplaceMapValues => self.row(&tail, RowLocation::Anywhere, stage, false, property::ReplaceMapValues)?,
+            Op::Constant(value) => {
+                self.row(&tail, RowLocation::Anywhere, stage, true, local::Constant::new(value.clone()))?
+            }
             Op::Identity => {
-                self.row(&tail, Need::Anywhere, stage, false, paths::Identity { labels: stage.labels.clone() })?
+                self.row(&tail, RowLocation::Anywhere, stage, false, paths::AddLabels { labels: stage.labels.clone() })?
             }
             Op::Unfold => {
-                let next = self.attach(&tail, Need::Anywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.set(next.from, local::Unfold::new(remember));
                 next
             }
             Op::Call { service, arguments } => {
-                let next = self.attach(&tail, Need::Anywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.set(next.from, CallService::new(service.clone(), arguments.clone(), remember));
                 next
             }
-            Op::Loops(depth) => self.row(&tail, Need::Anywhere, stage, true, local::LoopsOf(*depth))?,
+            Op::Loops(depth) => self.row(&tail, RowLocation::Anywhere, stage, true, local::LoopsOf(*depth))?,
             Op::LocalReduce(reduction) => {
-                self.map(&tail, Need::Anywhere, stage, true, local::LocalReduce(*reduction))?
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::LocalReduce(*reduction))?
             }
-            Op::LocalDedup(keys) => self.map(&tail, Need::Anywhere, stage, true, local::LocalDedup(keys.clone()))?,
+            Op::LocalDedup(keys) => {
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::LocalDedup(keys.clone()))?
+            }
             Op::LocalRange { low, high } => {
                 let range = local::LocalRange::new(low.clone(), high.clone());
-                self.map(&tail, Need::Anywhere, stage, true, range)?
+                self.map(&tail, RowLocation::Anywhere, stage, true, range)?
             }
             Op::LocalTail(count) => {
-                self.map(&tail, Need::Anywhere, stage, true, local::LocalTail::new(count.clone()))?
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::LocalTail::new(count.clone()))?
             }
-            Op::LocalOrder(orders) => {
-                self.map(&tail, Need::Anywhere, stage, true, local::LocalOrder::new(orders.clone(), SHUFFLE_SEED))?
-            }
+            Op::LocalOrder(orders) => self.map(
+                &tail,
+                RowLocation::Anywhere,
+                stage,
+                true,
+                local::LocalOrder::new(orders.clone(), SHUFFLE_SEED),
+            )?,
             Op::Path { computed, segment } => self.map(
                 &tail,
-                Need::Anywhere,
+                RowLocation::Anywhere,
                 stage,
                 true,
                 paths::PathOf { computed: *computed, segment: segment.clone() },
             )?,
             Op::ComputedMap { names, single, required } => {
                 let map = paths::ComputedMap { names: names.clone(), single: *single, required: *required };
-                self.map(&tail, Need::Anywhere, stage, true, map)?
+                self.map(&tail, RowLocation::Anywhere, stage, true, map)?
             }
-            Op::Sack => self.row(&tail, Need::Anywhere, stage, true, sack::SackOf)?,
-            Op::FoldSack(operator) => self.map(&tail, Need::Anywhere, stage, false, sack::FoldSack(*operator))?,
+            Op::Sack => self.row(&tail, RowLocation::Anywhere, stage, true, sack::SackOf)?,
+            Op::FoldSack(operator) => {
+                self.map(&tail, RowLocation::Anywhere, stage, false, sack::FoldSack(*operator))?
+            }
             Op::OneByOne => {
-                let next = self.attach(&tail, Need::Anywhere, what)?;
+                let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.set(next.from, OneByOne::default());
                 next
             }
-            Op::Fail(message) => self.row(&tail, Need::Anywhere, stage, false, sack::Fail(message.clone()))?,
-            Op::SelectKey(pop) => self.row(&tail, Need::Anywhere, stage, true, sack::SelectKey(*pop))?,
-            Op::SelectColumn(column) => self.map(&tail, Need::Anywhere, stage, true, local::SelectColumn(*column))?,
+            Op::Fail(message) => self.row(&tail, RowLocation::Anywhere, stage, false, sack::Fail(message.clone()))?,
+            Op::SelectKey(pop) => self.row(&tail, RowLocation::Anywhere, stage, true, sack::SelectKey(*pop))?,
+            Op::SelectColumn(column) => {
+                self.map(&tail, RowLocation::Anywhere, stage, true, local::SelectColumn(*column))?
+            }
             Op::Inject(values) => {
                 self.gather(&tail, stage, Inject::new(values.clone(), tail.at_start, tail.entering, remember))?
             }
@@ -501,8 +534,8 @@ impl Builder {
     }
 
     /// Adds an operator that needs all rows of an instance, at the home of their group.
-    fn gather(&mut self, tail: &End, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<End> {
-        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
+    fn gather(&mut self, tail: &ChainEnd, stage: &Stage, operator: impl Operator<Rows> + 'static) -> Result<ChainEnd> {
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Operator(&stage.operator))?;
         self.set(next.from, operator);
         Ok(next)
     }
@@ -514,8 +547,8 @@ impl Builder {
         direction: Direction,
         labels: &[Name],
         closings: &[EdgeTo],
-        tail: End,
-    ) -> Result<End> {
+        tail: ChainEnd,
+    ) -> Result<ChainEnd> {
         let hop = Op::Expand { direction, labels: labels.to_vec(), to_edges: false };
         let first = tail.from;
         let mut next = self.stage(&Stage { operator: hop, labels: stage.labels.clone() }, tail, first)?;
@@ -527,30 +560,30 @@ impl Builder {
     }
 
     /// Adds the second half of a count in two parts: the sum of the counts of all nodes.
-    fn total(&mut self, tail: &End, stage: &Stage) -> Result<End> {
-        let next = self.attach(tail, Need::Home, What::Named("total"))?;
+    fn total(&mut self, tail: &ChainEnd, stage: &Stage) -> Result<ChainEnd> {
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("total"))?;
         let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
     }
 
-    fn modulate(&mut self, plan: &ModulatePlan, tail: End) -> Result<End> {
-        // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another node than
-        // the row, so the look-up becomes a pipeline that goes to their owners.
+    fn modulate(&mut self, plan: &ModulatePlan, tail: ChainEnd) -> Result<ChainEnd> {
+        // On one node a key or token is looked up in place. On several nodes the objects of a by() may be at another
+        // node than the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
-        let next = self.attach(&tail, Need::Anywhere, What::By(plan))?;
+        let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::By(plan))?;
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
         for computation in &plan.by {
             let taker = match computation {
-                Computation::Identity => Taker::Identity,
-                Computation::Column(column) => Taker::Column(*column),
-                Computation::Test(test) => Taker::Test(CompiledTest::new(test)),
-                Computation::Key(key) if in_place => Taker::Key(key.clone()),
-                Computation::Token(token) if in_place => Taker::Token(*token),
+                Computation::Identity => ByTaker::Identity,
+                Computation::Column(column) => ByTaker::Column(*column),
+                Computation::Test(test) => ByTaker::Test(CompiledTest::new(test)),
+                Computation::Key(key) if in_place => ByTaker::Key(key.clone()),
+                Computation::Token(token) if in_place => ByTaker::Token(*token),
                 _ => {
                     pipelines += 1;
-                    Taker::Pipeline { number: pipelines - 1, exists: matches!(computation, Computation::Exists(_)) }
+                    ByTaker::Pipeline { number: pipelines - 1, exists: matches!(computation, Computation::Exists(_)) }
                 }
             };
             match computation {
@@ -558,10 +591,10 @@ impl Builder {
                     self.inside(pipeline, next.from, pipelines)?
                 }
                 Computation::Key(key) if !in_place => {
-                    self.remote_lookup(Taker::Key(key.clone()), next.from, pipelines)?
+                    self.remote_lookup(ByTaker::Key(key.clone()), next.from, pipelines)?
                 }
                 Computation::Token(token) if !in_place => {
-                    self.remote_lookup(Taker::Token(*token), next.from, pipelines)?
+                    self.remote_lookup(ByTaker::Token(*token), next.from, pipelines)?
                 }
                 _ => {}
             }
@@ -572,12 +605,11 @@ impl Builder {
         Ok(next)
     }
 
-    fn remote_lookup(&mut self, taker: Taker, scope: OpId, port: usize) -> Result<()> {
-        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
-        let end = self.attach(&begin, Need::Owner, What::Named("look up"))?;
-        self.set(end.from, RowAdapter { operator: Lookup(taker), remember: Remember::default() });
-        self.connect(&end, scope, port as u8, Exchange::Home);
-        Ok(())
+    fn remote_lookup(&mut self, taker: ByTaker, scope: OpId, port: usize) -> Result<()> {
+        let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let end = self.attach(&begin, RowLocation::Owner, OperatorDescription::Named("look up"))?;
+        self.set(end.from, RowAdapter { operator: ByLookup(taker), remember: Remember::default() });
+        self.connect_back(&end, scope, port, Exchange::Home)
     }
 }
 

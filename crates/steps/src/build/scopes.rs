@@ -9,7 +9,7 @@ use mangrove_plan::physical::{
     Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, Stage,
 };
 
-use super::{Builder, End, Need, What};
+use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
 use crate::row::operator::RowAdapter;
 use crate::row::paths;
 use crate::rows::Remember;
@@ -17,7 +17,7 @@ use crate::scope::branch::{BranchKind, BranchScope, BranchShape};
 use crate::scope::group::GroupScope;
 use crate::scope::ordered::OrderedScope;
 use crate::scope::repeat::{LoopCondition, LoopScope, LoopShape};
-use crate::scope::split::{Merge, Split, Switch, When};
+use crate::scope::split::{Merge, OptionMatch, Split, Switch};
 use crate::values::predicate::CompiledTest;
 
 /// Returns the operator that joins two results for one key of a `group()`, if its members are reduced to a number.
@@ -34,11 +34,17 @@ fn joining(value: &Pipeline) -> Option<Operator> {
 
 impl Builder {
     /// Builds an ordered scope. On one node most pipelines keep the order by themselves (FLOW-11) and need none.
-    pub(super) fn ordered(&mut self, pipeline: &Pipeline, always: bool, stage: &Stage, tail: End) -> Result<End> {
+    pub(super) fn ordered(
+        &mut self,
+        pipeline: &Pipeline,
+        always: bool,
+        stage: &Stage,
+        tail: ChainEnd,
+    ) -> Result<ChainEnd> {
         if self.nodes == 1 && !always {
             return self.chain(pipeline, tail);
         }
-        let next = self.attach(&tail, Need::Anywhere, What::Operator(&stage.operator))?;
+        let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         self.inside(pipeline, next.from, 1)?;
         self.set(next.from, OrderedScope::default());
         Ok(next)
@@ -49,25 +55,25 @@ impl Builder {
         side_effect: Option<&Name>,
         value: &Pipeline,
         stage: &Stage,
-        tail: &End,
-    ) -> Result<End> {
+        tail: &ChainEnd,
+    ) -> Result<ChainEnd> {
         let taken = std::mem::take(&mut self.taken);
-        let next = self.attach(tail, Need::Home, What::Operator(&stage.operator))?;
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Operator(&stage.operator))?;
         self.inside(value, next.from, 1)?;
         let operator = GroupScope::new(side_effect.cloned(), taken, joining(value), self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
     }
 
-    pub(super) fn union(&mut self, branches: &[Pipeline], stage: &Stage, tail: &End) -> Result<End> {
-        let what = What::Operator(&stage.operator);
+    pub(super) fn union(&mut self, branches: &[Pipeline], stage: &Stage, tail: &ChainEnd) -> Result<ChainEnd> {
+        let what = OperatorDescription::Operator(&stage.operator);
         if branches.is_empty() {
-            let next = self.attach(tail, Need::Anywhere, what)?;
-            self.set(next.from, RowAdapter { operator: paths::Discard, remember: Remember::default() });
+            let next = self.attach(tail, RowLocation::Anywhere, what)?;
+            self.set(next.from, RowAdapter { operator: paths::DropRows, remember: Remember::default() });
             return Ok(next);
         }
-        let split = self.attach(tail, Need::Anywhere, what)?;
-        let split = End { at_start: tail.at_start, ..split };
+        let split = self.attach(tail, RowLocation::Anywhere, what)?;
+        let split = ChainEnd { at_start: tail.at_start, ..split };
         let announces = branches.iter().any(Pipeline::has_results_without_input);
         let in_turn = self.interleaved && branches.iter().any(Pipeline::keeps_state);
         self.set(split.from, Split::new(branches.len(), announces, in_turn));
@@ -80,31 +86,31 @@ impl Builder {
         options: &[(ChooseOption, Pipeline)],
         every: bool,
         stage: &Stage,
-        tail: &End,
-    ) -> Result<End> {
-        let switch = self.attach(tail, Need::Anywhere, What::Operator(&stage.operator))?;
+        tail: &ChainEnd,
+    ) -> Result<ChainEnd> {
+        let switch = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         let whens = options.iter().map(|(option, _)| when(option)).collect();
         let announces = options.iter().any(|(_, pipeline)| pipeline.has_results_without_input());
         self.set(switch.from, Switch::new(whens, every, announces));
         self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
     }
 
-    /// Builds branches and their merge. With `past`, one more edge leads straight to the merge; with `announces`, another one
-    /// carries the announcements.
+    /// Builds branches and their merge. With `past`, one more edge leads straight to the merge; with `announces`,
+    /// another one carries the announcements.
     fn branches<'a>(
         &mut self,
-        split: End,
+        split: ChainEnd,
         pipelines: impl Iterator<Item = &'a Pipeline>,
         past: bool,
         announces: bool,
-    ) -> Result<End> {
+    ) -> Result<ChainEnd> {
         let mut ends = Vec::new();
         self.depth += 1;
         for pipeline in pipelines {
             // An empty branch gets an operator, too, so that the edges of the split are in the order of the branches.
             if pipeline.stages.is_empty() {
-                let next = self.attach(&split, Need::Anywhere, What::Named("identity"))?;
-                let operator = paths::Identity { labels: Vec::new() };
+                let next = self.attach(&split, RowLocation::Anywhere, OperatorDescription::Named("identity"))?;
+                let operator = paths::AddLabels { labels: Vec::new() };
                 self.set(next.from, RowAdapter { operator, remember: Remember::default() });
                 ends.push(next);
             } else {
@@ -117,7 +123,7 @@ impl Builder {
         let apart = announces && split.placement != Placement::Home;
         let together = !apart && ends.iter().all(|e| e.placement == ends[0].placement);
         let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
-        let merge = self.reserve(placement, What::Named("merge"))?;
+        let merge = self.reserve(placement, OperatorDescription::Named("merge"))?;
         for (port, end) in ends.iter().enumerate() {
             let port = u8::try_from(port)
                 .map_err(|_| Error::invalid("a step has more than 250 branches; split it into several steps"))?;
@@ -125,11 +131,11 @@ impl Builder {
             self.connect(end, merge, port, exchange);
         }
         self.set(merge, Merge::new(ends.len(), announces));
-        Ok(End { from: merge, entering: false, placement, at_start: false })
+        Ok(ChainEnd { from: merge, entering: false, placement, at_start: false })
     }
 
-    pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &End) -> Result<End> {
-        let next = self.attach(tail, Need::Anywhere, What::Operator(&stage.operator))?;
+    pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &ChainEnd) -> Result<ChainEnd> {
+        let next = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
             LocalKind::Filter(kind, pipelines) => (BranchKind::Filter(*kind), pipelines.iter().collect()),
             LocalKind::SideEffect(pipeline) => (BranchKind::SideEffect, vec![pipeline]),
@@ -155,8 +161,8 @@ impl Builder {
         Ok(next)
     }
 
-    pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &End) -> Result<End> {
-        let next = self.attach(tail, Need::Home, What::Named("repeat"))?;
+    pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &ChainEnd) -> Result<ChainEnd> {
+        let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("repeat"))?;
         let mut tests = [Vec::new(), Vec::new()];
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
         let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
@@ -182,10 +188,10 @@ impl Builder {
     /// Builds the body, then the loop counters, then the tests after the body.
     fn repeat_body(&mut self, body: &Pipeline, after: Option<&Stage>, scope: OpId) -> Result<()> {
         self.depth += 1;
-        let begin = End { from: scope, entering: true, placement: Placement::Home, at_start: false };
+        let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let mut end = self.chain(body, begin)?;
         if self.requirements.loops {
-            end = self.attach(&end, Need::Anywhere, What::Named("next loop"))?;
+            end = self.attach(&end, RowLocation::Anywhere, OperatorDescription::Named("next loop"))?;
             self.set(end.from, RowAdapter { operator: paths::NextLoop, remember: Remember::default() });
         }
         if let Some(after) = after {
@@ -198,15 +204,15 @@ impl Builder {
     }
 }
 
-fn when(option: &ChooseOption) -> When {
+fn when(option: &ChooseOption) -> OptionMatch {
     match option {
-        ChooseOption::True => When::Is(true),
-        ChooseOption::False => When::Is(false),
-        ChooseOption::Value(operand) => When::Equals(operand.clone(), Value::Null),
-        ChooseOption::Test(test) => When::Passes(CompiledTest::new(test)),
-        ChooseOption::None => When::Otherwise,
-        ChooseOption::Any => When::Always,
-        ChooseOption::Unproductive => When::Unproductive,
+        ChooseOption::True => OptionMatch::Is(true),
+        ChooseOption::False => OptionMatch::Is(false),
+        ChooseOption::Value(operand) => OptionMatch::Equals(operand.clone(), Value::Null),
+        ChooseOption::Test(test) => OptionMatch::Passes(CompiledTest::new(test)),
+        ChooseOption::None => OptionMatch::Otherwise,
+        ChooseOption::Any => OptionMatch::Always,
+        ChooseOption::Unproductive => OptionMatch::Unproductive,
     }
 }
 

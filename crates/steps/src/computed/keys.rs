@@ -1,9 +1,9 @@
 //! Keys that operators read themselves, instead of from a computed column.
 //!
-//! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows and state
-//! are on one node, these operators read the column of the key ([`Taken::Keys`]), and a property that holds numbers of one type
-//! reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without making values of keys that fit
-//! into a word.
+//! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows
+//! and state are on one node, these operators read the column of the key ([`KeySource::Keys`]), and a property that
+//! holds numbers of one type reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without
+//! making values of keys that fit into a word.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use mangrove_plan::logical::Name;
 
 use crate::computed::lookup::{compute_key, put_only};
 use crate::context::execution::ExecutionContext;
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 use crate::rows::{ComputedColumn, ObjectColumn};
 
-/// Where an operator's `by()` values come from.
+/// The source of an operator's `by()` values.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Taken {
+pub(crate) enum KeySource {
     /// From computed columns, which an earlier operator has filled.
     #[default]
     Computed,
@@ -26,12 +26,12 @@ pub(crate) enum Taken {
     Keys(Vec<Name>),
 }
 
-impl Taken {
+impl KeySource {
     /// Returns the readers of the keys; none if there are computed columns.
     pub fn readers(self) -> Vec<KeyReader> {
         match self {
-            Taken::Computed => Vec::new(),
-            Taken::Keys(keys) => keys.into_iter().map(KeyReader::new).collect(),
+            KeySource::Computed => Vec::new(),
+            KeySource::Keys(keys) => keys.into_iter().map(KeyReader::new).collect(),
         }
     }
 }
@@ -44,8 +44,8 @@ pub(crate) struct KeyReader {
     holds_numbers: bool,
 }
 
-/// The value of each object.
-pub(crate) enum Keys<'a> {
+/// The values that a [`KeyReader`] read, one for each object.
+pub(crate) enum KeyValues<'a> {
     /// A number for each object.
     Numbers(&'a Numbers),
     /// Any value for each object, or none.
@@ -63,21 +63,21 @@ impl KeyReader {
     }
 
     /// Reads the value of each object. Fails if one has several.
-    pub fn read(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Keys<'_>> {
+    pub fn read(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<KeyValues<'_>> {
         if !self.holds_numbers || !self.read_numbers(objects, context)? {
             self.holds_numbers = false;
-            return Ok(Keys::Values(compute_key(objects, &self.key, context)?));
+            return Ok(KeyValues::Values(compute_key(objects, &self.key, context)?));
         }
         let is_one_each = self.numbers.len() == objects.len() && (0..).zip(&self.numbers.row).all(|(n, row)| n == *row);
         if is_one_each {
-            return Ok(Keys::Numbers(&self.numbers));
+            return Ok(KeyValues::Numbers(&self.numbers));
         }
         let mut column: ComputedColumn = vec![None; objects.len()];
         for (at, row) in self.numbers.row.iter().enumerate() {
             let value = self.numbers.value(at).expect("there is one for each row that is named");
             put_only(&mut column, *row as usize, value, &self.key)?;
         }
-        Ok(Keys::Values(column))
+        Ok(KeyValues::Values(column))
     }
 
     fn read_numbers(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<bool> {
@@ -92,20 +92,20 @@ impl KeyReader {
     }
 }
 
-impl Keys<'_> {
+impl KeyValues<'_> {
     /// Returns the value of a row by reference, if it is in memory.
     pub fn value_ref(&self, row: usize) -> Option<Cow<'_, Value>> {
         match self {
-            Keys::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
-            Keys::Values(column) => column[row].as_ref().map(Cow::Borrowed),
+            KeyValues::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
+            KeyValues::Values(column) => column[row].as_ref().map(Cow::Borrowed),
         }
     }
 
     /// Returns the value of a row.
     pub fn value(&self, row: usize) -> Option<Value> {
         match self {
-            Keys::Numbers(numbers) => numbers.value(row),
-            Keys::Values(column) => column[row].clone(),
+            KeyValues::Numbers(numbers) => numbers.value(row),
+            KeyValues::Values(column) => column[row].clone(),
         }
     }
 
@@ -117,20 +117,20 @@ impl Keys<'_> {
     /// Returns the values of all rows.
     pub fn into_computed(self) -> ComputedColumn {
         match self {
-            Keys::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
-            Keys::Values(column) => column,
+            KeyValues::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
+            KeyValues::Values(column) => column,
         }
     }
 }
 
 /// A value that fits into a word, with a number for its type. Two are equal if and only if their values are equivalent.
-type Word = (u8, u64);
+type KeyWord = (u8, u64);
 
 /// The type of words that are texts of up to eight bytes; the length is added.
 const TEXT: u8 = 16;
 
 /// Returns the word of a number of fixed width.
-fn number_word(kind: NumberType, bits: u64) -> Word {
+fn number_word(kind: NumberType, bits: u64) -> KeyWord {
     (kind as u8, bits)
 }
 
@@ -143,7 +143,7 @@ fn float_bits(number: f64) -> u64 {
     }
 }
 
-fn word_of(value: &Value) -> Option<Word> {
+fn word_of(value: &Value) -> Option<KeyWord> {
     Some(match value {
         Value::String(text) => {
             let mut word = [0; 8];
@@ -159,8 +159,8 @@ fn word_of(value: &Value) -> Option<Word> {
 /// Numbers the keys of each instance in the order in which they come. Equivalent keys have one number.
 #[derive(Default)]
 pub(crate) struct KeyTable {
-    words: Table<(u32, Word), u32>,
-    others: Table<(u32, Equivalent), u32>,
+    words: PartitionedTable<(u32, KeyWord), u32>,
+    others: PartitionedTable<(u32, Equivalent), u32>,
 }
 
 impl KeyTable {
@@ -181,17 +181,17 @@ impl KeyTable {
         mut each: impl FnMut(usize, u32),
     ) {
         let Some(kind) = numbers.kind else { return };
-        let mut place = |row: usize, bits: u64, value: &dyn Fn() -> Value| {
+        let mut number = |row: usize, bits: u64, value: &dyn Fn() -> Value| {
             let tag = tag(row);
-            let (place, _) = self.words.get_or_insert_with((tag, number_word(kind, bits)), || new(tag, value()));
-            each(row, *place);
+            let (found, _) = self.words.get_or_insert_with((tag, number_word(kind, bits)), || new(tag, value()));
+            each(row, *found);
         };
         if kind.is_float() {
             let numbers = numbers.floats.iter().enumerate();
-            numbers.for_each(|(row, n)| place(row, float_bits(*n), &|| kind.float(*n)));
+            numbers.for_each(|(row, n)| number(row, float_bits(*n), &|| kind.float(*n)));
         } else {
             let numbers = numbers.integers.iter().enumerate();
-            numbers.for_each(|(row, n)| place(row, *n as u64, &|| kind.integer(*n)));
+            numbers.for_each(|(row, n)| number(row, *n as u64, &|| kind.integer(*n)));
         }
     }
 }
@@ -223,7 +223,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
         #[test]
-        fn keys_have_one_place_if_they_are_equivalent(keys in prop::collection::vec((0..2_u32, any_key()), 0..12)) {
+        fn keys_have_one_number_if_they_are_equivalent(keys in prop::collection::vec((0..2_u32, any_key()), 0..12)) {
             let mut table = KeyTable::default();
             let mut count = 0;
             let mut next = || {
@@ -240,7 +240,7 @@ mod tests {
                 let mut numbers = Numbers::default();
                 if numbers.push(0, key) {
                     let mut found = Vec::new();
-                    table.number_all(&numbers, |_| *tag, |_, _| u32::MAX, |row, place| found.push((row, place)));
+                    table.number_all(&numbers, |_| *tag, |_, _| u32::MAX, |row, number| found.push((row, number)));
                     prop_assert_eq!(found, vec![(0, by_value[at])]);
                 }
             }
@@ -253,7 +253,7 @@ mod tests {
         let context = context_of(&g);
         let mut age = KeyReader::new("age".into());
         let people = ObjectColumn::Vertices(vec![g.josh, g.marko]);
-        assert!(matches!(age.read(&people, &context).unwrap(), Keys::Numbers(n) if n.integers == [32, 29]));
+        assert!(matches!(age.read(&people, &context).unwrap(), KeyValues::Numbers(n) if n.integers == [32, 29]));
         let all = ObjectColumn::Vertices(vec![g.josh, g.lop, g.marko]);
         let column = age.read(&all, &context).unwrap().into_computed();
         assert_eq!(column, vec![Some(32.into()), None, Some(29.into())]);

@@ -1,7 +1,10 @@
-//! Looks up what a `by()` takes of objects, a column at a time: values of keys, tokens, keys and values of maps.
+//! Looks up the values that a `by()` takes of objects, a column at a time: property values, tokens, and the keys and
+//! values of maps.
 //!
-//! A [`ComputedColumn`] has `None` for an object that lacks the value (the `by()` is *unproductive*). An object of a kind that can
-//! never have it is a mistake in the query, and an error.
+//! The lookup of a column reads the graph once for all its vertices and once for all its edges. The returned
+//! [`ComputedColumn`] has an entry for each object, in the same order. The entry is `None` if the object lacks the
+//! value (the `by()` is *unproductive* for it). An object of a kind that can never have the value is a mistake in the
+//! query: the lookup fails.
 
 use mangrove_graph::{Error, GraphView, Result, Token, Value, ValueRows, vertex_property_id};
 use mangrove_gremlin::Column as MapColumn;
@@ -14,8 +17,8 @@ use crate::rows::{ComputedColumn, ObjectColumn};
 use crate::values::collection::branches;
 use crate::values::names::NameCache;
 
-/// `by("key")`: the value of an element's property, of a vertex property's meta-property, or of a map's entry. As in TinkerPop, it
-/// fails for a vertex with several values under the key.
+/// `by("key")`: the value of an element's property, of a vertex property's meta-property, or of a map's entry. As in
+/// TinkerPop, it fails for a vertex with several values under the key.
 pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &ExecutionContext) -> Result<ComputedColumn> {
     let view = &*context.view;
     let id = view.key_of(key);
@@ -67,7 +70,7 @@ pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &Executio
     Ok(column)
 }
 
-/// Returns the value of each row.
+/// Returns a column with the value of each row. Fails if a row has several.
 fn only_values(values: ValueRows, rows: usize, key: &Name) -> Result<ComputedColumn> {
     let is_one_each = values.row.len() == rows && (0..).zip(&values.row).all(|(n, row)| n == *row);
     if is_one_each {
@@ -91,7 +94,7 @@ pub(crate) fn put_only(column: &mut ComputedColumn, row: usize, value: Value, ke
     }
 }
 
-/// `by(T.id)`, `id()` and their kin.
+/// Returns a token of each object: `by(T.id)`, `id()`, `by(T.label)`, `label()` and so on.
 pub(crate) fn compute_token(
     objects: &ObjectColumn,
     token: Token,
@@ -132,6 +135,7 @@ pub(crate) fn compute_token(
     Ok(column)
 }
 
+/// Fills in the tokens of vertex properties and properties. Fails for any other object that is not a vertex or edge.
 fn property_tokens(
     kinds: &Kinds<'_>,
     token: Token,
@@ -169,6 +173,7 @@ fn property_tokens(
     Ok(())
 }
 
+/// The error for an object of a kind that never has the token.
 fn no_token(token: Token, kind: &str) -> Error {
     Error::evaluation(match token {
         Token::Id => format!("only vertices, edges and vertex properties have an id; here is a {kind}"),
@@ -178,7 +183,8 @@ fn no_token(token: Token, kind: &str) -> Error {
     })
 }
 
-/// `by(keys)`, `by(values)`: of maps, of the entries of a map after `unfold()`, and of paths.
+/// `by(keys)` and `by(values)`: the keys or values of maps, of the entries of a map after `unfold()`, of trees, and of
+/// paths (labels and objects).
 pub(crate) fn compute_map_column(objects: &ObjectColumn, column: MapColumn) -> Result<ComputedColumn> {
     (0..objects.len()).map(|row| column_of(&objects.get(row), column).map(Some)).collect()
 }

@@ -1,5 +1,5 @@
-//! The values that a `by()` takes of rows: looked up into a column ([`lookup`]), or read by the operator that sorts or groups
-//! by them ([`keys`]).
+//! The values that a `by()` takes of rows: looked up into a column ([`lookup`]), or read by the operator that sorts or
+//! groups by them ([`keys`]).
 
 pub(crate) mod keys;
 pub(crate) mod lookup;

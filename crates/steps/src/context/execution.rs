@@ -1,8 +1,8 @@
-//! The execution context: what the operators of one run share.
+//! The execution context: the state and the services that the operators of one run share.
 //!
-//! The operators of a plan outlive a run; the context belongs to one. So no operator keeps it (FLOW-4): the dataflow shows it
-//! with every call ([`Output::context`](mangrove_flow::Output::context)), and an operator looks up values that hold for a
-//! whole run when the run begins. The side effects are behind locks that are held for one update.
+//! The operators of a plan outlive a run; the context belongs to one. So no operator keeps it (FLOW-4): the dataflow
+//! shows it with every call ([`Output::context`](mangrove_flow::Output::context)), and an operator looks up values that
+//! hold for a whole run when the run begins. The side effects are behind locks that are held for one update.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use crate::limits::nesting;
 use crate::services::Services;
 
-/// What the operators of one run share on one node.
+/// The state that the operators of one run share on one node.
 pub struct ExecutionContext {
     /// The graph as the transaction of the query sees it.
     pub view: Arc<dyn GraphView>,
@@ -32,7 +32,7 @@ pub struct ExecutionContext {
     pub lifted: Arc<[Value]>,
     /// The tablets that this node reads.
     pub share: Share,
-    /// How values are read as user ids.
+    /// The rule by which values are read as user ids.
     pub ids: IdRule,
     /// The columns that every row carries.
     pub requirements: Arc<Requirements>,
@@ -44,13 +44,14 @@ pub struct ExecutionContext {
     pub files: Option<Arc<dyn Files>>,
 }
 
-/// The files that `io()` reaches: those that the operator of the database lets traversals read and write.
+/// The files that `io()` reaches: the files that the administrator of the database lets traversals read and write.
 pub trait Files: Send + Sync {
-    /// Adds the elements of a file to the graph, as writes of the transaction. The caller ends the statement. Memory besides
-    /// the graph is charged to the query, whose limits are checked on the way.
+    /// Adds the elements of a file to the graph, as writes of the transaction. The caller ends the statement. Memory
+    /// besides the graph is charged to the query, whose limits are checked on the way.
     fn read(&self, path: &str, format: FileFormat, writer: &Transaction, control: &QueryControl) -> Result<()>;
 
-    /// Writes the graph that the view shows to a file. The file appears when it is complete, and replaces an earlier one.
+    /// Writes the graph that the view shows to a file. The file appears when it is complete, and replaces an earlier
+    /// one.
     fn write(&self, path: &str, format: FileFormat, view: &dyn GraphView, control: &QueryControl) -> Result<()>;
 }
 
@@ -155,8 +156,8 @@ impl SideEffects {
         self.reducers.lock().iter().find(|(known, _)| known == name).map(|(_, operator)| *operator)
     }
 
-    /// Returns a number that changes with every change of a side effect. An answer that was worked out under another version
-    /// may be stale (STEPS-4).
+    /// Returns a number that changes with every change of a side effect. An answer that was found under another
+    /// version may be stale (STEPS-4).
     pub fn version(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }

@@ -1,4 +1,5 @@
-//! What the operators of one run share: the execution context ([`execution`]), and random numbers ([`random`]).
+//! The things that the operators of one run share: the execution context ([`execution`]), and random numbers
+//! ([`random`]).
 
 pub(crate) mod execution;
 pub(crate) mod random;

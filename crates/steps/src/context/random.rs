@@ -1,12 +1,12 @@
 //! Random numbers of one run: for `sample()`, `coin()` and shuffling orders.
 //!
-//! A run with a seed (`SeedStrategy`) must draw what TinkerPop draws: a `coin()` falls, and a shuffle ends, as it does there.
-//! TinkerPop uses `java.util.Random`, so its generator is implemented here: the linear congruential generator of 48 bits
-//! that POSIX's `drand48` shares. No crate that the workspace uses has it. A run without a seed uses `SmallRng` of the crate
-//! `rand`, seeded by the clock.
+//! A run with a seed (`SeedStrategy`) must draw what TinkerPop draws: a `coin()` falls, and a shuffle ends, as it does
+//! there. TinkerPop uses `java.util.Random`, so its generator is implemented here: the linear congruential generator of
+//! 48 bits that POSIX's `drand48` shares. No crate that the workspace uses has it. A run without a seed uses `SmallRng`
+//! of the crate `rand`, seeded by the clock.
 //!
-//! - **STEPS-1.** A run with a seed draws the same numbers every time, provided that its operators meet the same rows in the
-//!   same order. So each operator has a generator of its own, which is seeded anew in every run.
+//! - **STEPS-1.** A run with a seed draws the same numbers every time, provided that its operators meet the same rows
+//!   in the same order. So each operator has a generator of its own, which is seeded anew in every run.
 
 use mangrove_flow::QueryControl;
 use rand::rngs::SmallRng;
@@ -16,10 +16,10 @@ use crate::context::execution::ExecutionContext;
 
 /// A generator of one operator. It is seeded at its first use in a run.
 #[derive(Debug, Default)]
-pub(crate) struct Random(Option<Generator>);
+pub(crate) struct Random(Option<RandomGenerator>);
 
 #[derive(Debug)]
-enum Generator {
+enum RandomGenerator {
     Fast(SmallRng),
     /// `java.util.Random`: 48 bits of state.
     Congruential(u64),
@@ -32,7 +32,7 @@ const MASK: u64 = (1 << 48) - 1;
 impl Random {
     /// A generator with a fixed seed.
     pub fn seeded(seed: u64) -> Self {
-        Random(Some(Generator::Congruential((seed ^ FACTOR) & MASK)))
+        Random(Some(RandomGenerator::Congruential((seed ^ FACTOR) & MASK)))
     }
 
     /// Ends a run: the next one seeds the generator anew.
@@ -44,25 +44,25 @@ impl Random {
     pub fn begin(&mut self, context: &ExecutionContext, control: &QueryControl) {
         // STEPS-1: the seed depends on nothing but the strategy.
         self.0.get_or_insert_with(|| match context.requirements.seed {
-            Some(seed) => Generator::Congruential((seed as u64 ^ FACTOR) & MASK),
-            None => Generator::Fast(SmallRng::seed_from_u64(control.clock().now_nanos())),
+            Some(seed) => RandomGenerator::Congruential((seed as u64 ^ FACTOR) & MASK),
+            None => RandomGenerator::Fast(SmallRng::seed_from_u64(control.clock().now_nanos())),
         });
     }
 
     /// Returns true if the run has a seed, so that its draws must be those of TinkerPop.
     pub fn is_seeded(&self) -> bool {
-        matches!(self.0, Some(Generator::Congruential(_)))
+        matches!(self.0, Some(RandomGenerator::Congruential(_)))
     }
 
-    fn generator(&mut self) -> &mut Generator {
-        self.0.get_or_insert_with(|| Generator::Fast(SmallRng::seed_from_u64(0)))
+    fn generator(&mut self) -> &mut RandomGenerator {
+        self.0.get_or_insert_with(|| RandomGenerator::Fast(SmallRng::seed_from_u64(0)))
     }
 
     /// Draws a number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         match self.generator() {
-            Generator::Fast(generator) => generator.random(),
-            Generator::Congruential(state) => {
+            RandomGenerator::Fast(generator) => generator.random(),
+            RandomGenerator::Congruential(state) => {
                 let bits = (congruential(state, 26) << 27) + congruential(state, 27);
                 bits as f64 / (1_u64 << 53) as f64
             }
@@ -72,8 +72,8 @@ impl Random {
     /// Draws an index in `[0, below)`; `below` is not 0.
     pub fn index(&mut self, below: usize) -> usize {
         let state = match self.generator() {
-            Generator::Fast(generator) => return generator.random_range(0..below),
-            Generator::Congruential(state) => state,
+            RandomGenerator::Fast(generator) => return generator.random_range(0..below),
+            RandomGenerator::Congruential(state) => state,
         };
         // Java's numbers have 31 bits; a larger collection than they reach would not fit a Java list.
         let below = below as u64;
@@ -110,20 +110,20 @@ mod tests {
 
     #[test]
     fn a_seed_draws_what_java_draws() {
-        // What `new java.util.Random(42).nextDouble()` is known to give first.
-        let mut random = Random(Some(Generator::Congruential((42 ^ FACTOR) & MASK)));
+        // The first result of `new java.util.Random(42).nextDouble()`.
+        let mut random = Random(Some(RandomGenerator::Congruential((42 ^ FACTOR) & MASK)));
         assert_eq!(random.unit(), 0.727_563_680_032_868_1);
         assert_eq!(random.unit(), 0.683_223_471_759_845_4);
         // And `nextInt(10)` five times, then `nextInt(16)`.
-        let mut random = Random(Some(Generator::Congruential((42 ^ FACTOR) & MASK)));
+        let mut random = Random(Some(RandomGenerator::Congruential((42 ^ FACTOR) & MASK)));
         assert_eq!([0; 5].map(|_| random.index(10)), [0, 3, 8, 4, 0]);
         assert_eq!([0; 5].map(|_| random.index(16)), [15, 4, 11, 10, 1]);
     }
 
     #[test]
     fn indexes_are_below_their_bound_and_reach_it() {
-        let fast = Generator::Fast(SmallRng::seed_from_u64(7));
-        for mut random in [Random(Some(fast)), Random(Some(Generator::Congruential(7)))] {
+        let fast = RandomGenerator::Fast(SmallRng::seed_from_u64(7));
+        for mut random in [Random(Some(fast)), Random(Some(RandomGenerator::Congruential(7)))] {
             for below in [1, 2, 3, 8, 10] {
                 let mut met = vec![0_u32; below];
                 (0..1000).for_each(|_| met[random.index(below)] += 1);

@@ -1,8 +1,9 @@
-//! The meter of one call of an operator: it charges memory and looks at the limits of the query.
+//! The meter of one call of an operator: it charges memory and checks the limits of the query.
 //!
-//! An operator charges values before it makes them. The meter releases the charge when the call is over: from then on, the
-//! rows that hold the values are charged while they wait or are kept (FLOW-13, FLOW-17). Small amounts are gathered. For every
-//! 64 KiB made or read, the meter checks the memory limit, the time limit and the cancellation of the query.
+//! An operator charges values before it makes them. The meter releases the charge when the call is over: from then on,
+//! the rows that hold the values are charged while they wait or are kept (FLOW-13, FLOW-17). Small amounts are
+//! gathered. For every 64 KiB made or read, the meter checks the memory limit, the time limit and the cancellation of
+//! the query.
 
 use mangrove_flow::QueryControl;
 use mangrove_graph::{Result, Value};
@@ -44,7 +45,7 @@ impl<'a> Meter<'a> {
         if self.effort < GATHERED_BYTES_MAX { Ok(()) } else { self.look() }
     }
 
-    /// Charges bytes that stay held until the query ends.
+    /// Charges bytes that the query holds until it ends: the end of the call does not release them.
     pub fn hold(&mut self, bytes: usize) -> Result<()> {
         self.control.charge(bytes as u64)?;
         self.pass(bytes)
@@ -59,30 +60,39 @@ impl<'a> Meter<'a> {
         self.control.check()
     }
 
-    /// Ends the call without releasing its charge: the query stays charged until it ends.
+    /// Ends the call without releasing its charge: the values made are held until the query ends.
     pub fn keep(mut self) -> Result<()> {
         self.look()?;
         self.charged = 0;
         Ok(())
     }
 
-    /// Returns the bytes charged since the call began.
+    /// Returns the bytes made since the call began, also those to be charged at the next check.
     pub fn made(&self) -> u64 {
         self.charged.saturating_add(self.gathered)
     }
 }
 
-/// Values that a call makes one by one. If the call fails, the query takes them over and drops them after the client knows of
-/// the failure ([`QueryControl::leave`]).
-pub(crate) struct Making<'a> {
+impl Drop for Meter<'_> {
+    fn drop(&mut self) {
+        // If the query has taken values over, it stays charged for them until it is over.
+        if !self.control.has_leftovers() {
+            self.control.release(self.charged);
+        }
+    }
+}
+
+/// Values that a call makes one by one. If the call fails, the query takes the values over and drops them after the
+/// client has been told of the failure ([`QueryControl::leave`]).
+pub(crate) struct MadeSoFar<'a> {
     values: Vec<Value>,
     control: &'a QueryControl,
 }
 
-impl<'a> Making<'a> {
+impl<'a> MadeSoFar<'a> {
     /// No values yet, with room for `room`.
     pub fn new(meter: &Meter<'a>, room: usize) -> Self {
-        Making { values: Vec::with_capacity(room), control: meter.control }
+        MadeSoFar { values: Vec::with_capacity(room), control: meter.control }
     }
 
     pub fn push(&mut self, value: Value) {
@@ -100,7 +110,7 @@ impl<'a> Making<'a> {
     }
 }
 
-impl Drop for Making<'_> {
+impl Drop for MadeSoFar<'_> {
     fn drop(&mut self) {
         if !self.values.is_empty() {
             self.control.leave(std::mem::take(&mut self.values));
@@ -108,15 +118,8 @@ impl Drop for Making<'_> {
     }
 }
 
-impl Drop for Meter<'_> {
-    fn drop(&mut self) {
-        if !self.control.has_leftovers() {
-            self.control.release(self.charged);
-        }
-    }
-}
-
-/// The control of a query whose clock advances by a nanosecond at every reading, so `looks` limits the number of readings.
+/// The control of a query whose clock advances by a nanosecond at every reading, so `looks` limits the number of
+/// readings.
 #[cfg(test)]
 pub(crate) fn limited_control(memory_bytes: u64, looks: Option<u64>) -> QueryControl {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -155,7 +158,7 @@ mod tests {
         let control = limited_control(u64::MAX, None);
         let made = |fails: bool| {
             let meter = Meter::new(&control);
-            let mut making = Making::new(&meter, 0);
+            let mut making = MadeSoFar::new(&meter, 0);
             making.push(Value::Null);
             if fails { Vec::new() } else { making.done() }
         };

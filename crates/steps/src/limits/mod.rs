@@ -1,11 +1,11 @@
-//! What keeps a query within its limits of memory and time.
+//! The means that keep a query within its limits of memory and time.
 //!
-//! | module | bounds |
+//! | module | purpose |
 //! |---|---|
-//! | [`meter`] | the memory and time of one call of an operator |
+//! | [`meter`] | bounds the memory and time of one call of an operator |
 //! | [`sizes`] | measures values, so that they can be charged |
-//! | [`nesting`] | how deep collections nest, and how often they hold the same one |
-//! | [`table`] | the pause of a hash table that grows |
+//! | [`nesting`] | bounds how deep collections nest, and how often they hold the same one |
+//! | [`table`] | bounds the pause in which a hash table grows |
 
 pub(crate) mod meter;
 pub(crate) mod nesting;

@@ -1,14 +1,14 @@
 //! Bounds on collections: how deep they nest, and how often they hold the same collection.
 //!
-//! - **STEPS-2.** No value nests deeper than the engine's recursion can follow: values are dropped, compared and encoded by
-//!   recursion. A chain of steps wraps an object at most [`LEVELS_MAX`](mangrove_plan::limits::LEVELS_MAX) times. Only two
-//!   things pass the same step again and could wrap for ever: a loop (`repeat(fold())`) and a side effect that is put into
-//!   itself (`sideEffect(cap('x').aggregate('x'))`). So [`check_all`] sees the values that a loop carries into its next
-//!   iteration, and those that are put into a side effect.
+//! - **STEPS-2.** No value nests deeper than the engine's recursion can follow: values are dropped, compared and
+//!   encoded by recursion. A chain of steps wraps an object at most [`LEVELS_MAX`](mangrove_plan::limits::LEVELS_MAX)
+//!   times. Only two things pass the same step again and could wrap for ever: a loop (`repeat(fold())`) and a side
+//!   effect that is put into itself (`sideEffect(cap('x').aggregate('x'))`). So [`check_all`] sees the values that a
+//!   loop carries into its next iteration, and the values that are put into a side effect.
 //! - **STEPS-3.** A reader that goes through a collection meets at most [`REPEATED_MAX`] values that it has met before.
-//!   Collections share members: thirty times `project('a','b').by().by()` takes a few kilobytes, and a program that hashes,
-//!   compares or encodes it meets 2^30 values. So a collection is checked when it is made. Values that it holds once are
-//!   bounded by their memory.
+//!   Collections share members: thirty times `project('a','b').by().by()` takes a few kilobytes, and a program that
+//!   hashes, compares or encodes it meets 2^30 values. So a collection is checked when it is made. Values that it holds
+//!   once are bounded by their memory.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -16,15 +16,15 @@ use std::sync::{Arc, Weak};
 use mangrove_flow::QueryControl;
 use mangrove_graph::{Error, FastMap, Result, Tree, Value};
 
-use crate::limits::table::Table;
+use crate::limits::table::PartitionedTable;
 
 /// The deepest nesting of a value that a loop carries or a side effect holds (STEPS-2).
 pub(crate) const NESTING_MAX: u32 = 256;
 
-/// The most values that a reader of a collection meets again (STEPS-3).
+/// The maximum number of values that a reader of a collection meets again (STEPS-3).
 pub(crate) const REPEATED_MAX: u64 = 1 << 24;
 
-/// The same for one result: detaching and writing it touch every part each time it is met.
+/// The same limit for one result: detaching and writing it touch every part each time it is met.
 const RETURNED_REPEATED_MAX: u64 = 1 << 22;
 
 /// Values walked between two checks of the limits of the query.
@@ -33,16 +33,16 @@ const LOOK_VALUES: u64 = 1 << 16;
 /// The extent of a shared collection of at least this many values is remembered for the next one that holds it.
 const LARGE_VALUES: u64 = 1 << 10;
 
-/// The most extents remembered.
+/// The maximum number of extents remembered.
 const KNOWN_MAX: usize = 16;
 
 /// Checks collections that are made one after the other. A large one that many of them hold is walked once.
 #[derive(Default)]
-pub(crate) struct Watcher {
-    known: FastMap<usize, Known>,
+pub(crate) struct NestingWatcher {
+    known: FastMap<usize, KnownExtent>,
 }
 
-struct Known {
+struct KnownExtent {
     /// Keeps the address from being used again. The members may be freed.
     _collection: Weak<dyn Any + Send + Sync>,
     extent: Extent,
@@ -50,11 +50,11 @@ struct Known {
     distinct: u64,
 }
 
-impl Watcher {
+impl NestingWatcher {
     /// Fails if a reader of this value, which was just made, would meet the same values too often.
     pub fn check(&mut self, value: &Value, control: &QueryControl) -> Result<()> {
         if has_collections(value) {
-            let mut walk = Walk::new(Some(&mut self.known), Some(control));
+            let mut walk = ValueWalk::new(Some(&mut self.known), Some(control));
             let extent = walk.extent(value)?;
             walk.check_repeated(extent, REPEATED_MAX)?;
         }
@@ -69,7 +69,7 @@ impl Watcher {
 
 /// Fails if a reader of one of these values, which were just made, would meet the same values too often.
 pub(crate) fn check_made<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
-    let mut watcher = Watcher::default();
+    let mut watcher = NestingWatcher::default();
     values.into_iter().try_for_each(|value| watcher.check(value, control))
 }
 
@@ -77,15 +77,15 @@ pub(crate) fn check_made<'a>(values: impl IntoIterator<Item = &'a Value>, contro
 pub fn check_results<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
     for value in values.into_iter().filter(|value| has_collections(value)) {
         control.check()?;
-        let mut walk = Walk::new(None, Some(control));
+        let mut walk = ValueWalk::new(None, Some(control));
         let extent = walk.extent(value)?;
         walk.check_repeated(extent, RETURNED_REPEATED_MAX)?;
     }
     Ok(())
 }
 
-/// Fails if one of these values nests too deep (STEPS-2) or holds the same values too often (STEPS-3). Checks the limits of
-/// the query between two collections. A collection that stands twice in a row is walked once.
+/// Fails if one of these values nests too deep (STEPS-2) or holds the same values too often (STEPS-3). Checks the
+/// limits of the query between two collections. A collection that stands twice in a row is walked once.
 pub(crate) fn check_all<'a>(values: impl IntoIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
     let mut last = &Value::Null;
     for value in values.into_iter().filter(|value| is_collection(value)) {
@@ -104,11 +104,12 @@ pub(crate) fn check(value: &Value) -> Result<()> {
 }
 
 fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
-    let mut walk = Walk::new(None, control);
+    let mut walk = ValueWalk::new(None, control);
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::evaluation(format!(
-            "a loop or a side effect holds a collection that nests more than {NESTING_MAX} deep; unfold() it before it is \
+            "a loop or a side effect holds a collection that nests more than {NESTING_MAX} deep; unfold() it before \
+             it is \
              carried on"
         )));
     }
@@ -117,7 +118,7 @@ fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
 
 /// Fails for a parameter that nests too deep: a session may keep a result in a variable and wrap it in every request.
 pub(crate) fn check_parameter(name: &str, value: &Value) -> Result<()> {
-    let mut walk = Walk::new(None, None);
+    let mut walk = ValueWalk::new(None, None);
     let extent = walk.extent(value)?;
     if extent.height > NESTING_MAX {
         return Err(Error::invalid(format!("the value of `{name}` nests more than {NESTING_MAX} deep")));
@@ -160,7 +161,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// What a reader meets that goes through a value.
+/// The values and levels that a reader meets on its way through a value.
 #[derive(Clone, Copy)]
 struct Extent {
     /// The number of values, each as often as it is met; the value itself counts as one.
@@ -172,10 +173,10 @@ struct Extent {
 const SCALAR: Extent = Extent { values: 1, height: 0 };
 
 /// A walk through a value that enters each shared collection once.
-struct Walk<'a> {
+struct ValueWalk<'a> {
     /// The shared collections met so far, by address. The walked value keeps them alive.
-    met: Table<usize, Extent>,
-    known: Option<&'a mut FastMap<usize, Known>>,
+    met: PartitionedTable<usize, Extent>,
+    known: Option<&'a mut FastMap<usize, KnownExtent>>,
     control: Option<&'a QueryControl>,
     /// The number of values walked.
     looked_at: u64,
@@ -184,13 +185,21 @@ struct Walk<'a> {
     next_look: u64,
 }
 
-impl<'a> Walk<'a> {
-    fn new(known: Option<&'a mut FastMap<usize, Known>>, control: Option<&'a QueryControl>) -> Self {
-        Walk { met: Table::default(), known, control, looked_at: 0, known_distinct: 0, next_look: LOOK_VALUES }
+impl<'a> ValueWalk<'a> {
+    fn new(known: Option<&'a mut FastMap<usize, KnownExtent>>, control: Option<&'a QueryControl>) -> Self {
+        ValueWalk {
+            met: PartitionedTable::default(),
+            known,
+            control,
+            looked_at: 0,
+            known_distinct: 0,
+            next_look: LOOK_VALUES,
+        }
     }
 
     fn check_repeated(&self, extent: Extent, max: u64) -> Result<()> {
-        // Remembered collections may overlap with walked ones and with each other, so the larger count is used, not the sum.
+        // Remembered collections may overlap with walked ones and with each other, so the larger count is used, not the
+        // sum.
         if extent.values.saturating_sub(self.looked_at.max(self.known_distinct)) <= max {
             return Ok(());
         }
@@ -243,7 +252,7 @@ impl<'a> Walk<'a> {
                 known.clear();
             }
             let weak: Weak<T> = Arc::downgrade(collection);
-            known.insert(address, Known { _collection: weak, extent, distinct });
+            known.insert(address, KnownExtent { _collection: weak, extent, distinct });
         }
         Ok(extent)
     }
@@ -295,13 +304,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_has_a_bound() {
+    fn repeated_values_have_a_bound() {
         for check in [check, |value: &Value| check_parameter("x", value)] {
             assert!(check(&doubled(22, Value::Null)).is_ok());
             assert!(check(&doubled(24, Value::Null)).unwrap_err().message().contains("repeated"));
             assert!(check(&doubled(200, Value::Null)).is_err());
         }
-        // What is there once takes its memory, and has no other bound.
+        // A value that is held once is bounded by its memory alone.
         assert!(check(&Value::list(vec![Value::list(vec![]); 2])).is_ok());
         let once = (0..3_000_000).map(|n| Value::list(vec![n.into()])).collect();
         assert!(check(&Value::list(once)).is_ok());
@@ -341,10 +350,10 @@ mod tests {
     fn a_watcher_finds_what_is_wrapped_in_what_it_knows() {
         let control = control();
         let large = Value::list(vec![Value::Null; 10_000]);
-        let mut watcher = Watcher::default();
+        let mut watcher = NestingWatcher::default();
         let mut value = large.clone();
         let mut times = 0;
-        // Each of these shares all that it holds with what is kept, and is known when the next one is looked at.
+        // Each of these shares all its members with a kept one, which is known when the next one is checked.
         let mut kept = Vec::new();
         let refused = loop {
             let [a, b] =
@@ -365,12 +374,12 @@ mod tests {
     fn a_large_collection_that_many_hold_is_looked_at_once() {
         let control = control();
         let large = Value::list((0..1_000_000).map(|n| Value::list(vec![n.into()])).collect());
-        let mut watcher = Watcher::default();
-        // Gone through each time, this would be 10^11 values.
+        let mut watcher = NestingWatcher::default();
+        // A walk that entered each reference would meet 10^11 values.
         for n in 0..50_000 {
             watcher.check(&Value::map(vec![("n".into(), n.into()), ("all".into(), large.clone())]), &control).unwrap();
         }
-        // What takes its place in memory is another one.
+        // The value that gets its address next is another one.
         drop(large);
         let other = doubled(60, Value::Null);
         assert!(watcher.check(&Value::list(vec![other]), &control).is_err());

@@ -6,18 +6,19 @@ use mangrove_graph::{Detached, DetachedVertexProperty, FastMap, PathValue, Tree,
 
 /// Measures the values of one batch, in bytes.
 ///
-/// A shared collection is in memory once, so each of its holders counts an equal part of it. Strings do not tell how many
-/// holders they have: a long one counts once in a batch.
+/// A shared collection is in memory once, so each of its holders counts an equal part of it. The number of holders of a
+/// string is not known: a long string counts once in a batch, a short one for each of its holders. The values must stay
+/// alive while a `Sizes` is in use, because it knows them by address.
 #[derive(Default)]
 pub struct Sizes {
-    /// The bytes of shared values that were met, by address.
+    /// The bytes of the shared values that were measured, by address; 0 for a long string.
     known: FastMap<usize, usize>,
 }
 
 /// The bytes of a value itself, without what it points to.
 const VALUE_BYTES: usize = size_of::<Value>();
 
-/// Strings of at least this length count once in a batch.
+/// A string of at least this many bytes counts once in a batch.
 const LONG_TEXT_BYTES: usize = 256;
 
 impl Sizes {
@@ -63,6 +64,7 @@ impl Sizes {
         }
     }
 
+    /// Returns the bytes of a text; 0 for a long text that was measured before.
     fn text(&mut self, text: &str) -> usize {
         match text.len() {
             length if length < LONG_TEXT_BYTES => length,
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_deep_inside_counts() {
+    fn nested_values_count() {
         let inner = || Value::list(vec![long(), Value::map(vec![(1.into(), long())])]);
         let path = Value::Path(Arc::new(PathValue { labels: vec![vec![]], objects: vec![long()] }));
         let size = Sizes::default().whole(&Value::list(vec![inner(), inner(), path]));
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_share_what_they_share() {
+    fn holders_share_the_bytes_of_a_collection() {
         let list = Value::list(vec![1.into(); 1_000]);
         let holders = vec![list.clone(); 99];
         let size = Sizes::default().all(holders.iter().chain([&list]));

@@ -1,7 +1,8 @@
 //! A hash table that grows without a long pause.
 //!
-//! A table that doubles moves all its entries in one call. With ten million entries that takes tenths of a second, in which
-//! the query cannot be ended. So a large table consists of [`PARTS`] parts by bits of the hash, each of which doubles alone.
+//! A table that doubles moves all its entries in one call. With ten million entries that takes tenths of a second, in
+//! which the query cannot be ended. So a large table consists of [`PARTS`] parts by bits of the hash, each of which
+//! doubles alone.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -17,7 +18,7 @@ const WHOLE_MAX: usize = 1 << 15;
 
 /// A map; with `()` as value, a set.
 #[derive(Debug)]
-pub(crate) struct Table<K, V = ()> {
+pub(crate) struct PartitionedTable<K, V = ()> {
     hasher: RandomState,
     /// All entries of a table that is not large.
     whole: HashTable<(K, V)>,
@@ -26,19 +27,19 @@ pub(crate) struct Table<K, V = ()> {
     len: usize,
 }
 
-impl<K, V> Default for Table<K, V> {
+impl<K, V> Default for PartitionedTable<K, V> {
     fn default() -> Self {
-        Table { hasher: RandomState::default(), whole: HashTable::new(), parts: Vec::new(), len: 0 }
+        PartitionedTable { hasher: RandomState::default(), whole: HashTable::new(), parts: Vec::new(), len: 0 }
     }
 }
 
-/// Returns the part of a hash. A part finds its entries by the lowest and the highest bits of the hash, so those must vary
-/// within it: the parts use bits between.
+/// Returns the part of a hash. A part finds its entries by the lowest and the highest bits of the hash, so those must
+/// vary within it: the parts use bits between.
 fn part_of(hash: u64) -> usize {
     (hash >> 48) as usize % PARTS
 }
 
-impl<K: Hash + Eq, V> Table<K, V> {
+impl<K: Hash + Eq, V> PartitionedTable<K, V> {
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
@@ -90,7 +91,7 @@ impl<K: Hash + Eq, V> Table<K, V> {
     }
 }
 
-impl<K: Hash + Eq> Table<K> {
+impl<K: Hash + Eq> PartitionedTable<K> {
     /// Adds a key. Returns true if it is new.
     pub fn insert(&mut self, key: K) -> bool {
         self.get_or_insert_with(key, || ()).1
@@ -108,7 +109,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_table_is_a_map(keys in prop::collection::vec(0..50_u64, 0..200), many in any::<bool>()) {
-            let (mut table, mut expected) = (Table::default(), HashMap::new());
+            let (mut table, mut expected) = (PartitionedTable::default(), HashMap::new());
             if many {
                 for key in 1_000..1_000 + 2 * WHOLE_MAX as u64 {
                     table.get_or_insert_with(key, || key);
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_large_table_grows_part_by_part() {
-        let mut table = Table::default();
+        let mut table = PartitionedTable::default();
         let mut capacity = 0;
         for key in 0..1_000_000_u64 {
             table.insert(key);

@@ -1,7 +1,8 @@
-//! `call()`: a service for each row.
+//! `call()`: calls a service once for each row.
 //!
-//! Arguments that are traversals are worked out for each row. A row that stands for several traversers calls once, because a
-//! service answers the same however often it is called.
+//! Arguments that are traversals are computed columns, with a value for each row. A row that stands for several
+//! traversers calls the service once, and each result stands for as many traversers. The service may read the graph
+//! through the view of the query, and must keep the limits of the query.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{Error, Result, Value};
@@ -16,13 +17,15 @@ use crate::services::ServiceCall;
 pub(crate) struct CallService {
     service: Option<Name>,
     operands: Vec<(Option<Name>, ComputedOperand)>,
-    arguments: Vec<(Option<Name>, Given)>,
+    arguments: Vec<(Option<Name>, CallArgument)>,
     remember: Remember,
 }
 
-/// An argument of a name; without a name, a map of names and values.
-enum Given {
+/// The value of an argument. An argument without a name is a map of names and values.
+enum CallArgument {
+    /// The same value for all rows.
     Constant(Value),
+    /// The index of a computed column.
     Computed(usize),
 }
 
@@ -32,13 +35,13 @@ impl CallService {
         CallService { service, operands, arguments: Vec::new(), remember }
     }
 
-    /// Returns the arguments for a row. A traversal without a result gives none.
+    /// Returns the arguments for a row. An argument whose traversal has no result is left out.
     fn arguments(&self, rows: &Rows, row: usize) -> Result<Vec<(Name, Value)>> {
         let mut arguments = Vec::with_capacity(self.arguments.len());
         for (name, given) in &self.arguments {
             let value = match given {
-                Given::Constant(value) => Some(value),
-                Given::Computed(column) => rows.computed_value(*column, row),
+                CallArgument::Constant(value) => Some(value),
+                CallArgument::Computed(column) => rows.computed_value(*column, row),
             };
             match (name, value) {
                 (_, None) => {}
@@ -47,7 +50,7 @@ impl CallService {
                     for (name, value) in entries.iter() {
                         let Value::String(name) = name else {
                             return Err(Error::invalid(format!(
-                                "the names of what a service is given are strings, not a {}",
+                                "the names of the arguments of a service are strings, not a {}",
                                 name.type_name()
                             )));
                         };
@@ -56,7 +59,7 @@ impl CallService {
                 }
                 (None, Some(other)) => {
                     return Err(Error::invalid(format!(
-                        "what a service is given is a map, not a {}",
+                        "the arguments of a service are a map, not a {}",
                         other.type_name()
                     )));
                 }
@@ -79,8 +82,8 @@ impl Operator<Rows> for CallService {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let given = |(name, operand): &(Option<Name>, ComputedOperand)| {
             let given = match operand {
-                ComputedOperand::Operand(operand) => Given::Constant(context.resolve(operand as &Operand)?),
-                ComputedOperand::Computed(column) => Given::Computed(*column),
+                ComputedOperand::Operand(operand) => CallArgument::Constant(context.resolve(operand as &Operand)?),
+                ComputedOperand::Computed(column) => CallArgument::Computed(*column),
             };
             Ok((name.clone(), given))
         };

@@ -1,8 +1,8 @@
 //! Edges between two vertices that are both known: `both().where(eq("a"))`, `where(both().where(eq("a")))`.
 //!
-//! The other neighbors are not wanted, so no row is made of them. The operator searches the row's vertex among the neighbors of
-//! the named one. That list is read once and sorted, because many rows share it. If the named vertex is a hub that few rows ask
-//! about, its list would cost more than theirs; then the lists of the rows are walked.
+//! The other neighbors are not wanted, so no row is made of them. The operator searches the row's vertex among the
+//! neighbors of the named one. That list is read once and sorted, because many rows share it. If the named vertex is a
+//! hub that few rows ask about, its list would cost more than theirs; then the lists of the rows are walked.
 //!
 //! Over several nodes a node reads only the lists of its own vertices, so it always walks the lists of the rows.
 
@@ -16,13 +16,13 @@ use crate::row::sorted_lists::{SortedLists, distinct, named_vertices, times_in};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
-/// What leaves the operator for a row.
+/// The rows that leave the operator for a row.
 pub(crate) enum ClosingKind {
     /// One row for each edge, at the named vertex.
     Follow {
         /// True if the row stays at its vertex instead.
         stays: bool,
-        /// What paths remember of the vertex.
+        /// The part of the vertices that paths remember.
         remember: Remember,
     },
     /// The row itself, if there is an edge, or (`negate`) if there is none.
@@ -45,7 +45,7 @@ pub(crate) struct Closing {
     expansion: Expansion,
 }
 
-/// The list of a named vertex is read if it costs at most this many times what the lists of its rows cost.
+/// The list of a named vertex is read if it costs at most this many times as much as the lists of its rows.
 const LIST_SHARE: u64 = 2;
 
 impl Closing {

@@ -1,7 +1,7 @@
 //! Expansion along edges: `out`, `in`, `both`, `outE`, `inE`, `bothE`, and from an edge to its ends.
 //!
-//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message a call
-//! (FLOW-1).
+//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message for
+//! each call (FLOW-1).
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::rows::path::newest_first;
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
-/// Returns the step as the client wrote it, for errors.
+/// Returns the name of the step as the client writes it, for errors.
 pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
     match (direction, to_edges) {
         (Direction::Out, false) => "out()",
@@ -27,7 +27,7 @@ pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
     }
 }
 
-/// Returns the vertices of a column. Fails with the kind of the first other object.
+/// Returns the vertices of a column. If the column has another object, the error names the step and the object's kind.
 pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
     match objects {
         ObjectColumn::Vertices(ids) => Ok(ids.as_slice().into()),
@@ -44,7 +44,7 @@ pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std:
     }
 }
 
-/// Returns the edges of a column. Fails with the kind of the first other object.
+/// Returns the edges of a column. If the column has another object, the error names the step and the object's kind.
 pub(crate) fn edges<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std::borrow::Cow<'a, [EdgeId]>> {
     match objects {
         ObjectColumn::Edges(ids) => Ok(ids.as_slice().into()),
@@ -66,14 +66,15 @@ fn wrong_kind(step: &str, needed: &str, met: &str) -> Error {
     Error::evaluation(format!("{step} needs {needed} and met {article} {met}"))
 }
 
-/// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the operator goes on at its
-/// next call.
+/// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the operator goes on at
+/// its next call.
 pub(crate) struct Expand {
     direction: Direction,
     labels: LabelSets,
     to_edges: bool,
     remember: Remember,
-    // GRAPH-3, GRAPH-4: the cursor is kept until the operator runs again, and goes on in the same order.
+    /// The rows that are not expanded to the end, with the position in their expansion. The cursor is kept until the
+    /// operator runs again, and goes on in the same order (GRAPH-3, GRAPH-4).
     pending: VecDeque<(GroupId, Rows, ExpandCursor)>,
     expansion: Expansion,
 }
@@ -90,6 +91,7 @@ impl Expand {
         }
     }
 
+    /// Expands the oldest queued rows by one message and sends it. Asks to be called again if rows are left.
     fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some((group, rows, cursor)) = self.pending.front_mut() else { return Ok(()) };
         let group = *group;
@@ -151,8 +153,9 @@ impl Operator<Rows> for Expand {
     }
 }
 
-/// Drops the rows that are done and those of cancelled instances, also the row that is being expanded. Returns the rows left,
-/// if it dropped any.
+/// Drops the rows of cancelled instances, also if such a row is being expanded. With them it drops the rows that are
+/// expanded already. Returns the old indexes of the rows that are left. If no row waits for a cancelled instance,
+/// nothing is dropped, and it returns `None`.
 pub(super) fn drop_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &TagSet) -> Option<Vec<u32>> {
     let at = cursor.row as usize;
     let left: Vec<u32> = (at..rows.len()).filter(|row| !tags.contains(rows.tag(*row))).map(|row| row as u32).collect();

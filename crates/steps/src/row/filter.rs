@@ -1,7 +1,7 @@
 //! Filters: conditions on elements and properties, tests of the object, and semi-joins over degrees.
 //!
-//! A filter returns the rows that pass and leaves copying them to its caller. Its conditions run cheapest first, each on the
-//! rows that the earlier ones have left.
+//! A filter returns the rows that pass and leaves copying them to its caller. Its conditions run cheapest first, each
+//! on the rows that the earlier ones have left.
 
 use std::borrow::Cow;
 
@@ -16,21 +16,22 @@ use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::{LabelSets, NameCache};
 use crate::values::predicate::CompiledTest;
 
-/// Conditions on elements and properties: `has…`.
+/// Conditions on elements and properties: the steps `has()`, `hasLabel()`, `hasNot()` and so on.
 pub(crate) struct Filter {
-    conditions: Vec<Prepared>,
+    conditions: Vec<PreparedCondition>,
     names: NameCache,
     values: ValueRows,
 }
 
 /// A condition that is ready to run.
-enum Prepared {
+enum PreparedCondition {
     LabelIn {
         names: Vec<Name>,
         sets: LabelSets,
     },
     Label {
         test: CompiledTest,
+        /// The results of the test so far, by the number of the label set.
         known: Vec<Option<bool>>,
     },
     PropertyKey(CompiledTest),
@@ -41,47 +42,50 @@ enum Prepared {
     HasNot(Name),
 }
 
-impl Prepared {
+impl PreparedCondition {
     fn new(condition: &Condition) -> Self {
         match condition {
             Condition::LabelIn(names) => {
-                Prepared::LabelIn { names: names.clone(), sets: LabelSets::with_any(names.clone()) }
+                PreparedCondition::LabelIn { names: names.clone(), sets: LabelSets::with_any(names.clone()) }
             }
-            Condition::Label(test) => Prepared::Label { test: CompiledTest::new(test), known: Vec::new() },
-            Condition::Id(test) => Prepared::Id(CompiledTest::new(test)),
-            Condition::Property(key, test) => Prepared::Has(key.clone(), Some(CompiledTest::new(test))),
-            Condition::HasKey(key) => Prepared::Has(key.clone(), None),
-            Condition::HasNot(key) => Prepared::HasNot(key.clone()),
-            Condition::PropertyKey(test) => Prepared::PropertyKey(CompiledTest::new(test)),
-            Condition::PropertyValue(test) => Prepared::PropertyValue(CompiledTest::new(test)),
+            Condition::Label(test) => PreparedCondition::Label { test: CompiledTest::new(test), known: Vec::new() },
+            Condition::Id(test) => PreparedCondition::Id(CompiledTest::new(test)),
+            Condition::Property(key, test) => PreparedCondition::Has(key.clone(), Some(CompiledTest::new(test))),
+            Condition::HasKey(key) => PreparedCondition::Has(key.clone(), None),
+            Condition::HasNot(key) => PreparedCondition::HasNot(key.clone()),
+            Condition::PropertyKey(test) => PreparedCondition::PropertyKey(CompiledTest::new(test)),
+            Condition::PropertyValue(test) => PreparedCondition::PropertyValue(CompiledTest::new(test)),
         }
     }
 
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         match self {
-            Prepared::LabelIn { .. } | Prepared::Has(_, None) | Prepared::HasNot(_) => Ok(()),
-            Prepared::Label { test, known } => {
+            PreparedCondition::LabelIn { .. } | PreparedCondition::Has(_, None) | PreparedCondition::HasNot(_) => {
+                Ok(())
+            }
+            PreparedCondition::Label { test, known } => {
                 known.clear();
                 test.begin(context)
             }
-            Prepared::Id(test) if context.ids != IdRule::Any => {
+            PreparedCondition::Id(test) if context.ids != IdRule::Any => {
                 test.begin_as(context, &|value| context.ids.canonical(value))
             }
-            Prepared::PropertyKey(test)
-            | Prepared::PropertyValue(test)
-            | Prepared::Id(test)
-            | Prepared::Has(_, Some(test)) => test.begin(context),
+            PreparedCondition::PropertyKey(test)
+            | PreparedCondition::PropertyValue(test)
+            | PreparedCondition::Id(test)
+            | PreparedCondition::Has(_, Some(test)) => test.begin(context),
         }
     }
 
-    /// Orders conditions by cost: the key and value of a property need no read, a label one word for each page, an id one word
-    /// for each element, a property a column of its own.
+    /// Returns the rank of the condition by cost, the cheapest first. A test of a property's key or value reads nothing
+    /// from the graph. A label test reads one word for each page, an id test one word for each element, and a test of a
+    /// property of an element a whole column.
     fn cost(&self) -> u8 {
         match self {
-            Prepared::PropertyKey(_) | Prepared::PropertyValue(_) => 0,
-            Prepared::LabelIn { .. } | Prepared::Label { .. } => 1,
-            Prepared::Id(_) => 2,
-            Prepared::Has(..) | Prepared::HasNot(_) => 3,
+            PreparedCondition::PropertyKey(_) | PreparedCondition::PropertyValue(_) => 0,
+            PreparedCondition::LabelIn { .. } | PreparedCondition::Label { .. } => 1,
+            PreparedCondition::Id(_) => 2,
+            PreparedCondition::Has(..) | PreparedCondition::HasNot(_) => 3,
         }
     }
 }
@@ -89,8 +93,8 @@ impl Prepared {
 impl Filter {
     /// A filter for rows that meet all of these conditions.
     pub fn new(conditions: &[Condition]) -> Self {
-        let mut conditions: Vec<Prepared> = conditions.iter().map(Prepared::new).collect();
-        conditions.sort_by_key(Prepared::cost);
+        let mut conditions: Vec<PreparedCondition> = conditions.iter().map(PreparedCondition::new).collect();
+        conditions.sort_by_key(PreparedCondition::cost);
         Filter { conditions, names: NameCache::default(), values: ValueRows::default() }
     }
 
@@ -99,7 +103,8 @@ impl Filter {
         self.conditions.iter_mut().try_for_each(|condition| condition.begin(context))
     }
 
-    /// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do.
+    /// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do. Fails for an object that
+    /// is neither an element nor a property.
     pub fn select(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<Vec<u32>>> {
         if self.conditions.is_empty() {
             return Ok(None);
@@ -141,7 +146,7 @@ fn check_kinds(objects: &ObjectColumn) -> Result<()> {
     }
 }
 
-impl Prepared {
+impl PreparedCondition {
     /// Returns a flag for each object: whether the condition holds.
     fn passes(
         &mut self,
@@ -153,25 +158,25 @@ impl Prepared {
         let kinds = Kinds::of(objects);
         let mut passes = vec![false; objects.len()];
         match self {
-            Prepared::LabelIn { names: labels, sets } => {
+            PreparedCondition::LabelIn { names: labels, sets } => {
                 let filter = sets.filter(view);
                 scatter_labels(&kinds, view, &mut passes, |set| filter.takes(set))?;
                 scatter_keys(&kinds, view, names, &mut passes, |key| labels.contains(key));
             }
-            Prepared::Label { test, known } => {
+            PreparedCondition::Label { test, known } => {
                 scatter_labels(&kinds, view, &mut passes, |set| label_passes(set, test, known, view, names))?;
                 scatter_keys(&kinds, view, names, &mut passes, |key| test.holds(&Value::String(key.clone())));
             }
-            Prepared::Id(test) => scatter_ids(&kinds, view, names, test, &mut passes)?,
-            Prepared::Has(key, test) => {
+            PreparedCondition::Id(test) => scatter_ids(&kinds, view, names, test, &mut passes)?,
+            PreparedCondition::Has(key, test) => {
                 let holds = |value: &Value| test.as_ref().is_none_or(|t| t.holds(value));
                 scatter_values(&kinds, key, view, values, &mut passes, holds)?;
             }
-            Prepared::HasNot(key) => {
+            PreparedCondition::HasNot(key) => {
                 scatter_values(&kinds, key, view, values, &mut passes, |_| true)?;
                 passes.iter_mut().for_each(|pass| *pass = !*pass);
             }
-            Prepared::PropertyKey(test) => {
+            PreparedCondition::PropertyKey(test) => {
                 for (row, object) in &kinds.others {
                     let key = match object {
                         Value::VertexProperty(p) => p.key,
@@ -181,7 +186,7 @@ impl Prepared {
                     passes[*row] = test.holds(&names.key_value(key, view));
                 }
             }
-            Prepared::PropertyValue(test) => {
+            PreparedCondition::PropertyValue(test) => {
                 for (row, object) in &kinds.others {
                     passes[*row] = match object {
                         Value::VertexProperty(p) => test.holds(&p.value),
@@ -195,41 +200,41 @@ impl Prepared {
     }
 }
 
-/// Applies `takes` to the label set of every vertex and edge.
+/// Sets the flag of every vertex and edge to the result of `holds` for its label set.
 fn scatter_labels(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
     passes: &mut [bool],
-    mut takes: impl FnMut(LabelSetId) -> bool,
+    mut holds: impl FnMut(LabelSetId) -> bool,
 ) -> Result<()> {
     let mut sets = Vec::with_capacity(kinds.vertices.items.len().max(kinds.edges.items.len()));
     view.vertex_labels(&kinds.vertices.items, &mut sets)?;
     for (at, set) in sets.drain(..).enumerate() {
-        passes[kinds.vertices.row(at)] = takes(set);
+        passes[kinds.vertices.row(at)] = holds(set);
     }
     view.edge_labels(&kinds.edges.items, &mut sets)?;
     for (at, set) in sets.drain(..).enumerate() {
-        passes[kinds.edges.row(at)] = takes(set);
+        passes[kinds.edges.row(at)] = holds(set);
     }
     Ok(())
 }
 
-/// Applies `takes` to the label of every vertex property, which is its key.
+/// Sets the flag of every vertex property to the result of `holds` for its label, which is its key.
 fn scatter_keys(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
     names: &mut NameCache,
     passes: &mut [bool],
-    takes: impl Fn(&Name) -> bool,
+    holds: impl Fn(&Name) -> bool,
 ) {
     for (row, object) in &kinds.others {
         if let Value::VertexProperty(property) = object {
-            passes[*row] = takes(&names.key(property.key, view));
+            passes[*row] = holds(&names.key(property.key, view));
         }
     }
 }
 
-/// Returns true if a test holds for the text of a label set. It runs once for each set.
+/// Returns true if a test holds for the text of a label set. The test runs once for each set; `known` keeps the result.
 fn label_passes(
     set: LabelSetId,
     test: &CompiledTest,
@@ -244,7 +249,7 @@ fn label_passes(
     *known[at].get_or_insert_with(|| test.holds(&Value::String(names.label(set, view))))
 }
 
-/// Tests the ids of vertices, edges and vertex properties.
+/// Sets the flag of every vertex, edge and vertex property to the result of the test for its id.
 fn scatter_ids(
     kinds: &Kinds<'_>,
     view: &dyn GraphView,
@@ -278,7 +283,8 @@ fn scatter_ids(
     Ok(())
 }
 
-/// Marks the elements for one of whose values `holds` is true. Vertex properties are marked by their meta-properties.
+/// Sets the flag of every element that has a value under the key for which `holds` is true. The values of a vertex
+/// property are its meta-properties.
 fn scatter_values(
     kinds: &Kinds<'_>,
     key: &Name,
@@ -333,7 +339,7 @@ impl RowOperator for Is {
         self.0.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| match &rows.objects {
             ObjectColumn::Values(values) => self.0.holds(&values[row]),
             objects => self.0.holds(&objects.get(row)),
@@ -341,7 +347,7 @@ impl RowOperator for Is {
     }
 }
 
-/// A semi-join over degrees: `where(out())` and its kin keep vertices that have an edge, or lack one.
+/// A semi-join over degrees: `where(out())` keeps the vertices that have such an edge, and `not(out())` the others.
 pub(crate) struct HasEdges {
     direction: Direction,
     labels: LabelSets,

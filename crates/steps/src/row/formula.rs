@@ -1,4 +1,5 @@
-//! `math()` and `format()`: make one value of the values in computed columns.
+//! `math()` and `format()`: each makes one value for a row from the values in its computed columns. `format()` also
+//! reads properties of the row's element.
 
 use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_plan::expression::{Expression, Part};
@@ -25,7 +26,7 @@ impl Math {
 }
 
 impl RowOperator for Math {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut results = Vec::with_capacity(rows.len());
         let mut variables = Vec::with_capacity(rows.computed.len());
@@ -48,13 +49,13 @@ impl RowOperator for Math {
     }
 }
 
-/// `format()`: fills in a template. A name is a property of the row's element, or else the value of its computed column (a map's
-/// entry, a side effect, a step label). A row whose variable has no value, or null, is dropped.
+/// `format()`: fills in a template. A name is a property of the row's element, or else the value of its computed column
+/// (a map's entry, a side effect, a step label). A row whose variable has no value, or null, is dropped.
 pub(crate) struct Format {
     parts: Vec<Part>,
     /// The values of the variables for the rows of a batch, one column for each.
     columns: Vec<Vec<Option<Value>>>,
-    /// The texts of the elements among them, without those in collections.
+    /// The texts of the elements in `columns`, except elements inside collections.
     texts: Texts,
 }
 
@@ -128,7 +129,7 @@ impl Format {
     }
 }
 
-/// Replaces the values of a column by the properties of the elements that have them.
+/// Puts the property of this name into the column, for each row whose element has it.
 fn prefer_properties(rows: &Rows, name: &Name, column: &mut [Option<Value>], context: &ExecutionContext) -> Result<()> {
     let is_element =
         |row: &usize| matches!(rows.object(*row), Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_));

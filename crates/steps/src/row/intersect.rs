@@ -1,11 +1,12 @@
-//! Intersection: neighbors of a row's vertex that are also neighbors of other known vertices. This step closes a ring of a
-//! pattern.
+//! Intersection: neighbors of a row's vertex that are also neighbors of other known vertices. This step closes a ring
+//! of a pattern.
 //!
-//! `both().as("d")` followed by `where(both().where(eq("a")))` makes a row of every neighbor and drops most of them. Here the
-//! neighbors of each row are intersected with the sorted lists of the named vertices before rows are made, as in worst-case
-//! optimal joins. So a triangle costs the common neighbors, and not every path to a third vertex.
+//! `both().as("d")` followed by `where(both().where(eq("a")))` makes a row of every neighbor and drops most of them.
+//! Here the neighbors of each row are intersected with the sorted lists of the named vertices before rows are made, as
+//! in worst-case optimal joins. So a triangle costs the common neighbors, and not every path to a third vertex.
 //!
-//! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by one.
+//! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by
+//! one.
 
 use std::collections::VecDeque;
 
@@ -23,27 +24,30 @@ use crate::values::names::LabelSets;
 pub(crate) struct Intersect {
     direction: Direction,
     labels: LabelSets,
+    /// The names whose vertices the neighbors must have edges to. The lists of a name hold the vertices that have such
+    /// an edge.
     closings: Vec<(Name, SortedLists)>,
     remember: Remember,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingRows>,
     expansion: Expansion,
-    /// The neighbors of one row.
+    /// The neighbors of one row that are left so far, sorted.
     run: Vec<VertexId>,
 }
 
 /// Rows whose lists fit into memory together, and how far they are expanded.
-struct Pending {
+struct PendingRows {
     group: GroupId,
     rows: Rows,
-    /// The vertices that the neighbors of each row must have edges to, one after the other.
+    /// For each closing, the vertex of every row that the row's neighbors must have an edge to.
     targets: Vec<Vec<VertexId>>,
     cursor: ExpandCursor,
 }
 
-/// The most neighbors read in one call, in messages.
+/// The maximum number of neighbors that one call reads, in messages.
 const CHUNKS_MAX: usize = 16;
 
-/// A list that is this many times longer than another one is searched for its members; otherwise both are walked.
+/// If the list of a named vertex is this many times longer than the neighbors of a row, each neighbor is searched in
+/// the list. Otherwise both are walked together.
 const GALLOP: usize = 16;
 
 impl Intersect {
@@ -61,8 +65,9 @@ impl Intersect {
         }
     }
 
-    /// Queues rows, in parts whose named vertices have no more neighbors than are kept. Rows without such a vertex expand to
-    /// nothing.
+    /// Queues rows in parts. The lists of a part have about [`NEIGHBORS_MAX`] neighbors at most, so that they are kept
+    /// together; only a part of one row may have more. A row whose names do not all have a vertex is dropped, because
+    /// it expands to nothing.
     fn enqueue(&mut self, group: GroupId, rows: &Rows, out: &Output<'_, Rows>) -> Result<()> {
         let context = out.context();
         let named: Vec<Vec<Option<VertexId>>> =
@@ -91,7 +96,7 @@ impl Intersect {
             if at > begin && (is_full || at == whole.len()) {
                 let targets = targets.iter().map(|of| of[begin..at].to_vec()).collect();
                 let rows = rows.take(&whole[begin..at]);
-                self.pending.push_back(Pending { group, rows, targets, cursor: ExpandCursor::default() });
+                self.pending.push_back(PendingRows { group, rows, targets, cursor: ExpandCursor::default() });
                 (begin, cost) = (at, 0);
             }
             cost += costs.get(at).copied().unwrap_or(0);
@@ -99,6 +104,7 @@ impl Intersect {
         Ok(())
     }
 
+    /// Expands the oldest queued rows further and sends the results. Asks to be called again if rows are left.
     fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(pending) = self.pending.front_mut() else { return Ok(()) };
         let ObjectColumn::Vertices(ids) = &pending.rows.objects else {
@@ -153,7 +159,7 @@ impl Intersect {
     }
 }
 
-/// Keeps the vertices that are in the list, with repetitions. Both are sorted.
+/// Keeps the vertices of `run` that are in the list, each as often as it was in `run`. Both must be sorted.
 fn intersect(run: &mut Vec<VertexId>, mut list: &[VertexId]) {
     if run.len().saturating_mul(GALLOP) < list.len() {
         return run.retain(|vertex| list.binary_search(vertex).is_ok());
@@ -212,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_in_both_stays_as_often_as_it_was(
+        fn an_intersection_keeps_repetitions(
             run in prop::collection::vec(0..40_u64, 0..30),
             other in prop::collection::vec(0..40_u64, 0..600),
         ) {

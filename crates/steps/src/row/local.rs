@@ -1,5 +1,7 @@
-//! Functions of one object: the `Scope.local` forms of steps, `unfold`, `constant`, `loops`, columns of maps. None reads the
-//! graph.
+//! Steps that look at one object alone: the `Scope.local` forms of steps, `unfold()`, `constant()`, `loops()`, and the
+//! keys and values of maps.
+//!
+//! They do not read the graph. A step that makes a collection charges its members before it makes them.
 
 mod order;
 
@@ -31,16 +33,17 @@ impl MapOperator for LocalReduce {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         reduce(self.0, &rows.object(row), meter)
     }
 }
 
-/// Reduces a collection; any other object is reduced as a collection of itself alone.
+/// Reduces the members of a collection; any other object counts as a collection of itself alone. Returns `None` for an
+/// empty collection, except that its count is 0.
 fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result<Option<Value>> {
-    let of: fn(&[(Value, u64)]) -> Result<Value> = match reduction {
+    let reduced: fn(&[(Value, u64)]) -> Result<Value> = match reduction {
         Reduction::Count => return Ok(Some(Value::I64(count(object)))),
         Reduction::Fold => return Ok(Some(Value::list(vec![object.clone()]))),
         Reduction::Sum => sum,
@@ -62,9 +65,10 @@ fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result
     if present.is_empty() {
         return Ok(Some(Value::Null));
     }
-    of(&present).map(Some)
+    reduced(&present).map(Some)
 }
 
+/// Returns the sum of values, each taken as often as its count says. There must be a value.
 fn sum(values: &[(Value, u64)]) -> Result<Value> {
     let mut total: Option<Value> = None;
     for (value, times) in values {
@@ -77,8 +81,8 @@ fn sum(values: &[(Value, u64)]) -> Result<Value> {
     total.ok_or_else(|| Error::bug("a sum of no values"))
 }
 
-/// Returns the first of the smallest (or largest) values, in the widest of their types. Any number beats a NaN, whose type does
-/// not count.
+/// Returns the first of the smallest (or largest) values, converted to the widest type among the values. Any number
+/// beats a NaN, whose type does not count. There must be a value.
 fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     let nan = |v: &Value| matches!(v, Value::F32(n) if n.is_nan()) || matches!(v, Value::F64(n) if n.is_nan());
     let mut best = &values[0].0;
@@ -93,8 +97,8 @@ fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
     })
 }
 
-/// `dedup(local)`: the set of a collection's members. With keys, members that are maps are compared by their values under these
-/// keys, and the first of equal ones stays.
+/// `dedup(local)`: the set of a collection's members. With keys, members that are maps are compared by their values
+/// under these keys, and the first of equal ones stays.
 pub(crate) struct LocalDedup(pub Vec<Name>);
 
 impl MapOperator for LocalDedup {
@@ -102,7 +106,7 @@ impl MapOperator for LocalDedup {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -132,7 +136,7 @@ impl LocalDedup {
     }
 }
 
-/// Returns the first of all values whose `compared` parts are equivalent.
+/// Returns the values without repetitions: of values whose `compared` parts are equivalent, the first.
 fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
     let mut seen: FastSet<Equivalent> = HashSet::default();
     let mut kept = Vec::new();
@@ -145,8 +149,8 @@ fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value, meter: &m
     Ok(kept)
 }
 
-/// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, of the same kind (of a bulk set or path, a list). Other
-/// objects stay as they are.
+/// `limit(local)`, `range(local)`, `skip(local)`: a part of a collection, of the same kind (of a bulk set or path, a
+/// list). Other objects stay as they are.
 pub(crate) struct LocalRange {
     operands: (Operand, Option<Operand>),
     low: u64,
@@ -174,7 +178,7 @@ impl MapOperator for LocalRange {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         part(&rows.object(row), self.low, self.high, meter).map(Some)
@@ -188,7 +192,7 @@ pub(crate) struct LocalTail {
 }
 
 impl LocalTail {
-    /// The last `count` members.
+    /// The last members; the operand is their number.
     pub fn new(operand: Operand) -> Self {
         LocalTail { operand, count: 0 }
     }
@@ -205,7 +209,7 @@ impl MapOperator for LocalTail {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -214,7 +218,7 @@ impl MapOperator for LocalTail {
     }
 }
 
-/// Returns the members `low..high` of a collection.
+/// Returns the members at the positions `low..high` of a collection; of any other object, the object.
 fn part(object: &Value, low: u64, high: u64, meter: &mut Meter<'_>) -> Result<Value> {
     let most = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX);
     meter.charge(size(object).min(most).saturating_mul(2 * MEMBER_BYTES))?;
@@ -232,7 +236,8 @@ fn part(object: &Value, low: u64, high: u64, meter: &mut Meter<'_>) -> Result<Va
     })
 }
 
-/// Returns the members `low..high` of a bulk set, with their counts.
+/// Returns the members at the positions `low..high` of a bulk set, with their counts. A member takes as many positions
+/// as it counts.
 fn bulk_part(set: &[(Value, u64)], low: u64, high: u64) -> Vec<(Value, u64)> {
     let mut from = 0_u64;
     let mut kept = Vec::new();
@@ -247,7 +252,7 @@ fn bulk_part(set: &[(Value, u64)], low: u64, high: u64) -> Vec<(Value, u64)> {
     kept
 }
 
-/// `select(keys)`, `select(values)`.
+/// `select(keys)` and `select(values)`: the keys or values of a map, tree or path.
 pub(crate) struct SelectColumn(pub MapColumn);
 
 impl MapOperator for SelectColumn {
@@ -255,7 +260,7 @@ impl MapOperator for SelectColumn {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let object = rows.object(row);
@@ -264,19 +269,20 @@ impl MapOperator for SelectColumn {
     }
 }
 
-/// `unfold()`: one row for each member of a collection. Other objects stay as they are. If a collection has more members than a
-/// message holds, the operator goes on at its next call.
+/// `unfold()`: one row for each member of a collection. Other objects stay as they are. If a collection has more
+/// members than a message holds, the operator goes on at its next call.
 #[derive(Default)]
 pub(crate) struct Unfold {
     remember: Remember,
-    rest: Option<Folded>,
+    /// The rows that the next call goes on with.
+    rest: Option<FoldedRows>,
 }
 
 /// Rows whose collections are not unfolded to the end.
-struct Folded {
+struct FoldedRows {
     group: GroupId,
     rows: Rows,
-    /// Bytes charged for the rows.
+    /// Bytes charged for the rows; 0 until they wait for a further call.
     charged: u64,
     /// The first row with members left, and the index of the first of them.
     row: usize,
@@ -288,7 +294,8 @@ impl Unfold {
         Unfold { remember, rest: None }
     }
 
-    fn advance(&mut self, mut work: Folded, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// Sends the next members as one message. Keeps the rows that are left and asks to be called again.
+    fn advance(&mut self, mut work: FoldedRows, out: &mut Output<'_, Rows>) -> Result<()> {
         let mut unfolded = work.unfold(&mut Meter::new(out.control()))?;
         unfolded.remember(&self.remember);
         let group = work.group;
@@ -306,11 +313,12 @@ impl Unfold {
     }
 }
 
-impl Folded {
-    /// Returns the next members, as many as a message holds.
+impl FoldedRows {
+    /// Returns rows for the next members, at most as many as a message holds.
     fn unfold(&mut self, meter: &mut Meter<'_>) -> Result<Rows> {
         let (mut from, mut made) = (Vec::new(), Vec::new());
-        // A bulk set gives each of its values once, with its count as the bulk.
+        // A bulk set gives each of its values once, with its count multiplied into the bulk. The column of bulks is
+        // made when the first bulk set is met.
         let mut bulks: Option<Vec<u64>> = None;
         while self.row < self.rows.len() && made.len() < BATCH_ROWS {
             let object = self.rows.object(self.row);
@@ -338,7 +346,8 @@ impl Folded {
     }
 }
 
-/// Returns a member of a collection; of a bulk set, with its count. A value that is no collection is its own only member.
+/// Returns a member of a collection; of a bulk set, with its count. A value that is no collection is its own only
+/// member.
 fn member_at(object: &Value, at: usize) -> (Value, Option<u64>) {
     let entry = |key: &Value, value: Value| Value::Entry(Arc::new((key.clone(), value)));
     match object {
@@ -361,7 +370,7 @@ impl Operator<Rows> for Unfold {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if let ObjectColumn::Values(_) = &batch.objects {
-            return self.advance(Folded { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
+            return self.advance(FoldedRows { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
         }
         batch.computed.clear();
         batch.remember(&self.remember);
@@ -401,7 +410,7 @@ impl RowOperator for Constant {
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let objects = ObjectColumn::from_values(vec![self.value.clone(); rows.len()]);
         Ok(rows.with_objects(objects))
     }
@@ -414,7 +423,7 @@ pub(crate) struct LoopsOf(
 );
 
 impl RowOperator for LoopsOf {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let counter = |row: usize| {
             let loops = rows.loops.as_ref()?.get(row)?;
             self.0.map_or(loops.last(), |depth| loops.get(depth)).copied()

@@ -1,15 +1,16 @@
 //! The interface of operators that make one value of any size for each row, and the adapter that runs one.
 //!
-//! A [`RowOperator`](crate::row::operator::RowOperator) handles a whole batch at once. A map operator may make megabytes for each
-//! row, so it goes from row to row. It charges each value before making it ([`Meter`]), and the batch ends as soon as enough
-//! bytes were made. The other rows wait until the first ones are worked off downstream (FLOW-2).
+//! A [`RowOperator`](crate::row::operator::RowOperator) handles a whole batch at once. A map operator may make
+//! megabytes for each row, so it goes from row to row. It charges each value before making it ([`Meter`]), and the
+//! batch ends as soon as enough bytes were made. The other rows wait until the first ones are worked off downstream
+//! (FLOW-2).
 
 use mangrove_flow::{Batch, GroupId, Operator, Output};
 use mangrove_graph::{Result, Value};
 
 use crate::context::execution::ExecutionContext;
-use crate::limits::meter::{Making, Meter};
-use crate::limits::nesting::Watcher;
+use crate::limits::meter::{MadeSoFar, Meter};
+use crate::limits::nesting::NestingWatcher;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// A batch ends early after this many bytes were made for it.
@@ -17,20 +18,21 @@ const BATCH_BYTES: u64 = 1 << 20;
 
 /// An operator without state that makes one value for each row.
 pub(crate) trait MapOperator: Send {
-    /// Looks up what depends on the run, such as the values of parameters.
+    /// Looks up inputs that depend on the run, such as the values of parameters.
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let _ = context;
         Ok(())
     }
 
-    /// Reads what all rows of a batch need. [`MapOperator::map`] is called for rows of this batch only until it is called
-    /// again.
+    /// Reads the inputs for all rows of a batch. [`MapOperator::map`] is called for rows of this batch only until it is
+    /// called again.
     fn prepare(&mut self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<()> {
         let _ = (rows, context, meter);
         Ok(())
     }
 
-    /// Makes the value for a row; `None` drops the row. Every value whose size depends on the row is charged before it is made.
+    /// Makes the value for a row; `None` drops the row. Every value whose size depends on the row is charged before it
+    /// is made.
     fn map(
         &mut self,
         rows: &Rows,
@@ -39,18 +41,18 @@ pub(crate) trait MapOperator: Send {
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>>;
 
-    /// Ends a run: drops what was read for it.
+    /// Ends a run: drops everything that was read for it.
     fn recycle(&mut self) {}
 
-    /// Returns where the values go.
-    fn target(&self) -> Target {
-        Target::Object
+    /// Returns the column that the values go to.
+    fn target(&self) -> ValueTarget {
+        ValueTarget::Object
     }
 }
 
-/// Where the values of a [`MapOperator`] go.
+/// The column that the values of a [`MapOperator`] go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum ValueTarget {
     /// The value becomes the object of the row.
     Object,
     /// The value becomes the sack of the row; the object stays.
@@ -62,11 +64,11 @@ pub(crate) struct MapAdapter<T> {
     operator: T,
     remember: Remember,
     /// The rows that are not done.
-    rest: Option<Rest>,
-    watcher: Watcher,
+    rest: Option<RowsLeft>,
+    watcher: NestingWatcher,
 }
 
-struct Rest {
+struct RowsLeft {
     group: GroupId,
     rows: Rows,
     /// The first row that is not done.
@@ -77,12 +79,12 @@ struct Rest {
 
 impl<T: MapOperator> MapAdapter<T> {
     pub fn new(operator: T, remember: Remember) -> Self {
-        MapAdapter { operator, remember, rest: None, watcher: Watcher::default() }
+        MapAdapter { operator, remember, rest: None, watcher: NestingWatcher::default() }
     }
 
     /// Works on rows from `first` on. Those not done are kept for the next call.
-    fn advance(&mut self, work: Rest, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Rest { group, rows, at, charged } = work;
+    fn advance(&mut self, work: RowsLeft, out: &mut Output<'_, Rows>) -> Result<()> {
+        let RowsLeft { group, rows, at, charged } = work;
         let outcome = {
             let mut meter = Meter::new(out.control());
             self.make(&rows, at, out.context(), &mut meter)
@@ -100,7 +102,7 @@ impl<T: MapOperator> MapAdapter<T> {
             put(target, rows, made.values)
         } else {
             let done = put(target, rows.take(&made.kept), made.values);
-            self.keep(Rest { group, rows, at: made.next, charged }, out)?;
+            self.keep(RowsLeft { group, rows, at: made.next, charged }, out)?;
             done
         };
         done.remember(&self.remember);
@@ -108,7 +110,7 @@ impl<T: MapOperator> MapAdapter<T> {
     }
 
     /// Keeps the rows that are not done, if any.
-    fn keep(&mut self, mut work: Rest, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn keep(&mut self, mut work: RowsLeft, out: &mut Output<'_, Rows>) -> Result<()> {
         if work.at == work.rows.len() {
             out.control().release(work.charged);
             return Ok(());
@@ -123,9 +125,15 @@ impl<T: MapOperator> MapAdapter<T> {
     }
 
     /// Makes values for rows from one on, until they are enough for a batch.
-    fn make(&mut self, rows: &Rows, from: usize, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Made> {
+    fn make(
+        &mut self,
+        rows: &Rows,
+        from: usize,
+        context: &ExecutionContext,
+        meter: &mut Meter<'_>,
+    ) -> Result<MadeValues> {
         let room = rows.len() - from;
-        let (mut values, mut kept, mut next) = (Making::new(meter, room), Vec::with_capacity(room), from);
+        let (mut values, mut kept, mut next) = (MadeSoFar::new(meter, room), Vec::with_capacity(room), from);
         while next < rows.len() && meter.made() < BATCH_BYTES {
             if let Some(value) = self.operator.map(rows, next, context, meter)? {
                 values.push(value);
@@ -134,12 +142,12 @@ impl<T: MapOperator> MapAdapter<T> {
             }
             next += 1;
         }
-        Ok(Made { values: values.done(), kept, next })
+        Ok(MadeValues { values: values.done(), kept, next })
     }
 }
 
 /// The values made for some rows.
-struct Made {
+struct MadeValues {
     values: Vec<Value>,
     /// The rows that the values were made for.
     kept: Vec<u32>,
@@ -148,10 +156,10 @@ struct Made {
 }
 
 /// Puts values into the objects or sacks of their rows.
-fn put(target: Target, mut rows: Rows, values: Vec<Value>) -> Rows {
+fn put(target: ValueTarget, mut rows: Rows, values: Vec<Value>) -> Rows {
     match target {
-        Target::Object => rows.with_objects(ObjectColumn::from_values(values)),
-        Target::Sack => {
+        ValueTarget::Object => rows.with_objects(ObjectColumn::from_values(values)),
+        ValueTarget::Sack => {
             rows.computed.clear();
             rows.sacks = Some(values);
             rows
@@ -172,7 +180,7 @@ impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.operator.prepare(&batch, out.context(), &mut Meter::new(out.control()))?;
-        self.advance(Rest { group, rows: batch, at: 0, charged: 0 }, out)
+        self.advance(RowsLeft { group, rows: batch, at: 0, charged: 0 }, out)
     }
 
     fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -191,7 +199,7 @@ impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
     }
 }
 
-/// Returns what an operator makes of rows in one call.
+/// Returns the rows that an operator makes from rows in one call.
 #[cfg(test)]
 pub(crate) fn map_all(
     operator: impl MapOperator,

@@ -8,16 +8,16 @@ use crate::row::operator::RowOperator;
 use crate::rows::Rows;
 use crate::values::predicate::CompiledTest;
 
-/// Keeps collections of whose members all, any or none pass a test. An object that is no collection is dropped, whatever the
-/// quantifier.
-pub(crate) struct Members {
+/// Keeps collections of whose members all, any or none pass a test. An object that is no collection is dropped,
+/// whatever the quantifier.
+pub(crate) struct TestMembers {
     quantifier: Quantifier,
     test: CompiledTest,
 }
 
-impl Members {
+impl TestMembers {
     pub fn new(quantifier: Quantifier, test: CompiledTest) -> Self {
-        Members { quantifier, test }
+        TestMembers { quantifier, test }
     }
 
     fn hold(&self, object: &Value) -> bool {
@@ -39,12 +39,12 @@ impl Members {
     }
 }
 
-impl RowOperator for Members {
+impl RowOperator for TestMembers {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.test.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|rows, row| self.hold(&rows.object(row))))
     }
 }

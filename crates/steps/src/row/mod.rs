@@ -2,7 +2,7 @@
 //!
 //! | modules | steps |
 //! |---|---|
-//! | [`source`], [`expand`] | `V()`, `E()`; `out()`, `inE()` and their kin |
+//! | [`source`], [`expand`] | `V()`, `E()`; `out()`, `inE()`, `otherV()` and so on |
 //! | [`closing`], [`intersect`], [`sorted_lists`] | edges between two known vertices, intersections of neighbor lists |
 //! | [`filter`], [`members`] | `has()`, `is()`, `all()`, `any()`, semi-joins over degrees |
 //! | [`property`] | `values()`, `valueMap()`, `elementMap()` |
@@ -10,7 +10,8 @@
 //! | [`function`], [`formula`], [`local`] | text, collections, dates, `math()`, `format()`, `Scope.local` |
 //! | [`call`] | `call()` |
 //!
-//! [`operator`] has the interface that most of them implement, and [`map`] the one of those that make a value of any size.
+//! [`operator`] has the interface that most of them implement. Operators that make values of any size implement the
+//! interface in [`map`].
 
 pub(crate) mod call;
 pub(crate) mod closing;

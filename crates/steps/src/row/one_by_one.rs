@@ -7,8 +7,8 @@ use mangrove_graph::Result;
 
 use crate::rows::Rows;
 
-/// Sends each row in a message of its own, and the next one when the operators downstream are done with it (FLOW-14). Rows of
-/// cancelled instances are left out, because they must fill no side effect (STEPS-5).
+/// Sends each row in a message of its own, and the next one when the operators downstream are done with it (FLOW-14).
+/// Rows of cancelled instances are left out, because they must fill no side effect (STEPS-5).
 #[derive(Default)]
 pub(crate) struct OneByOne {
     /// The current message, and its first row that is not sent yet.

@@ -11,8 +11,8 @@ use crate::rows::{Remember, Rows};
 /// An operator without state.
 ///
 /// Its results carry the tags, bulks, paths, loop counters and sacks of the rows that they come from ([`Rows::derive`],
-/// [`Rows::filter`], [`Rows::with_objects`]), in the order of those rows, and no computed columns. It does not extend paths: the adapter
-/// does, as the plan requires.
+/// [`Rows::filter`], [`Rows::with_objects`]), in the order of those rows, and no computed columns. It does not extend
+/// paths: the adapter does, as the plan requires.
 pub(crate) trait RowOperator: Send {
     /// Looks up what depends on the run, such as the values of parameters.
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
@@ -26,9 +26,9 @@ pub(crate) trait RowOperator: Send {
 
 /// Runs a [`RowOperator`] in the dataflow.
 pub(crate) struct RowAdapter<T> {
-    /// The operator.
+    /// The operator that maps batches.
     pub operator: T,
-    /// What paths remember of its objects.
+    /// The part of its objects that paths remember.
     pub remember: Remember,
 }
 

@@ -1,4 +1,5 @@
-//! Steps that read paths and computed columns: `path()`, `select()`, `project()`, `where()` between labels, `simplePath()`, `as()`.
+//! Steps that read paths and computed columns: `path()`, `select()`, `project()`, `where()` between labels,
+//! `simplePath()`, `as()`.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ impl MapOperator for PathOf {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let path = rows.path(row);
@@ -57,7 +58,7 @@ pub(crate) struct PathShape {
 }
 
 impl RowOperator for PathShape {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let computed = self.computed;
         let simple = self.simple;
         let segment = &self.segment;
@@ -95,7 +96,7 @@ fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
 
 /// `select()`, `project()`: a map of computed columns by name, or one computed column.
 pub(crate) struct ComputedMap {
-    /// The names.
+    /// The keys of the map, one for each computed column.
     pub names: Vec<Name>,
     /// True for the value itself instead of a map with one entry.
     pub single: bool,
@@ -108,7 +109,7 @@ impl MapOperator for ComputedMap {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let computed = (0..self.names.len()).map(|column| rows.computed_value(column, row));
@@ -137,9 +138,9 @@ impl MapOperator for ComputedMap {
 pub(crate) struct CompareName {
     /// True to keep equal objects, false to keep unequal ones.
     pub equal: bool,
-    /// The name.
+    /// The name of the other object.
     pub name: Name,
-    /// Where the name is looked up.
+    /// The places in which the name is looked up.
     pub lookup: Lookup,
 }
 
@@ -149,7 +150,8 @@ impl RowOperator for CompareName {
         let side_effect = context.side_effects.get(&self.name).filter(|_| everywhere);
         let keep = self.equal;
         Ok(rows.filter(|rows, row| {
-            // As in `named_value`: an entry of the map, then a side effect, then the path. A name without a value drops the row.
+            // As in `named_value`: an entry of the map, then a side effect, then the path. A name without a value drops
+            // the row.
             if everywhere
                 && let ObjectColumn::Values(values) = &rows.objects
                 && let Value::Map(entries) = &values[row]
@@ -180,12 +182,13 @@ fn is_object(rows: &Rows, row: usize, value: &Value) -> bool {
 /// `where("a", eq("b"))`: compares computed column 0 with the computed columns of the test's names.
 pub(crate) struct CompareComputed {
     test: ComputedTest,
-    members: Members,
+    members: HashedMembers,
 }
 
-/// The members of the collection that `within("x")` was last applied to, hashed, because many rows share one collection.
+/// The members of the collection that `within("x")` was last applied to, hashed, because many rows share one
+/// collection.
 #[derive(Default)]
-struct Members {
+struct HashedMembers {
     /// The collection, kept so that no other one gets its address.
     of: Option<Value>,
     vertices: FastSet<VertexId>,
@@ -195,7 +198,7 @@ struct Members {
 /// A collection of at least this many members is hashed.
 const HASHED_MEMBERS_MIN: usize = 16;
 
-impl Members {
+impl HashedMembers {
     /// Returns true if the collection contains a value; `None` if the caller must search it.
     fn contain(&mut self, left: &Value, collection: &Value) -> Option<bool> {
         let len = match collection {
@@ -255,7 +258,7 @@ enum ComputedTest {
 impl CompareComputed {
     /// A test whose names are computed columns 1, 2, … in their order.
     pub fn new(test: &LabelTest) -> Self {
-        CompareComputed { test: number(test, &mut 1), members: Members::default() }
+        CompareComputed { test: number(test, &mut 1), members: HashedMembers::default() }
     }
 }
 
@@ -276,7 +279,7 @@ fn number(test: &LabelTest, next: &mut usize) -> ComputedTest {
 }
 
 impl RowOperator for CompareComputed {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let (test, members) = (&self.test, &mut self.members);
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
@@ -293,7 +296,7 @@ impl RowOperator for CompareComputed {
     }
 }
 
-fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
+fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut HashedMembers) -> Result<bool> {
     let computed =
         |column| rows.computed_value(column, row).ok_or_else(|| Error::bug("a tested computed column has a value"));
     let left = computed(0)?;
@@ -323,7 +326,7 @@ fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut Members) ->
 }
 
 /// Returns true if a value equals that of one of the names, or is in a collection that one names.
-fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut Members) -> Result<bool> {
+fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut HashedMembers) -> Result<bool> {
     for &name in names {
         let right = rows.computed_value(name, row).ok_or_else(|| Error::bug("a tested computed column has a value"))?;
         let found = members.contain(left, right).unwrap_or_else(|| match right {
@@ -339,12 +342,12 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut M
 }
 
 /// `as()`: adds labels to the current objects of the paths.
-pub(crate) struct Identity {
-    /// The labels.
+pub(crate) struct AddLabels {
+    /// The labels to add.
     pub labels: Vec<Name>,
 }
 
-impl RowOperator for Identity {
+impl RowOperator for AddLabels {
     fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         rows.computed.clear();
         rows.label(&self.labels, context.whole_paths());
@@ -353,10 +356,10 @@ impl RowOperator for Identity {
 }
 
 /// Drops all rows: an empty branch of `union()`.
-pub(crate) struct Discard;
+pub(crate) struct DropRows;
 
-impl RowOperator for Discard {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+impl RowOperator for DropRows {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         Ok(rows.filter(|_, _| false))
     }
 }
@@ -365,7 +368,7 @@ impl RowOperator for Discard {
 pub(crate) struct NextLoop;
 
 impl RowOperator for NextLoop {
-    fn apply(&mut self, mut rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         for loops in rows.loops.iter_mut().flatten() {
             if let Some(count) = loops.last_mut() {
                 *count += 1;

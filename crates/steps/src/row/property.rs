@@ -1,7 +1,7 @@
 //! Properties of elements: `values`, `properties`, `valueMap`, `elementMap`, and tokens.
 //!
-//! Each reads the properties of all vertices of a batch in one call of the view, and those of its edges in another. Results are in
-//! the order of the rows; those of one row are in the order in which the view gives them.
+//! Each reads the properties of all vertices of a batch in one call of the view, and those of its edges in another.
+//! Results are in the order of the rows; those of one row are in the order in which the view gives them.
 
 mod maps;
 
@@ -39,14 +39,14 @@ impl RowOperator for Values {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         match known_keys(&self.keys, &*context.view).as_deref() {
             Some([key]) => values_of_key(&kinds, *key, context, &mut found)?,
             Some(keys) if kinds.others.is_empty() => values_of_keys(&kinds, keys, context, &mut found)?,
             keys => read_properties(&kinds, keys, context, |row, property| {
                 let value = match property {
-                    Met::Vertex(_, property) | Met::Edge(_, property) => property.value,
-                    Met::Meta(_, _, value) => value.clone(),
+                    MetProperty::Vertex(_, property) | MetProperty::Edge(_, property) => property.value,
+                    MetProperty::Meta(_, _, value) => value.clone(),
                 };
                 found.push(row, value);
             })?,
@@ -57,7 +57,7 @@ impl RowOperator for Values {
 }
 
 /// Reads the values of one key, which needs only one column.
-fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, found: &mut Found) -> Result<()> {
+fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, found: &mut FoundValues) -> Result<()> {
     let mut values = ValueRows::default();
     if let Some(ids) = kinds.all_vertices() {
         // All objects are vertices, so the values read are the results, without a copy.
@@ -84,7 +84,12 @@ fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, foun
 }
 
 /// Reads the values of several keys, one column for each.
-fn values_of_keys(kinds: &Kinds<'_>, keys: &[KeyId], context: &ExecutionContext, found: &mut Found) -> Result<()> {
+fn values_of_keys(
+    kinds: &Kinds<'_>,
+    keys: &[KeyId],
+    context: &ExecutionContext,
+    found: &mut FoundValues,
+) -> Result<()> {
     let (vertices, edges) = (&kinds.vertices.items, &kinds.edges.items);
     let mut columns = ValueColumns::default();
     context.view.vertex_columns(vertices, Some(keys), &mut columns)?;
@@ -117,7 +122,7 @@ impl RowOperator for Properties {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let keys = known_keys(&self.keys, &*context.view);
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         read_properties(&kinds, keys.as_deref(), context, |row, property| {
             found.push(row, property.into_object(&kinds));
         })?;
@@ -127,7 +132,7 @@ impl RowOperator for Properties {
 }
 
 /// A property that [`read_properties`] meets.
-enum Met<'a> {
+enum MetProperty<'a> {
     /// A property of the vertex at this index among the vertices of the batch.
     Vertex(usize, PropertyRow),
     /// A property of the edge at this index among the edges of the batch.
@@ -136,22 +141,22 @@ enum Met<'a> {
     Meta(&'a VertexPropertyValue, KeyId, &'a Value),
 }
 
-impl Met<'_> {
+impl MetProperty<'_> {
     /// Returns the property as an object.
     fn into_object(self, kinds: &Kinds<'_>) -> Value {
         match self {
-            Met::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
+            MetProperty::Vertex(at, p) => Value::VertexProperty(Arc::new(VertexPropertyValue {
                 vertex: kinds.vertices.items[at],
                 key: p.key,
                 ordinal: p.ordinal,
                 value: p.value,
                 meta: p.meta,
             })),
-            Met::Edge(at, p) => {
+            MetProperty::Edge(at, p) => {
                 let owner = PropertyOwner::Edge(kinds.edges.items[at]);
                 Value::Property(Arc::new(PropertyValue { owner, key: p.key, value: p.value }))
             }
-            Met::Meta(of, key, value) => {
+            MetProperty::Meta(of, key, value) => {
                 let owner = PropertyOwner::VertexProperty(of.vertex, of.key, of.ordinal);
                 Value::Property(Arc::new(PropertyValue { owner, key, value: value.clone() }))
             }
@@ -164,23 +169,23 @@ fn read_properties<'a>(
     kinds: &Kinds<'a>,
     keys: Option<&[KeyId]>,
     context: &ExecutionContext,
-    mut visit: impl FnMut(usize, Met<'a>),
+    mut visit: impl FnMut(usize, MetProperty<'a>),
 ) -> Result<()> {
     let mut properties = Vec::new();
     context.view.vertex_properties(&kinds.vertices.items, keys, &mut properties)?;
     for property in properties.drain(..) {
         let at = property.row as usize;
-        visit(kinds.vertices.row(at), Met::Vertex(at, property));
+        visit(kinds.vertices.row(at), MetProperty::Vertex(at, property));
     }
     context.view.edge_properties(&kinds.edges.items, keys, &mut properties)?;
     for property in properties {
         let at = property.row as usize;
-        visit(kinds.edges.row(at), Met::Edge(at, property));
+        visit(kinds.edges.row(at), MetProperty::Edge(at, property));
     }
     for (row, object) in &kinds.others {
         if let Value::VertexProperty(owner) = object {
             for (key, value) in owner.meta.iter().filter(|(k, _)| keys.is_none_or(|keys| keys.contains(k))) {
-                visit(*row, Met::Meta(owner, *key, value));
+                visit(*row, MetProperty::Meta(owner, *key, value));
             }
         }
     }
@@ -200,12 +205,12 @@ fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
 
 /// Results and the rows that they come from.
 #[derive(Default)]
-struct Found {
+struct FoundValues {
     rows: Vec<u32>,
     values: Vec<Value>,
 }
 
-impl Found {
+impl FoundValues {
     fn reserve(&mut self, more: usize) {
         self.rows.reserve(more);
         self.values.reserve(more);
@@ -233,7 +238,7 @@ pub(crate) struct TokenOf(pub Token);
 impl RowOperator for TokenOf {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let column = compute_token(&rows.objects, self.0, context)?;
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         for (row, value) in column.into_iter().enumerate() {
             if let Some(value) = value {
                 found.push(row, value);

@@ -8,7 +8,7 @@ use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
-use crate::row::map::{MapOperator, Target};
+use crate::row::map::{MapOperator, ValueTarget};
 use crate::row::operator::RowOperator;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::fold;
@@ -17,7 +17,7 @@ use crate::values::fold;
 pub(crate) struct SackOf;
 
 impl RowOperator for SackOf {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         let sacks = rows.sacks.clone().unwrap_or_else(|| vec![Value::Null; rows.len()]);
         Ok(rows.with_objects(ObjectColumn::from_values(sacks)))
     }
@@ -31,7 +31,7 @@ impl MapOperator for FoldSack {
         &mut self,
         rows: &Rows,
         row: usize,
-        _environment: &ExecutionContext,
+        _context: &ExecutionContext,
         meter: &mut Meter<'_>,
     ) -> Result<Option<Value>> {
         let Some(value) = rows.computed_value(0, row) else { return Ok(None) };
@@ -39,8 +39,8 @@ impl MapOperator for FoldSack {
         fold::apply(self.0, sack, value, meter).map(Some)
     }
 
-    fn target(&self) -> Target {
-        Target::Sack
+    fn target(&self) -> ValueTarget {
+        ValueTarget::Sack
     }
 }
 
@@ -48,13 +48,13 @@ impl MapOperator for FoldSack {
 pub(crate) struct Fail(pub Name);
 
 impl RowOperator for Fail {
-    fn apply(&mut self, rows: Rows, _environment: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
         if rows.is_empty() { Ok(rows) } else { Err(Error::evaluation(format!("fail() was reached: {}", self.0))) }
     }
 }
 
-/// `select(traversal)`: the value of the map under the key in computed column 0; a name that is no key of it may be a side effect
-/// or a label.
+/// `select(traversal)`: the value of the map under the key in computed column 0; a name that is no key of it may be a
+/// side effect or a label.
 pub(crate) struct SelectKey(
     /// Selects among several objects under a label.
     pub Option<Pop>,

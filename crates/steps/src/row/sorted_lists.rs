@@ -1,7 +1,8 @@
-//! Sorted neighbor lists of vertices that many rows ask about. A test for an edge is then a binary search, and the common
-//! neighbors of two vertices are an intersection.
+//! Sorted neighbor lists of vertices that many rows name. A test for an edge is then a binary search, and the
+//! common neighbors of two vertices are an intersection.
 //!
-//! Lists are read when they are needed and kept until there are too many. They are charged until the query ends (FLOW-17).
+//! Lists are read when they are needed and kept until there are too many. Each is sorted, with a repetition for each
+//! parallel edge. They are charged until the query ends (FLOW-17).
 
 use mangrove_flow::{BATCH_ROWS, Output};
 use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, Result, Value, VertexId};
@@ -12,7 +13,7 @@ use crate::rows::Rows;
 use crate::rows::path::newest_first;
 use crate::values::names::LabelSets;
 
-/// The most neighbors kept. With more, all lists are dropped before others are read.
+/// The maximum number of neighbors kept. If there are more, all lists are dropped before others are read.
 pub(crate) const NEIGHBORS_MAX: usize = 1 << 17;
 
 /// Sorted lists of the neighbors in one direction along edges of some labels.
@@ -124,8 +125,8 @@ pub(crate) fn times_in(list: &[VertexId], vertex: VertexId) -> usize {
     list[begin..].iter().take_while(|other| **other == vertex).count()
 }
 
-/// Returns the vertex that a name stands for in each row: a side effect, or else an object of the row's path under that label.
-/// `None` if it stands for nothing, or for no vertex.
+/// Returns the vertex that a name stands for in each row: a side effect, or else an object of the row's path under that
+/// label. `None` if it stands for nothing, or for no vertex.
 pub(crate) fn named_vertices(rows: &Rows, name: &Name, context: &ExecutionContext) -> Vec<Option<VertexId>> {
     let vertex = |value: &Value| match value {
         Value::Vertex(id) => Some(*id),

@@ -1,8 +1,8 @@
 //! Sources: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all elements.
 //!
-//! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as at its
-//! start, where the only row is the unit row of the query. A scan gives at most one message a call (FLOW-2), so a satisfied
-//! `limit()` downstream stops it early.
+//! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as
+//! at its start, where the only row is the unit row of the query. A scan gives at most one message for each call
+//! (FLOW-2), so a satisfied `limit()` downstream stops it early.
 
 use std::collections::VecDeque;
 
@@ -24,8 +24,8 @@ use crate::values::predicate::within_values;
 /// Batches that one call of a scan may read without a result before other operators run.
 const FRUITLESS_BATCHES: usize = 16;
 
-/// What a source searches for in this run.
-enum Finder {
+/// The way in which a source finds elements in this run, with the values of its operands.
+enum ElementFinder {
     /// All elements, or those with the labels.
     Scan,
     /// These ids.
@@ -37,7 +37,7 @@ enum Finder {
 }
 
 /// The search for one row.
-enum Search {
+enum RowSearch {
     Scan(LabelFilter, ScanCursor),
     /// A scan of one key.
     ScanWhere(LabelFilter, KeyId, ScanCursor),
@@ -45,37 +45,37 @@ enum Search {
 }
 
 /// The operator of `V()` or `E()`.
-pub(crate) struct Source {
+pub(crate) struct ElementSource {
     kind: ElementKind,
     access: Access,
     /// All conditions, also those that the access answers.
     conditions: Vec<Condition>,
     labels: LabelSets,
-    finder: Finder,
+    finder: ElementFinder,
     filter: Option<Filter>,
     /// True if the index was dropped since the plan was made: in this run, a scan tests all conditions.
     scans_instead: bool,
     remember: Remember,
     pending: VecDeque<(GroupId, Rows)>,
     row: u32,
-    search: Option<Search>,
+    search: Option<RowSearch>,
     /// The ids of a look-up, and the elements found.
     user_ids: Vec<UserId>,
 }
 
-impl Source {
+impl ElementSource {
     /// A source of vertices or edges, found by `access`, that meet these conditions.
     pub fn new(kind: ElementKind, access: &Access, conditions: &[Condition], remember: Remember) -> Result<Self> {
         if kind == ElementKind::Edge && matches!(access, Access::Index { .. }) {
             return Err(Error::bug("the planner looks up only vertices in an index"));
         }
-        Ok(Source {
+        Ok(ElementSource {
             kind,
             access: access.clone(),
             conditions: conditions.to_vec(),
             labels: labels_of(access, &[]),
-            finder: Finder::Scan,
-            filter: filter_behind(access, conditions)?,
+            finder: ElementFinder::Scan,
+            filter: remaining_filter(access, conditions)?,
             scans_instead: false,
             remember,
             pending: VecDeque::new(),
@@ -156,16 +156,16 @@ impl Source {
             None => self.start(context)?,
         };
         let (objects, over) = match &mut search {
-            Search::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
+            RowSearch::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
                 (std::mem::replace(objects, ObjectColumn::Values(Vec::new())), true)
             }
-            Search::Found(objects, at) => {
+            RowSearch::Found(objects, at) => {
                 let rows: Vec<u32> = (*at..objects.len().min(*at + BATCH_ROWS)).map(|r| r as u32).collect();
                 *at += rows.len();
                 (objects.gather(&rows), *at >= objects.len())
             }
-            Search::Scan(labels, cursor) => self.scan(labels, cursor, context)?,
-            Search::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, context)?,
+            RowSearch::Scan(labels, cursor) => self.scan(labels, cursor, context)?,
+            RowSearch::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, context)?,
         };
         if !over {
             self.search = Some(search);
@@ -201,7 +201,7 @@ impl Source {
         cursor: &mut ScanCursor,
         context: &ExecutionContext,
     ) -> Result<(ObjectColumn, bool)> {
-        let Finder::Where(range) = &self.finder else {
+        let ElementFinder::Where(range) = &self.finder else {
             return Err(Error::bug("a scan for values has values to look for"));
         };
         let (view, share) = (&context.view, context.share);
@@ -219,28 +219,29 @@ impl Source {
         })
     }
 
-    /// Begins a search for elements with a value under a key. If no key has the name, no element has a value, but the read set
-    /// of the transaction cannot name the key. So the search scans the labels instead, which the read set can name.
-    fn start_where(&self, labels: LabelFilter, key: &Name, context: &ExecutionContext) -> Result<Search> {
+    /// Begins a search for elements with a value under a key. If no key has the name, no element has a value, but the
+    /// read set of the transaction cannot name the key. So the search scans the labels instead, which the read set can
+    /// name.
+    fn start_where(&self, labels: LabelFilter, key: &Name, context: &ExecutionContext) -> Result<RowSearch> {
         let (view, share) = (&context.view, context.share);
         if let Some(key) = view.key_of(key) {
-            return Ok(Search::ScanWhere(labels, key, ScanCursor::default()));
+            return Ok(RowSearch::ScanWhere(labels, key, ScanCursor::default()));
         }
         Ok(match self.kind {
             ElementKind::Vertex => {
                 view.count_vertices(&labels, share)?;
-                Search::Found(ObjectColumn::Vertices(Vec::new()), 0)
+                RowSearch::Found(ObjectColumn::Vertices(Vec::new()), 0)
             }
             ElementKind::Edge => {
                 view.count_edges(&labels, share)?;
-                Search::Found(ObjectColumn::Edges(Vec::new()), 0)
+                RowSearch::Found(ObjectColumn::Edges(Vec::new()), 0)
             }
         })
     }
 
-    fn start(&mut self, context: &ExecutionContext) -> Result<Search> {
+    fn start(&mut self, context: &ExecutionContext) -> Result<RowSearch> {
         match self.search(context) {
-            Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, Finder::Index { .. }) => {
+            Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, ElementFinder::Index { .. }) => {
                 self.scan_instead(context)?;
                 self.search(context)
             }
@@ -251,7 +252,7 @@ impl Source {
     /// Replaces the index by a scan that tests all conditions.
     fn scan_instead(&mut self, context: &ExecutionContext) -> Result<()> {
         self.scans_instead = true;
-        self.finder = Finder::Scan;
+        self.finder = ElementFinder::Scan;
         self.labels = labels_of(&self.access, &self.conditions);
         let mut filter = Filter::new(&self.conditions);
         filter.begin(context)?;
@@ -259,19 +260,19 @@ impl Source {
         Ok(())
     }
 
-    fn search(&mut self, context: &ExecutionContext) -> Result<Search> {
+    fn search(&mut self, context: &ExecutionContext) -> Result<RowSearch> {
         let view = &*context.view;
         Ok(match (&self.finder, &self.access) {
-            (Finder::Scan, _) => Search::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
-            (Finder::Where(_), Access::Where { key, .. }) => {
+            (ElementFinder::Scan, _) => RowSearch::Scan(self.labels.filter(view).clone(), ScanCursor::default()),
+            (ElementFinder::Where(_), Access::Where { key, .. }) => {
                 let labels = self.labels.filter(view).clone();
                 self.start_where(labels, key, context)?
             }
-            (Finder::Ids(ids), access) => {
+            (ElementFinder::Ids(ids), access) => {
                 let distinct = matches!(access, Access::IdSet(_));
-                Search::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
+                RowSearch::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
             }
-            (Finder::Index { prefix, range }, Access::Index { indexes, .. }) => {
+            (ElementFinder::Index { prefix, range }, Access::Index { indexes, .. }) => {
                 let mut ids = Vec::new();
                 for index in indexes {
                     view.index_vertices(*index, prefix, range, context.share, &mut ids)?;
@@ -280,9 +281,11 @@ impl Source {
                     // A vertex with several labels is in the index of each.
                     keep_first(&mut ids);
                 }
-                Search::Found(ObjectColumn::Vertices(ids), 0)
+                RowSearch::Found(ObjectColumn::Vertices(ids), 0)
             }
-            (Finder::Where(_) | Finder::Index { .. }, _) => return Err(Error::bug("a source finds as it accesses")),
+            (ElementFinder::Where(_) | ElementFinder::Index { .. }, _) => {
+                return Err(Error::bug("a source finds as it accesses"));
+            }
         })
     }
 }
@@ -301,12 +304,13 @@ fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
     named.map_or_else(|| LabelSets::along(Vec::new()), |names| LabelSets::with_any(names.clone()))
 }
 
-/// Returns the conditions that the access does not answer itself: they are tested on what it finds.
-fn filter_behind(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
+/// Returns a filter for the conditions that the access does not answer itself. It runs on the elements that the access
+/// finds.
+fn remaining_filter(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
     let left: Vec<Condition> = match access {
         Access::Index { prefix, condition, .. } => {
-            // Equality is exact. A range covers the order of all types, in which `gt(1)` reaches into the strings, so the
-            // condition is tested, too.
+            // Equality is exact. A range covers the order of all types, in which `gt(1)` reaches into the strings, so
+            // the condition is tested, too.
             let test = property_test(conditions, *condition)?;
             let is_exact = matches!(test, Test::Within(_)) || test.equal_operands().is_some();
             let is_answered = |at: usize| prefix.contains(&at) || is_exact && at == *condition;
@@ -356,26 +360,26 @@ fn find(
     })
 }
 
-impl Operator<Rows> for Source {
+impl Operator<Rows> for ElementSource {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         if std::mem::take(&mut self.scans_instead) {
             self.labels = labels_of(&self.access, &[]);
-            self.filter = filter_behind(&self.access, &self.conditions)?;
+            self.filter = remaining_filter(&self.access, &self.conditions)?;
         }
         self.finder = match &self.access {
-            Access::All | Access::Labels(_) => Finder::Scan,
+            Access::All | Access::Labels(_) => ElementFinder::Scan,
             Access::Ids(operands) | Access::IdSet(operands) => {
-                let mut ids = match std::mem::replace(&mut self.finder, Finder::Scan) {
-                    Finder::Ids(ids) => ids,
+                let mut ids = match std::mem::replace(&mut self.finder, ElementFinder::Scan) {
+                    ElementFinder::Ids(ids) => ids,
                     _ => Vec::with_capacity(operands.len()),
                 };
                 for operand in operands {
                     spread(context.resolve(operand)?, &mut ids);
                 }
-                Finder::Ids(ids)
+                ElementFinder::Ids(ids)
             }
-            Access::Where { test, .. } => Finder::Where(index_range(test, context)?),
-            Access::Index { prefix, condition, .. } => Finder::Index {
+            Access::Where { test, .. } => ElementFinder::Where(index_range(test, context)?),
+            Access::Index { prefix, condition, .. } => ElementFinder::Index {
                 range: index_range(property_test(&self.conditions, *condition)?, context)?,
                 prefix: prefix.iter().map(|&at| equal_value(&self.conditions, at, context)).collect::<Result<_>>()?,
             },
@@ -386,8 +390,8 @@ impl Operator<Rows> for Source {
     fn recycle(&mut self) -> bool {
         // The values of a run may be large, so they are dropped with it.
         match &mut self.finder {
-            Finder::Ids(ids) if ids.capacity() <= BATCH_ROWS => ids.clear(),
-            finder => *finder = Finder::Scan,
+            ElementFinder::Ids(ids) if ids.capacity() <= BATCH_ROWS => ids.clear(),
+            finder => *finder = ElementFinder::Scan,
         }
         self.user_ids = Vec::new();
         self.pending.is_empty() && self.search.is_none()

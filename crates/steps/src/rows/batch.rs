@@ -1,12 +1,12 @@
 //! A batch of traversers, by columns.
 //!
-//! The column of objects is always there, the others only if the plan requires them. A row stands for `bulk` equal traversers;
-//! without that column, for one.
+//! The column of objects is always there, the others only if the plan requires them. A row stands for `bulk` equal
+//! traversers; without that column, for one.
 //!
-//! - **STEPS-8.** [`Tags::One`] says that the group has exactly one instance. In a group with several, every batch has a tag
-//!   for each row.
-//! - **STEPS-9.** A computed column holds what a `by()` took of each row. It lives from the operator that fills it to the next
-//!   one; no operator passes it on.
+//! - **STEPS-8.** [`Tags::One`] says that the group has exactly one instance. In a group with several, every batch has
+//!   a tag for each row.
+//! - **STEPS-9.** A computed column holds the value that a `by()` took of each row. It lives from the operator that
+//!   fills it to the next one; no operator passes it on.
 
 use mangrove_flow::BATCH_ROWS;
 use mangrove_graph::Value;
@@ -28,7 +28,8 @@ pub enum Tags {
 /// The loop counters of a row, the innermost last.
 pub(crate) type Loops = SmallVec<[u32; 2]>;
 
-/// A value for each row, worked out for a `by()`; `None` where the `by()` was unproductive. It lives until the next operator.
+/// The value that a `by()` took of each row; `None` where the `by()` was unproductive. It lives until the next
+/// operator.
 pub(crate) type ComputedColumn = Vec<Option<Value>>;
 
 /// A batch of traversers.
@@ -38,7 +39,7 @@ pub struct Rows {
     pub(crate) tags: Tags,
     /// The current object of each row.
     pub objects: ObjectColumn,
-    /// How many traversers each row stands for; without the column, one.
+    /// The number of traversers that each row stands for; without the column, one.
     pub bulk: Option<Vec<u64>>,
     /// The path of each row.
     pub(crate) path: Option<Vec<Path>>,
@@ -46,7 +47,7 @@ pub struct Rows {
     pub(crate) loops: Option<Vec<Loops>>,
     /// The sack of each row.
     pub(crate) sacks: Option<Vec<Value>>,
-    /// What `by()`s took.
+    /// The computed columns, one for each `by()`.
     pub(crate) computed: Vec<ComputedColumn>,
 }
 
@@ -122,9 +123,8 @@ impl Rows {
         if kept.len() == self.len() { self } else { self.take(&kept) }
     }
 
-    /// Returns one row for each object, with the other columns of the row in `rows` that it was made from. It has no computed
-    /// columns,
-    /// and its path is not extended.
+    /// Returns one row for each object, with the other columns of the row in `rows` that it was made from. The result
+    /// has no computed columns, and paths are not extended.
     pub fn derive(&self, rows: &[u32], objects: ObjectColumn) -> Rows {
         debug_assert_eq!(rows.len(), objects.len());
         Rows {
@@ -175,8 +175,8 @@ impl Rows {
         }
     }
 
-    /// Adds labels to the last object of each path. If paths remember labeled objects only, appends the current object under
-    /// these labels.
+    /// Adds labels to the last object of each path. If paths remember labeled objects only, appends the current object
+    /// under these labels.
     pub fn label(&mut self, labels: &[Name], whole_paths: bool) {
         let Some(paths) = &mut self.path else { return };
         for (row, path) in paths.iter_mut().enumerate() {
@@ -244,10 +244,10 @@ impl Rows {
     }
 }
 
-/// What paths remember of the objects that an operator makes.
+/// The part of an operator's objects that paths remember.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remember {
-    /// True if paths are extended by them.
+    /// True if paths are extended by the objects.
     pub objects: bool,
     /// The labels of the step.
     pub labels: Vec<Name>,

@@ -9,7 +9,7 @@ pub enum ObjectColumn {
     Vertices(Vec<VertexId>),
     /// Edges only.
     Edges(Vec<EdgeId>),
-    /// Anything.
+    /// Objects of any kind.
     Values(Vec<Value>),
 }
 

@@ -1,8 +1,8 @@
 //! Vertex properties of traversers with their current meta-properties.
 //!
-//! A traverser holds a copy of a vertex property with its meta-properties ([`VertexPropertyValue`]). In a transaction that
-//! writes, meta-properties may be written after the copy was made, also by the same traversal. So an operator that reads
-//! meta-properties reads them from [`current`] objects.
+//! A traverser holds a copy of a vertex property with its meta-properties ([`VertexPropertyValue`]). In a transaction
+//! that writes, meta-properties may be written after the copy was made, also by the same traversal. So an operator that
+//! reads meta-properties reads them from [`current`] objects.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use mangrove_graph::{Result, Value, VertexPropertyValue};
 use crate::context::execution::ExecutionContext;
 use crate::rows::column::ObjectColumn;
 
-/// Returns the objects with the current meta-properties of their vertex properties. A property that was removed or has another
-/// value stays as the traverser holds it.
+/// Returns the objects with the current meta-properties of their vertex properties. A property that was removed or has
+/// another value stays as the traverser holds it.
 pub(crate) fn current<'a>(objects: &'a ObjectColumn, context: &ExecutionContext) -> Result<Cow<'a, ObjectColumn>> {
     let ObjectColumn::Values(values) = objects else { return Ok(Cow::Borrowed(objects)) };
     let held: Vec<(usize, &Arc<VertexPropertyValue>)> = match context.writer {

@@ -1,10 +1,10 @@
 //! Rows and states that operators keep by group.
 //!
-//! Everything held here is charged to the query, and released when its group is taken (FLOW-17). An empty container is what
-//! an operator must be able to show before it serves another run (FLOW-4).
+//! Everything held here is charged to the query, and released when its group is taken (FLOW-17). The
+//! container of an operator must be empty before the operator serves another run (FLOW-4).
 //!
-//! - **STEPS-5.** When a group ends, the rows and states of its cancelled instances are left out: a step that fills a side
-//!   effect must not add them.
+//! - **STEPS-5.** When a group ends, the rows and states of its cancelled instances are left out: a step that fills a
+//!   side effect must not add them.
 
 use mangrove_flow::{BATCH_ROWS, Batch, GroupId, Output};
 use mangrove_graph::{FastMap, Result};
@@ -76,10 +76,10 @@ impl<T> ByInstance<T> {
 /// Rows that an operator keeps until their group has ended.
 #[derive(Default)]
 pub(crate) struct HeldRows {
-    groups: FastMap<GroupId, Held>,
+    groups: FastMap<GroupId, HeldGroup>,
 }
 
-struct Held {
+struct HeldGroup {
     rows: Rows,
     charged: u64,
     /// [`HeldRows::thin`] cuts if there are more rows than this.
@@ -102,14 +102,14 @@ impl HeldRows {
                 held.charged += bytes;
             }
             None => {
-                self.groups.insert(group, Held { rows, charged: bytes, full_at: BATCH_ROWS });
+                self.groups.insert(group, HeldGroup { rows, charged: bytes, full_at: BATCH_ROWS });
             }
         }
         Ok(())
     }
 
-    /// Lets `cut` drop unneeded rows whenever twice as many are held as the last cut left. So each row is copied only a few
-    /// times, however many come.
+    /// Lets `cut` drop unneeded rows whenever twice as many are held as the last cut left. So each row is copied only a
+    /// few times, however many come.
     pub fn thin(
         &mut self,
         group: GroupId,
@@ -122,13 +122,13 @@ impl HeldRows {
         let rows = cut(&held.rows)?;
         let bytes = rows.bytes() as u64;
         out.control().release(held.charged);
-        *held = Held { full_at: (rows.len() * 2).max(BATCH_ROWS), charged: bytes, rows };
+        *held = HeldGroup { full_at: (rows.len() * 2).max(BATCH_ROWS), charged: bytes, rows };
         out.control().charge(bytes)
     }
 
     /// Takes the rows of a group that has ended, without those of cancelled instances (STEPS-5).
     pub fn take(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Option<Rows> {
-        let Held { mut rows, charged, .. } = self.groups.remove(&group)?;
+        let HeldGroup { mut rows, charged, .. } = self.groups.remove(&group)?;
         out.control().release(charged);
         if let Some(tags) = out.cancelled_tags(group) {
             rows.discard(tags);

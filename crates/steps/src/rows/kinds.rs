@@ -7,15 +7,15 @@ use mangrove_graph::{EdgeId, Value, VertexId};
 use crate::rows::column::ObjectColumn;
 
 /// The objects of one kind and their rows.
-pub(crate) struct Members<'a, T: Clone> {
+pub(crate) struct KindMembers<'a, T: Clone> {
     /// The objects, in row order.
     pub items: Cow<'a, [T]>,
     /// Their rows, ascending. `None` if the column has no other objects: the index of an object is its row.
     rows: Option<Vec<u32>>,
 }
 
-impl<T: Clone + 'static> Members<'_, T> {
-    const NONE: Members<'static, T> = Members { items: Cow::Owned(Vec::new()), rows: None };
+impl<T: Clone + 'static> KindMembers<'_, T> {
+    const NONE: KindMembers<'static, T> = KindMembers { items: Cow::Owned(Vec::new()), rows: None };
 
     /// Returns the row of the object at an index.
     pub fn row(&self, at: usize) -> usize {
@@ -30,10 +30,10 @@ impl<T: Clone + 'static> Members<'_, T> {
 
 /// A column split by kind.
 pub(crate) struct Kinds<'a> {
-    /// Its vertices.
-    pub vertices: Members<'a, VertexId>,
-    /// Its edges.
-    pub edges: Members<'a, EdgeId>,
+    /// The vertices of the column.
+    pub vertices: KindMembers<'a, VertexId>,
+    /// The edges of the column.
+    pub edges: KindMembers<'a, EdgeId>,
     /// All other objects, with their rows.
     pub others: Vec<(usize, &'a Value)>,
 }
@@ -47,7 +47,7 @@ impl<'a> Kinds<'a> {
 
     /// Splits a column.
     pub fn of(column: &'a ObjectColumn) -> Self {
-        let mut kinds = Kinds { vertices: Members::NONE, edges: Members::NONE, others: Vec::new() };
+        let mut kinds = Kinds { vertices: KindMembers::NONE, edges: KindMembers::NONE, others: Vec::new() };
         match column {
             ObjectColumn::Vertices(ids) => kinds.vertices.items = Cow::Borrowed(ids),
             ObjectColumn::Edges(ids) => kinds.edges.items = Cow::Borrowed(ids),
@@ -67,8 +67,8 @@ impl<'a> Kinds<'a> {
                         other => kinds.others.push((row, other)),
                     }
                 }
-                kinds.vertices = Members { items: Cow::Owned(vertices), rows: Some(vertex_rows) };
-                kinds.edges = Members { items: Cow::Owned(edges), rows: Some(edge_rows) };
+                kinds.vertices = KindMembers { items: Cow::Owned(vertices), rows: Some(vertex_rows) };
+                kinds.edges = KindMembers { items: Cow::Owned(edges), rows: Some(edge_rows) };
             }
         }
         kinds

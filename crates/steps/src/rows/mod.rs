@@ -1,4 +1,4 @@
-//! Batches of traversers, and what operators keep of them.
+//! Batches of traversers, and the rows and states that operators keep.
 //!
 //! | module | holds |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | [`path`] | paths: lists that share their beginnings |
 //! | `message`, [`codec`] | a batch as a message of the dataflow, and its binary form |
 //! | [`held`] | rows and states that an operator keeps by group |
-//! | [`kinds`], [`current`], [`named`] | a column by kind of object; properties as they are now; what a name means to a row |
+//! | [`kinds`], [`current`], [`named`] | a column by kind of object; properties as they are now; the meaning of a name for a row |
 
 pub(crate) mod codec;
 pub(crate) mod current;

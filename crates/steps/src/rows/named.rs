@@ -1,5 +1,5 @@
-//! The value of a name for a row, as `select()` and `where()` look it up: an entry of the row's map, else a side effect, else
-//! a label of its path.
+//! The value of a name for a row, as `select()` and `where()` look it up: an entry of the row's map, else a side
+//! effect, else a label of its path.
 
 use mangrove_graph::Value;
 use mangrove_gremlin::Pop;
@@ -21,8 +21,8 @@ pub(crate) fn named_value(
     own_entry(rows, row, name).or_else(|| context.side_effects.get(name)).or_else(|| labeled(rows, row, name, pop))
 }
 
-/// Returns the values of a name for all rows that have one, with these rows; without a name, the objects of all rows. As
-/// [`named_value`], with a single look-up of the side effect.
+/// Returns the values of a name for all rows that have one, with these rows; without a name, the objects of all rows.
+/// As [`named_value`], with a single look-up of the side effect.
 pub(crate) fn named_values(
     rows: &Rows,
     name: Option<&Name>,

@@ -1,10 +1,10 @@
 //! Paths of traversers: linked lists, newest object first, that share their beginnings.
 //!
-//! - **STEPS-10.** Each node of a path is charged to the query once, when it is first sent, and released when its last holder
-//!   drops it. Which rows share a beginning changes all the time, so no batch can tell what its paths take.
+//! - **STEPS-10.** Each node of a path is charged to the query once, when it is first sent, and released when its last
+//!   holder drops it. Which rows share a beginning changes all the time, so no batch can tell what its paths take.
 //!
-//! Nodes are many and small: charging each one would cost as much as making it. So one node carries the charge for about
-//! [`SAMPLE_BYTES`] of nodes.
+//! Nodes are many and small: charging each one would cost as much as making it. So one node carries the charge for
+//! about [`SAMPLE_BYTES`] of nodes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ pub(crate) type Path = Option<Arc<PathNode>>;
 /// The last object of a path, and the path before it.
 #[derive(Debug)]
 pub(crate) struct PathNode {
-    /// The object.
+    /// The last object of the path.
     pub object: Value,
     /// The labels of the step that made it.
     pub labels: Box<[Name]>,
@@ -153,8 +153,8 @@ mod tests {
         drop(path);
     }
 
-    /// However paths come, row by row or a thousand at a time: the query is charged for about what they take, and gets it
-    /// back when they are gone.
+    /// The query is charged for about the bytes that paths take, whether they come row by row or a thousand at a time.
+    /// The charge is released with the paths.
     #[test]
     fn paths_are_charged_while_there_are_any() {
         let control = Arc::new(crate::limits::meter::limited_control(u64::MAX, None));

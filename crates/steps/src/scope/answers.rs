@@ -1,15 +1,15 @@
 //! The answers of a test by vertex, so that the test runs once for each vertex.
 //!
-//! Some tests (`where()`) depend on the object of a row alone; the planner decides which. Of the rows of one message, only the
-//! first one with a vertex, the *leader*, enters the scope. The others, its *followers*, get the answer of the leader.
-//! Answers are kept across messages: up to [`ANSWERS_MAX`] of them, until the run ends or a side effect changes, which the
-//! test may read. Only vertices have answers.
+//! Some tests (`where()`) depend on the object of a row alone; the planner decides which. Of the rows of one message,
+//! only the first one with a vertex, the *leader*, enters the scope. The others, its *followers*, get the answer of the
+//! leader. Answers are kept across messages: up to [`ANSWERS_MAX`] of them, until the run ends or a side effect
+//! changes, which the test may read. Only vertices have answers.
 //!
-//! This makes nested tests of a walk affordable: a vertex that many instances reach over many paths is searched from once a
-//! level. If few rows turn out to be equal, the table gives up and costs nothing more.
+//! This makes nested tests of a walk affordable: a vertex that many instances reach over many paths is searched from
+//! once for each level. If few rows turn out to be equal, the table gives up and costs nothing more.
 //!
-//! - **STEPS-4.** An answer is kept only if the group that it was worked out for was not cancelled, and if no side effect has
-//!   changed since.
+//! - **STEPS-4.** An answer is kept only if the group in which it was found was not cancelled, and if no side effect
+//!   has changed since.
 
 use mangrove_flow::{Output, TagSet};
 use mangrove_graph::{FastMap, Result, VertexId};
@@ -17,10 +17,10 @@ use mangrove_graph::{FastMap, Result, VertexId};
 use crate::context::execution::ExecutionContext;
 use crate::rows::{ObjectColumn, Rows};
 
-/// The most answers kept.
+/// The maximum number of answers kept.
 const ANSWERS_MAX: usize = 1 << 18;
 
-/// About the bytes of an answer: vertex, answer, control byte, load factor.
+/// The approximate bytes of an answer: vertex, answer, control byte, load factor.
 const ANSWER_BYTES: u64 = 20;
 
 /// After this many rows, the table gives up unless it has spared one row in sixteen.

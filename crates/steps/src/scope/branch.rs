@@ -1,15 +1,16 @@
 //! The branch scope: one instance for each row.
 //!
-//! | steps | what leaves the scope |
+//! | steps | rows that leave the scope |
 //! |---|---|
 //! | `where(t)`, `not(t)`, `or(t, …)` | the rows that pass |
 //! | `map`, `flatMap`, `local`, `coalesce`, `optional` | the results in place of the rows |
 //! | `sideEffect` | the rows as they are |
 //!
-//! All instances of a message run together. An instance that is decided is cancelled alone, by its tag. Several pipelines are
-//! tried one after the other; an instance that a pipeline has decided does not enter the next one. A scope that writes is
-//! *serial*: it runs one instance at a time, so that each instance sees what the earlier ones wrote. If the answer of a test
-//! depends on the object of a row alone, the test runs once for each object ([`crate::scope::answers`]).
+//! All instances of a message run together. An instance that is decided is cancelled alone, by its tag. Several
+//! pipelines are tried one after the other; an instance that a pipeline has decided does not enter the next one. A
+//! scope that writes is *serial*: it runs one instance at a time, so that each instance sees what the earlier ones
+//! wrote. If the answer of a test depends on the object of a row alone, the test runs once for each object
+//! ([`crate::scope::answers`]).
 //!
 //! ```text
 //! a batch:  waiting ─► in pipeline 0 ─► … ─► in pipeline n-1 ─► done ─► released, in the order of arrival
@@ -28,7 +29,7 @@ use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 use crate::scope::answers::{AskedRows, TestAnswers};
 use crate::scope::queue::WaitQueue;
 
-/// What leaves the scope.
+/// The rows that leave the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BranchKind {
     /// The rows that pass. The first result of a pipeline decides.
@@ -56,24 +57,24 @@ pub(crate) struct BranchShape {
     pub serial: bool,
     /// True if results leave in the order of the rows.
     pub ordered: bool,
-    /// What the paths of results remember.
+    /// The part of the results that paths remember.
     pub remember: Remember,
     /// True if the answer for a row depends on its object and on side effects alone.
     pub by_object: bool,
-    /// How a row enters that stands for several traversers.
+    /// The way in which a row enters that stands for several traversers.
     pub merged: Merged,
 }
 
-/// A batch that entered, and how far it has come.
+/// A batch that has arrived, with its progress.
 struct WaitingBatch {
     rows: Rows,
     /// The rows that are inside, by their tags there.
     entered: Vec<u32>,
     /// The first row that has not entered yet.
     next: u32,
-    /// How many traversers each row stands for, if each traverser enters by itself; `rows` then has no bulks.
+    /// The number of traversers that each row stands for, if each traverser enters by itself; `rows` then has no bulks.
     times: Option<Vec<u64>>,
-    /// How often the row before `next` still has to enter.
+    /// The number of times that the row before `next` still has to enter.
     times_left: u64,
     /// The pipeline that `entered` are in.
     pipeline: usize,
@@ -87,8 +88,8 @@ struct WaitingBatch {
 }
 
 impl WaitingBatch {
-    /// Chooses the row of a serial scope that enters next. Leaves `entered` empty if all rows have entered or those left are
-    /// cancelled.
+    /// Chooses the row of a serial scope that enters next. Leaves `entered` empty if all rows have entered or those
+    /// left are cancelled.
     fn enter_next(&mut self, group: GroupId, out: &Output<'_, Rows>) {
         self.entered.clear();
         if out.is_cancelled(group) {
@@ -201,8 +202,8 @@ impl BranchScope {
         self.queue.charge(number, bytes, out)
     }
 
-    /// Handles the end of a group inside. Undecided rows go on to the next pipeline; otherwise the next rows enter, or the
-    /// batch is done.
+    /// Handles the end of a group inside. Undecided rows go on to the next pipeline; otherwise the next rows enter, or
+    /// the batch is done.
     fn pipeline_ended(&mut self, scope_group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
         let pipelines = self.shape.pipelines;

@@ -1,7 +1,7 @@
 //! The group scope: `group()`, with one instance for each key.
 //!
-//! The second `by()` is the pipeline of the scope. Members enter as they arrive, so `group().by(k).by(count())` keeps one
-//! number for each key and no members. When the stream has ended, each instance outside gets one map.
+//! The second `by()` is the pipeline of the scope. Members enter as they arrive, so `group().by(k).by(count())` keeps
+//! one number for each key and no members. When the stream has ended, each instance outside gets one map.
 
 use mangrove_flow::{GroupId, Operator, Output};
 use mangrove_graph::{FastMap, Result, Value};
@@ -10,7 +10,7 @@ use mangrove_gremlin::Operator::AddAll;
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
-use crate::computed::keys::{KeyReader, KeyTable, Keys, Taken};
+use crate::computed::keys::{KeyReader, KeySource, KeyTable, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
@@ -20,7 +20,7 @@ use crate::rows::{Remember, Rows, Tags};
 use crate::values::fold;
 
 /// The keys that the rows of one group outside have.
-struct Members {
+struct GroupMembers {
     scope_group: GroupId,
     table: KeyTable,
     /// For each key: the instance outside, the key, and the first result of its members.
@@ -34,18 +34,18 @@ struct Members {
 /// Groups rows by computed column 0, or by a key of their objects.
 pub(crate) struct GroupScope {
     side_effect: Option<Name>,
-    /// The key; none where it is in the computed column.
+    /// The reader of the key; `None` if the key is in computed column 0.
     readers: Vec<KeyReader>,
     /// The operator that joins two numbers under one key of a side effect.
     joining: Option<FoldOperator>,
     remember: Remember,
-    groups: FastMap<GroupId, Members>,
+    groups: FastMap<GroupId, GroupMembers>,
     outside: FastMap<GroupId, GroupId>,
     held: HeldRows,
     shared: SharedMap,
 }
 
-/// About the bytes of a key, without the state of its members in the scope.
+/// The approximate bytes of a key, without the state of its members in the scope.
 const ENTRY_BYTES: u64 = 160;
 
 const ENTER: usize = 0;
@@ -53,17 +53,17 @@ const EXIT: usize = 1;
 
 impl GroupScope {
     /// Groups into the result, or into a side effect.
-    pub fn new(side_effect: Option<Name>, taken: Taken, joining: Option<FoldOperator>, remember: Remember) -> Self {
+    pub fn new(side_effect: Option<Name>, taken: KeySource, joining: Option<FoldOperator>, remember: Remember) -> Self {
         let (groups, outside, held, shared) = Default::default();
         GroupScope { side_effect, readers: taken.readers(), joining, remember, groups, outside, held, shared }
     }
 
-    fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Members {
+    fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut GroupMembers {
         let outside = &mut self.outside;
         self.groups.entry(group).or_insert_with(|| {
             let scope_group = out.open_group(group);
             outside.insert(scope_group, group);
-            Members { scope_group, table: KeyTable::default(), entries: Vec::new(), charged: 0, instances: 0 }
+            GroupMembers { scope_group, table: KeyTable::default(), entries: Vec::new(), charged: 0, instances: 0 }
         })
     }
 
@@ -87,10 +87,10 @@ impl GroupScope {
         out: &mut Output<'_, Rows>,
     ) -> Result<(GroupId, Vec<u32>, Vec<u32>)> {
         let found = match reader {
-            None => Keys::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
+            None => KeyValues::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
             Some(reader) => reader.read(&batch.objects, out.context())?,
         };
-        let Members { scope_group, table, entries, charged, .. } = self.keys(group, out);
+        let GroupMembers { scope_group, table, entries, charged, .. } = self.keys(group, out);
         let before = entries.len();
         let mut members = Vec::with_capacity(batch.len());
         let mut tags = Vec::with_capacity(batch.len());
@@ -100,7 +100,7 @@ impl GroupScope {
             entries.len() as u32 - 1
         };
         match &found {
-            Keys::Numbers(numbers) => {
+            KeyValues::Numbers(numbers) => {
                 table.number_all(
                     numbers,
                     |row| batch.tag(row),
@@ -111,7 +111,7 @@ impl GroupScope {
                     },
                 );
             }
-            Keys::Values(column) => {
+            KeyValues::Values(column) => {
                 for (row, key) in column.iter().enumerate() {
                     // An unproductive by() drops the row.
                     let Some(key) = key else { continue };
@@ -189,8 +189,8 @@ fn add_entries(
     Ok(entries.into_value())
 }
 
-/// Joins two values under one key. Lists are concatenated; numbers that a reduction made are joined by its operator; any
-/// other value replaces the old one.
+/// Joins two values under one key. Lists are concatenated; numbers that a reduction made are joined by its operator;
+/// any other value replaces the old one.
 fn join(joining: Option<FoldOperator>, there: Value, value: Value, meter: &mut Meter<'_>) -> Result<Value> {
     match (there, value, joining) {
         (lists @ Value::List(_), more @ Value::List(_), _) => fold::apply(AddAll, lists, &more, meter),

@@ -9,8 +9,8 @@
 //! | [`group`] | `group` | every group around it | the index of the key |
 //! | [`split`] | `union`, `choose`, `branch` | nothing: a barrier in a branch sees the whole stream | those of the group around it |
 //!
-//! The operator of a scope keeps the rows that entered. The rows inside carry a tag, which leads a result back to its row.
-//! All of these operators number their ports and edges alike:
+//! The operator of a scope keeps the rows that entered. The rows inside carry a tag, which leads a result back to its
+//! row. All of these operators number their ports and edges alike:
 //!
 //! ```text
 //!          port 0  ┌───────────────┐  last edge

@@ -1,9 +1,10 @@
-//! Works out computed columns: what each `by()` takes of each row, before the operator that reads it (STEPS-9).
+//! Fills computed columns: the value that each `by()` takes of each row, for the next operator (STEPS-9).
 //!
-//! A `by()` that is a key or a token is looked up at once. A `by()` that is a traversal runs in a branch scope. The instances of
-//! this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have several (the objects
-//! of its path, the members of its list). Several traversals run one after the other, because a later one may read what an
-//! earlier one put into a side effect. Batches leave in the order in which they came (STEPS-6).
+//! A `by()` that is a key or a token is looked up at once. A `by()` that is a traversal runs in a branch scope. The
+//! instances of this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have
+//! several (the objects of its path, the members of its list). Several traversals run one after the other, because a
+//! later one may read what an earlier one put into a side effect. Batches leave in the order in which they came
+//! (STEPS-6).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -26,13 +27,13 @@ use crate::scope::queue::WaitQueue;
 use crate::values::collection::elements;
 use crate::values::predicate::CompiledTest;
 
-/// What a `by()` takes.
-pub(crate) enum Taker {
-    /// The object.
+/// The part of an object that a `by()` takes.
+pub(crate) enum ByTaker {
+    /// The object itself.
     Identity,
     /// The value of a key.
     Key(Name),
-    /// A token.
+    /// The value of a token.
     Token(mangrove_graph::Token),
     /// Keys or values of a map.
     Column(MapColumn),
@@ -47,24 +48,24 @@ pub(crate) enum Taker {
     },
 }
 
-impl Taker {
-    /// Returns what it takes of objects; `None` if a pipeline must run for that.
+impl ByTaker {
+    /// Returns the values that it takes of objects; `None` if a pipeline must run for them.
     fn take(&self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
-            Taker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
-            Taker::Key(key) => compute_key(objects, key, context)?,
-            Taker::Token(token) => compute_token(objects, *token, context)?,
-            Taker::Column(column) => compute_map_column(objects, *column)?,
-            Taker::Test(test) => {
+            ByTaker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
+            ByTaker::Key(key) => compute_key(objects, key, context)?,
+            ByTaker::Token(token) => compute_token(objects, *token, context)?,
+            ByTaker::Column(column) => compute_map_column(objects, *column)?,
+            ByTaker::Test(test) => {
                 (0..objects.len()).map(|row| Some(Value::Bool(test.holds(&objects.get(row))))).collect()
             }
-            Taker::Pipeline { .. } => return Ok(None),
+            ByTaker::Pipeline { .. } => return Ok(None),
         }))
     }
 }
 
 /// The objects that one `by()` is applied to.
-struct Job {
+struct ByJob {
     by: usize,
     /// The row of each object, and its index among the objects of the row.
     items: Vec<(u32, u32)>,
@@ -73,50 +74,50 @@ struct Job {
 
 /// The jobs of a batch: one for each `by()`, with its objects.
 #[derive(Default)]
-struct Work {
-    jobs: Vec<Job>,
+struct BatchJobs {
+    jobs: Vec<ByJob>,
     inputs: Vec<Vec<Value>>,
     lengths: Vec<Option<u32>>,
 }
 
-struct Batch {
+struct ModulatedBatch {
     rows: Rows,
-    jobs: Vec<Job>,
+    jobs: Vec<ByJob>,
     /// The number of objects of each row, if they are gathered into a list.
     lengths: Vec<Option<u32>>,
     /// The jobs that need a pipeline, in order: job, pipeline, and rows.
     due: VecDeque<(usize, usize, Rows)>,
 }
 
-/// About the bytes of an item while its result is pending.
+/// The approximate bytes of an item while its result is pending.
 const ITEM_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Option<Value>>();
 
 /// Works out computed columns.
 pub(crate) struct Modulate {
     over: Over,
-    by: Vec<Taker>,
+    by: Vec<ByTaker>,
     /// For each `by()`, true if an unproductive object gives null.
     productive: Vec<bool>,
     pipelines: usize,
     inside: Range<OpId>,
-    queue: WaitQueue<Batch>,
+    queue: WaitQueue<ModulatedBatch>,
     /// The job that each group inside works for.
     jobs: FastMap<GroupId, usize>,
 }
 
 impl Modulate {
-    /// Applies these `by()`s to the objects that `over` names. If `productive`, an unproductive object gives null. `inside` are
-    /// the operators of the scope.
-    pub fn new(over: Over, by: Vec<Taker>, productive: Vec<bool>, inside: Range<OpId>) -> Self {
-        let pipelines = by.iter().filter(|t| matches!(t, Taker::Pipeline { .. })).count();
+    /// Applies these `by()`s to the objects that `over` names. If `productive`, an unproductive object gives null.
+    /// `inside` are the operators of the scope.
+    pub fn new(over: Over, by: Vec<ByTaker>, productive: Vec<bool>, inside: Range<OpId>) -> Self {
+        let pipelines = by.iter().filter(|t| matches!(t, ByTaker::Pipeline { .. })).count();
         Modulate { over, by, productive, pipelines, inside, queue: WaitQueue::default(), jobs: Default::default() }
     }
 
     /// Returns the objects of every row, by the `by()` that is applied to them.
-    fn jobs(&self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Work> {
-        let Work { mut jobs, mut inputs, mut lengths } = Work::default();
+    fn jobs(&self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<BatchJobs> {
+        let BatchJobs { mut jobs, mut inputs, mut lengths } = BatchJobs::default();
         let mut add = |by: usize, (items, values): (Vec<(u32, u32)>, Vec<Value>)| {
-            jobs.push(Job { by, results: vec![None; items.len()], items });
+            jobs.push(ByJob { by, results: vec![None; items.len()], items });
             inputs.push(values);
         };
         match &self.over {
@@ -127,10 +128,10 @@ impl Modulate {
                 }
             }
             Over::Names(names) => {
-                for (place, (name, lookup)) in names.iter().enumerate() {
+                for (item, (name, lookup)) in names.iter().enumerate() {
                     let (named, values) = named_values(rows, name.as_ref(), *lookup, context);
-                    let items = named.into_iter().map(|row| (row, place as u32)).collect();
-                    add(place % self.by.len(), (items, values));
+                    let items = named.into_iter().map(|row| (row, item as u32)).collect();
+                    add(item % self.by.len(), (items, values));
                 }
             }
             Over::PathObjects(_) | Over::TreeObjects | Over::Elements | Over::MapValues => {
@@ -141,11 +142,10 @@ impl Modulate {
                     let count = objects.as_ref().map(Vec::len);
                     meter.charge(count.unwrap_or(0).saturating_mul(self.by.len() * ITEM_BYTES))?;
                     lengths.push(count.map(|count| count as u32));
-                    for (place, object) in objects.into_iter().flatten().enumerate() {
-                        let takers =
-                            if rotates { place % split.len()..place % split.len() + 1 } else { 0..split.len() };
+                    for (item, object) in objects.into_iter().flatten().enumerate() {
+                        let takers = if rotates { item % split.len()..item % split.len() + 1 } else { 0..split.len() };
                         for by in takers {
-                            split[by].0.push((row as u32, place as u32));
+                            split[by].0.push((row as u32, item as u32));
                             split[by].1.push(object.clone());
                         }
                     }
@@ -155,7 +155,7 @@ impl Modulate {
                 }
             }
         }
-        Ok(Work { jobs, inputs, lengths })
+        Ok(BatchJobs { jobs, inputs, lengths })
     }
 
     /// Returns the objects of a row that are gathered into a list; `None` if the row's object is no collection.
@@ -170,7 +170,7 @@ impl Modulate {
 
     /// Returns the computed columns of rows whose `by()`s take the objects themselves and need no pipeline.
     fn of_objects(&self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
-        let places = match &self.over {
+        let columns = match &self.over {
             Over::Current => self.by.len(),
             Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
             _ => return Ok(None),
@@ -178,8 +178,8 @@ impl Modulate {
         if self.pipelines > 0 {
             return Ok(None);
         }
-        let mut computed = Vec::with_capacity(places);
-        for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(places) {
+        let mut computed = Vec::with_capacity(columns);
+        for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(columns) {
             let Some(mut column) = taker.take(&rows.objects, context)? else { return Ok(None) };
             if *productive {
                 make_productive(&mut column);
@@ -199,7 +199,7 @@ impl Modulate {
             return out.emit(self.pipelines, group, rows);
         }
         let mut meter = Meter::new(out.control());
-        let Work { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
+        let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
         let mut due: VecDeque<(usize, usize, Rows)> = VecDeque::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
@@ -208,7 +208,7 @@ impl Modulate {
             let objects = ObjectColumn::from_values(values);
             job.results = match (self.by[job.by].take(&objects, context)?, &self.by[job.by]) {
                 (Some(column), _) => column,
-                (None, Taker::Pipeline { number, .. }) => {
+                (None, ByTaker::Pipeline { number, .. }) => {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
@@ -221,7 +221,7 @@ impl Modulate {
         }
         let items: usize = jobs.iter().map(|job| job.items.len()).sum();
         let bytes = rows.bytes() + items * ITEM_BYTES;
-        let number = self.queue.push(group, Batch { rows, jobs, lengths, due });
+        let number = self.queue.push(group, ModulatedBatch { rows, jobs, lengths, due });
         drop(meter);
         self.queue.charge(number, bytes as u64, out)?;
         self.next_job(number, out)
@@ -251,7 +251,7 @@ impl Modulate {
         let inside = self.inside.clone();
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
         let job = &mut batch.jobs[job];
-        let exists = matches!(self.by[job.by], Taker::Pipeline { exists: true, .. });
+        let exists = matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. });
         let (mut sizes, mut held) = (Sizes::default(), 0);
         for row in 0..rows.len() {
             let tag = rows.tag(row);
@@ -273,7 +273,7 @@ impl Modulate {
         };
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
         let job = &mut batch.jobs[job];
-        if matches!(self.by[job.by], Taker::Pipeline { exists: true, .. }) {
+        if matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. }) {
             job.results.iter_mut().for_each(|r| {
                 r.get_or_insert(Value::Bool(false));
             });
@@ -298,10 +298,10 @@ fn make_productive(column: &mut ComputedColumn) {
 }
 
 /// Returns the rows with their computed columns.
-fn with_computed(batch: Batch, over: &Over) -> Rows {
-    let Batch { mut rows, jobs, lengths, .. } = batch;
+fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
+    let ModulatedBatch { mut rows, jobs, lengths, .. } = batch;
     let count = rows.len();
-    let one_place_each = |jobs: Vec<Job>| -> Vec<ComputedColumn> {
+    let one_place_each = |jobs: Vec<ByJob>| -> Vec<ComputedColumn> {
         let mut computed = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut column: ComputedColumn = vec![None; count];
@@ -318,9 +318,9 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
             let mut lists: Vec<Option<Vec<Option<Value>>>> =
                 lengths.iter().map(|l| l.map(|l| vec![None; l as usize])).collect();
             for job in jobs {
-                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                for ((row, item), result) in job.items.into_iter().zip(job.results) {
                     if let Some(list) = &mut lists[row as usize] {
-                        list[place as usize] = result;
+                        list[item as usize] = result;
                     }
                 }
             }
@@ -338,9 +338,9 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
                 let nothing = Value::list(Vec::new());
                 let mut lists: Vec<Option<Vec<Value>>> =
                     lengths.iter().map(|l| l.map(|l| vec![nothing.clone(); l as usize])).collect();
-                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                for ((row, item), result) in job.items.into_iter().zip(job.results) {
                     if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
-                        list[place as usize] = Value::list(vec![result]);
+                        list[item as usize] = Value::list(vec![result]);
                     }
                 }
                 lists.into_iter().map(|l| l.map(Value::list)).collect()
@@ -350,9 +350,9 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
             // Pairs of index and value, without the entries whose by() was unproductive.
             let mut lists: Vec<Option<Vec<Value>>> = lengths.iter().map(|l| l.map(|_| Vec::new())).collect();
             for job in jobs {
-                for ((row, place), result) in job.items.into_iter().zip(job.results) {
+                for ((row, item), result) in job.items.into_iter().zip(job.results) {
                     if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
-                        list.push(Value::List(Arc::new(vec![Value::I64(i64::from(place)), result])));
+                        list.push(Value::List(Arc::new(vec![Value::I64(i64::from(item)), result])));
                     }
                 }
             }
@@ -365,7 +365,7 @@ fn with_computed(batch: Batch, over: &Over) -> Rows {
 impl Operator<Rows> for Modulate {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.by.iter_mut().try_for_each(|taker| match taker {
-            Taker::Test(test) => test.begin(context),
+            ByTaker::Test(test) => test.begin(context),
             _ => Ok(()),
         })
     }
@@ -390,14 +390,14 @@ impl Operator<Rows> for Modulate {
     }
 }
 
-/// Replaces each object by what a taker takes of it, and drops unproductive rows. A look-up of a key becomes this operator if it
-/// must run on the node that owns the object.
-pub(crate) struct Lookup(pub Taker);
+/// Replaces each object by the part that a taker takes of it, and drops unproductive rows. A look-up of a key becomes
+/// this operator if it must run on the node that owns the object.
+pub(crate) struct ByLookup(pub ByTaker);
 
-impl crate::row::operator::RowOperator for Lookup {
+impl crate::row::operator::RowOperator for ByLookup {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let column = match &self.0 {
-            Taker::Identity | Taker::Test(_) => return Ok(rows),
+            ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),
             taker => match taker.take(&rows.objects, context)? {
                 Some(column) => column,
                 None => return Ok(rows),

@@ -1,8 +1,8 @@
 //! The ordered scope: its results leave in the order of the rows that entered.
 //!
-//! Row-by-row operators on one node keep the order by themselves (FLOW-11). Branches do not, and over several nodes rows take
-//! different ways. Where the plan requires the order, such operators run inside this scope: each row gets its index as a tag,
-//! and the results are sorted by it. Rows keep all their columns.
+//! Row-by-row operators on one node keep the order by themselves (FLOW-11). Branches do not, and over several nodes
+//! rows take different ways. Where the plan requires the order, such operators run inside this scope: each row gets its
+//! index as a tag, and the results are sorted by it. Rows keep all their columns.
 
 use mangrove_flow::{Batch as _, GroupId, Operator, Output};
 use mangrove_graph::Result;

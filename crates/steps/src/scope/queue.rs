@@ -1,7 +1,7 @@
 //! The batches that wait in the operator of a scope until the groups inside have ended.
 //!
-//! - **STEPS-6.** Batches leave a scope in the order in which they entered. A group outside ends after its own end has arrived
-//!   and none of its batches waits any more.
+//! - **STEPS-6.** Batches leave a scope in the order in which they entered. A group outside ends after its own end has
+//!   arrived and none of its batches waits any more.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use mangrove_graph::{FastMap, Result};
 use crate::rows::Rows;
 
 /// A batch that waits in a scope.
-struct Waiting<T> {
+struct QueuedBatch<T> {
     number: u64,
     /// The group outside that the batch belongs to.
     group: GroupId,
@@ -24,7 +24,7 @@ struct Waiting<T> {
 
 /// The waiting batches of one operator, in the order of their numbers, and the groups outside that wait for them.
 pub(crate) struct WaitQueue<T> {
-    queue: VecDeque<Waiting<T>>,
+    queue: VecDeque<QueuedBatch<T>>,
     next: u64,
     /// The number of waiting batches of each group outside.
     open: FastMap<GroupId, u32>,
@@ -56,7 +56,7 @@ impl<T> WaitQueue<T> {
     pub fn push(&mut self, group: GroupId, state: T) -> u64 {
         self.next += 1;
         *self.open.entry(group).or_default() += 1;
-        self.queue.push_back(Waiting { number: self.next, group, state, done: false, charged: 0 });
+        self.queue.push_back(QueuedBatch { number: self.next, group, state, done: false, charged: 0 });
         self.next
     }
 

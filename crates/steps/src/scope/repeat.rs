@@ -1,9 +1,9 @@
 //! The loop scope: `repeat()`, with one group for each iteration.
 //!
-//! The body is one scope for the whole stream: the tags of the group outside go on inside, and a barrier in the body sees all
-//! traversers of an iteration. Iterations run one after the other, breadth first. Rows that an iteration leaves for the next
-//! one are merged if they remember no path, so a walk through a dense graph holds at most one row for each vertex. Only
-//! `dedup()` remembers from one iteration to the next ([`crate::barrier::visited`]).
+//! The body is one scope for the whole stream: the tags of the group outside go on inside, and a barrier in the body
+//! sees all traversers of an iteration. Iterations run one after the other, breadth first. Rows that an iteration
+//! leaves for the next one are merged if they remember no path, so a walk through a dense graph holds at most one row
+//! for each vertex. Only `dedup()` remembers from one iteration to the next ([`crate::barrier::visited`]).
 //!
 //! ```text
 //!   port 0          edge 0            port 1 │ edge 1         port 2
@@ -11,9 +11,9 @@
 //!                                       └────┴── edge 2: rows that leave or are emitted ──┘
 //! ```
 //!
-//! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance goes
-//! on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is missed.
-//! The loop is then a breadth-first search, and it ends also in a graph with cycles.
+//! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance
+//! goes on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is
+//! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ use crate::rows::path;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
 
-/// When a row leaves the loop, or is emitted. Operands have their values of the current run.
+/// The condition under which a row leaves the loop, or is emitted. Operands have their values of the current run.
 pub(crate) enum LoopCondition {
-    /// Always.
+    /// For every row.
     Always,
     /// After this many iterations.
     Times(Operand, i64),
@@ -44,22 +44,23 @@ pub(crate) enum LoopCondition {
 
 /// The structure of a loop, fixed by the plan.
 pub(crate) struct LoopShape {
-    /// When a row leaves.
+    /// The condition under which a row leaves the loop.
     pub until: Option<LoopCondition>,
     /// True if `until` is tested before the body.
     pub until_first: bool,
-    /// When a row is also emitted.
+    /// The condition under which a row is also emitted.
     pub emit: Option<LoopCondition>,
     /// True if `emit` is tested before the body.
     pub emit_first: bool,
     /// True if an instance goes on from each vertex only once.
     pub once: bool,
-    /// The most collections that one iteration adds to a path: so many of its newest objects are checked for their nesting.
+    /// The maximum number of collections that one iteration adds to a path: so many of its newest objects are checked
+    /// for their nesting.
     pub collections_made: usize,
 }
 
 /// The loop of one group outside.
-struct Loop {
+struct RunningLoop {
     /// The number and group of the current iteration.
     iteration: u32,
     inside: GroupId,
@@ -71,10 +72,10 @@ struct Loop {
     reached: FastSet<(u32, VertexId)>,
 }
 
-/// About the bytes of an entry of the set of reached vertices.
+/// The approximate bytes of an entry of the set of reached vertices.
 const REACHED_BYTES: u64 = 24;
 
-impl Loop {
+impl RunningLoop {
     /// Returns the rows that reach a vertex for the first time.
     fn admit(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<Rows> {
         let before = self.reached.len();
@@ -97,7 +98,7 @@ impl Loop {
 pub(crate) struct LoopScope {
     shape: LoopShape,
     visited: Arc<Visited>,
-    loops: FastMap<GroupId, Loop>,
+    loops: FastMap<GroupId, RunningLoop>,
     outside: FastMap<GroupId, GroupId>,
 }
 
@@ -111,13 +112,13 @@ impl LoopScope {
         LoopScope { shape, visited, loops: FastMap::default(), outside: FastMap::default() }
     }
 
-    fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut Loop {
+    fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
         let (outside, visited) = (&mut self.outside, &self.visited);
         self.loops.entry(group).or_insert_with(|| {
             let inside = out.open_group(group);
             visited.iteration_begins(group, inside);
             outside.insert(inside, group);
-            Loop { iteration: 0, inside, next: Merger::default(), instances: None, reached: HashSet::default() }
+            RunningLoop { iteration: 0, inside, next: Merger::default(), instances: None, reached: HashSet::default() }
         })
     }
 
@@ -131,7 +132,7 @@ impl LoopScope {
         }
     }
 
-    /// Sends out the rows that leave here and those that are emitted. Returns the rows that go on.
+    /// Sends the rows that leave the loop here and the rows that are emitted. Returns the rows that go on.
     fn test(
         &self,
         rows: Rows,
@@ -261,8 +262,8 @@ impl Operator<Rows> for LoopScope {
     }
 }
 
-/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, or among the
-/// newest objects of its path.
+/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, or among
+/// the newest objects of its path.
 fn check_nesting(rows: &Rows, newest: usize, control: &QueryControl) -> Result<()> {
     if let ObjectColumn::Values(values) = &rows.objects {
         nesting::check_all(values, control)?;

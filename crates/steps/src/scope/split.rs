@@ -1,7 +1,8 @@
 //! Splitting a stream into branches and merging it again: `union()`, `choose()` and `branch()`.
 //!
-//! No group is opened here: a barrier inside a branch sees the stream of all traversers, as TinkerPop has it. [`Split`] sends
-//! each row into every branch, [`Switch`] into the branches whose option matches, and [`Merge`] joins the streams.
+//! No group is opened here: a barrier inside a branch sees the stream of all traversers, as TinkerPop has it. [`Split`]
+//! sends each row into every branch, [`Switch`] into the branches whose option matches, and [`Merge`] joins the
+//! streams.
 //!
 //! ```text
 //!                    ┌─► branch 0 ─► port 0 ┐
@@ -9,9 +10,10 @@
 //!          Switch    └─ announcements ─► last port ┘
 //! ```
 //!
-//! A barrier in a branch answers also for instances without rows (`count()` of nothing is 0). But an instance of which no row
-//! reached the split has no result, and an option that no row took has none either. So if a branch has such a barrier, the
-//! split *announces* which instances had rows, and the merge holds results back until their instance is announced.
+//! A barrier in a branch answers also for instances without rows (`count()` of nothing is 0). But an instance of which
+//! no row reached the split has no result, and an option that no row took has none either. So if a branch has such a
+//! barrier, the split *announces* which instances had rows, and the merge holds results back until their instance is
+//! announced.
 
 use std::collections::VecDeque;
 
@@ -32,8 +34,8 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Sends one row for every instance that is new in this branch along an edge that leads straight to the merge. `None`
-    /// stands for all branches.
+    /// Sends one row for every instance that is new in this branch along an edge that leads straight to the merge.
+    /// `None` stands for all branches.
     fn announce(
         &mut self,
         edge: usize,
@@ -63,11 +65,11 @@ pub(crate) struct Split {
     /// True if all rows go through one branch, to its end, before any enters the next one.
     in_turn: bool,
     held: HeldRows,
-    ended: VecDeque<Ended>,
+    ended: VecDeque<EndedGroup>,
 }
 
 /// The rows of a group that has ended, and the next branch that gets them.
-struct Ended {
+struct EndedGroup {
     group: GroupId,
     rows: Option<Rows>,
     charged: u64,
@@ -76,8 +78,9 @@ struct Ended {
 }
 
 impl Split {
-    /// Splits into this many branches. With `announces`, the edge after theirs leads to the last port of the merge. With
-    /// `in_turn`, a branch begins after the previous one has ended: it may read what that one put into a side effect.
+    /// Splits into this many branches. With `announces`, the edge after theirs leads to the last port of the merge.
+    /// With `in_turn`, a branch begins after the previous one has ended: it may read what that one put into a side
+    /// effect.
     pub fn new(branches: usize, announces: bool, in_turn: bool) -> Self {
         let (held, ended) = Default::default();
         Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held, ended }
@@ -141,13 +144,13 @@ impl Operator<Rows> for Split {
         let rows = self.held.take(group, out);
         let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
         out.control().charge(charged)?;
-        self.ended.push_back(Ended { group, rows, charged, branch: 0, instances });
+        self.ended.push_back(EndedGroup { group, rows, charged, branch: 0, instances });
         self.next_branch(out)
     }
 }
 
-/// When a row takes an option.
-pub(crate) enum When {
+/// The condition under which a row takes an option.
+pub(crate) enum OptionMatch {
     /// The deciding computed column is this boolean.
     Is(bool),
     /// It equals the value of this operand.
@@ -162,39 +165,39 @@ pub(crate) enum When {
     Always,
 }
 
-impl When {
+impl OptionMatch {
     /// Returns true if the option itself matches the decision. Options that depend on others do not.
     fn matches(&self, decision: Option<&Value>) -> bool {
         match (self, decision) {
-            (When::Is(truth), Some(value)) => *value == Value::Bool(*truth),
-            (When::Equals(_, option), Some(value)) => watched::equal(value, option),
-            (When::Passes(test), Some(value)) => test.holds(value),
-            (When::Unproductive, None) => true,
+            (OptionMatch::Is(truth), Some(value)) => *value == Value::Bool(*truth),
+            (OptionMatch::Equals(_, option), Some(value)) => watched::equal(value, option),
+            (OptionMatch::Passes(test), Some(value)) => test.holds(value),
+            (OptionMatch::Unproductive, None) => true,
             _ => false,
         }
     }
 }
 
-/// Sends each row into the first option that matches computed column 0, or into every one. Edge `options.len()` leads rows without an
-/// option past the branches.
+/// Sends each row into the first option that matches computed column 0, or into every one. Edge `options.len()` leads
+/// rows without an option past the branches.
 pub(crate) struct Switch {
-    options: Vec<When>,
+    options: Vec<OptionMatch>,
     every: bool,
     arrivals: Option<Arrivals>,
 }
 
 impl Switch {
-    /// Tries these options in order. With `every`, a row goes into all that match. With `announces`, the last edge leads to the
-    /// last port of the merge.
-    pub fn new(options: Vec<When>, every: bool, announces: bool) -> Self {
+    /// Tries these options in order. With `every`, a row goes into all that match. With `announces`, the last edge
+    /// leads to the last port of the merge.
+    pub fn new(options: Vec<OptionMatch>, every: bool, announces: bool) -> Self {
         Switch { options, every, arrivals: announces.then(Arrivals::default) }
     }
 
     /// Returns the edge for a row that takes one option.
     fn choose(&self, decision: Option<&Value>) -> usize {
-        let position = |f: &dyn Fn(&When) -> bool| self.options.iter().position(f);
+        let position = |f: &dyn Fn(&OptionMatch) -> bool| self.options.iter().position(f);
         // An unproductive decision is not a value without an option: it takes no `Otherwise`.
-        let otherwise = |when: &When| decision.is_some() && matches!(when, When::Otherwise);
+        let otherwise = |when: &OptionMatch| decision.is_some() && matches!(when, OptionMatch::Otherwise);
         position(&|when| when.matches(decision)).or_else(|| position(&otherwise)).unwrap_or(self.options.len())
     }
 
@@ -206,8 +209,8 @@ impl Switch {
         let none = !self.options.iter().any(|when| when.matches(decision));
         for (when, route) in self.options.iter().zip(routes) {
             let taken = match when {
-                When::Always => true,
-                When::Otherwise => none,
+                OptionMatch::Always => true,
+                OptionMatch::Otherwise => none,
                 when => when.matches(decision),
             };
             if taken {
@@ -220,12 +223,12 @@ impl Switch {
 impl Operator<Rows> for Switch {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.options.iter_mut().try_for_each(|option| match option {
-            When::Equals(operand, value) => {
+            OptionMatch::Equals(operand, value) => {
                 *value = context.resolve(operand)?;
                 Ok(())
             }
-            When::Passes(test) => test.begin(context),
-            When::Is(_) | When::Otherwise | When::Unproductive | When::Always => Ok(()),
+            OptionMatch::Passes(test) => test.begin(context),
+            OptionMatch::Is(_) | OptionMatch::Otherwise | OptionMatch::Unproductive | OptionMatch::Always => Ok(()),
         })
     }
 
@@ -267,11 +270,11 @@ impl Operator<Rows> for Switch {
 pub(crate) struct Merge {
     ports: u32,
     announced: bool,
-    groups: FastMap<GroupId, Merging>,
+    groups: FastMap<GroupId, MergingGroup>,
 }
 
 #[derive(Default)]
-struct Merging {
+struct MergingGroup {
     ended: u32,
     /// The announced instances, by branch + 1; index 0 is for all branches.
     arrived: Vec<TagSet>,
@@ -280,7 +283,7 @@ struct Merging {
     charged: u64,
 }
 
-impl Merging {
+impl MergingGroup {
     fn arrive(&mut self, branch: usize, tag: u32) {
         if self.arrived.len() <= branch {
             self.arrived.resize_with(branch + 1, TagSet::default);

@@ -9,15 +9,15 @@ use mangrove_graph::{Error, ErrorKind, FastMap, FastSet, Result, Tree, Value};
 
 use crate::limits::meter::Meter;
 
-/// About the bytes of a member of a list, and of a member of a set or map with its entry in a hash table.
+/// The approximate bytes of a member of a list, and of a member of a set or map with its entry in a hash table.
 pub(crate) const MEMBER_BYTES: usize = size_of::<Value>();
 pub(crate) const KEYED_BYTES: usize = 3 * MEMBER_BYTES;
 
-/// The most members that a bulk set is expanded to: 128 MiB of values, which are not charged.
+/// The maximum number of members that a bulk set is expanded to: 128 MiB of values, which are not charged.
 const EXPANDED_MAX: u64 = 1 << 22;
 
-/// Returns the members of a collection: the objects of a list, set or path, each object of a bulk set as often as it counts,
-/// the entries of a map or tree. `None` if the value is no collection.
+/// Returns the members of a collection: the objects of a list, set or path, each object of a bulk set as often as it
+/// counts, the entries of a map or tree. `None` if the value is no collection.
 pub(crate) fn elements(value: &Value) -> Result<Option<Vec<Value>>> {
     Ok(Some(match value {
         Value::List(values) | Value::Set(values) => values.to_vec(),

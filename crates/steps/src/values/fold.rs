@@ -46,7 +46,8 @@ pub(crate) fn apply(operator: Operator, a: Value, b: &Value, meter: &mut Meter<'
     }
 }
 
-/// Returns the most bytes that a value grows by when `folded` is folded into it, besides what `folded` itself holds.
+/// Returns the maximum number of bytes that a value grows by when `folded` is folded into it, besides what `folded`
+/// itself holds.
 pub(crate) fn growth(operator: Operator, folded: &Value) -> usize {
     match operator {
         Operator::AddAll => collection::size(folded).saturating_mul(2 * size_of::<Value>()),

@@ -1,7 +1,7 @@
 //! Names of labels and keys, read from the catalog once and kept.
 //!
-//! The catalog only grows and never renames, so a kept name stays valid. Only the answer to "which label sets contain these
-//! names" may change: when the catalog gets a new set.
+//! The catalog only grows and never renames, so a kept name stays valid. Only the answer to "which label sets contain
+//! these names" may change: when the catalog gets a new set.
 
 use mangrove_graph::{GraphView, KeyId, LabelFilter, LabelSetId, Value};
 use mangrove_plan::logical::Name;
@@ -71,8 +71,8 @@ fn entry(names: &mut Vec<Option<Name>>, id: u32) -> &mut Option<Name> {
     &mut names[at]
 }
 
-/// Returns the keys of these names, each once, without names that no key has. `None`, which means all keys, if no names are
-/// given.
+/// Returns the keys of these names, each once, without names that no key has. `None`, which means all keys, if no names
+/// are given.
 pub(crate) fn known_keys(names: &[Name], view: &dyn GraphView) -> Option<Vec<KeyId>> {
     if names.is_empty() {
         return None;

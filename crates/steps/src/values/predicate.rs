@@ -1,8 +1,9 @@
 //! Tests of values (`P`, `TextP`), compiled for a run.
 //!
-//! A [`CompiledTest`] holds the values of its operands, compiled regular expressions, and the members of a `within()` in hash
-//! sets. It is compiled once a run and applied to each value. Its semantics are those of TinkerPop 3.8: two-valued (an
-//! incomparable pair fails), so that `not()` is a real negation, and `without()` is the negation of `within()`.
+//! A [`CompiledTest`] holds the values of its operands, compiled regular expressions, and the members of a `within()`
+//! in hash sets. It is compiled once for each run and applied to each value. Its semantics are those of TinkerPop 3.8:
+//! two-valued (an incomparable pair fails), so that `not()` is a real negation, and `without()` is the negation of
+//! `within()`.
 
 use std::cmp::Ordering;
 
@@ -15,7 +16,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::context::execution::ExecutionContext;
 
-/// The most bytes that a compiled regular expression may take.
+/// The maximum size of a compiled regular expression in bytes.
 const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
 
 /// A [`Test`], ready to run after [`CompiledTest::begin`].
@@ -23,20 +24,20 @@ const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct CompiledTest {
     test: Test,
     /// `None` before the first run.
-    node: Option<Node>,
+    node: Option<TestNode>,
     /// True if the test has parameters, so that every run compiles it anew.
     varies: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Node {
+enum TestNode {
     Compare(Comparison, Value),
-    Within(Members),
+    Within(WithinMembers),
     Text(TextTest),
     TypeOf(ValueType),
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
+    And(Vec<TestNode>),
+    Or(Vec<TestNode>),
+    Not(Box<TestNode>),
 }
 
 #[derive(Clone, Debug)]
@@ -112,22 +113,22 @@ fn is_parameter(operand: &Operand) -> bool {
     }
 }
 
-fn compile(test: &Test, context: &ExecutionContext) -> Result<Node> {
-    let all = |tests: &[Test]| tests.iter().map(|t| compile(t, context)).collect::<Result<Vec<Node>>>();
+fn compile(test: &Test, context: &ExecutionContext) -> Result<TestNode> {
+    let all = |tests: &[Test]| tests.iter().map(|t| compile(t, context)).collect::<Result<Vec<TestNode>>>();
     Ok(match test {
-        Test::Compare(comparison, operand) => Node::Compare(*comparison, context.resolve(operand)?),
-        Test::Within(operands) => Node::Within(members(operands, context)?),
-        Test::Without(operands) => Node::Not(Box::new(Node::Within(members(operands, context)?))),
-        Test::Text(operation, operand) => Node::Text(text_test(*operation, &context.resolve(operand)?)?),
-        Test::TypeOf(of) => Node::TypeOf(*of),
-        Test::And(tests) => Node::And(all(tests)?),
-        Test::Or(tests) => Node::Or(all(tests)?),
-        Test::Not(test) => Node::Not(Box::new(compile(test, context)?)),
+        Test::Compare(comparison, operand) => TestNode::Compare(*comparison, context.resolve(operand)?),
+        Test::Within(operands) => TestNode::Within(members(operands, context)?),
+        Test::Without(operands) => TestNode::Not(Box::new(TestNode::Within(members(operands, context)?))),
+        Test::Text(operation, operand) => TestNode::Text(text_test(*operation, &context.resolve(operand)?)?),
+        Test::TypeOf(of) => TestNode::TypeOf(*of),
+        Test::And(tests) => TestNode::And(all(tests)?),
+        Test::Or(tests) => TestNode::Or(all(tests)?),
+        Test::Not(test) => TestNode::Not(Box::new(compile(test, context)?)),
     })
 }
 
-fn members(operands: &[Operand], context: &ExecutionContext) -> Result<Members> {
-    Ok(Members::new(within_values(operands, context)?))
+fn members(operands: &[Operand], context: &ExecutionContext) -> Result<WithinMembers> {
+    Ok(WithinMembers::new(within_values(operands, context)?))
 }
 
 /// Returns the members of a `within()`. A single collection stands for its members.
@@ -170,16 +171,16 @@ fn regular_expression(pattern: &str) -> Result<Regex> {
     )
 }
 
-impl Node {
+impl TestNode {
     fn holds(&self, value: &Value) -> bool {
         match self {
-            Node::Compare(comparison, operand) => compares(*comparison, value, operand),
-            Node::Within(members) => members.contains(value),
-            Node::Text(test) => matches!(value, Value::String(text) if test.holds(text)),
-            Node::TypeOf(of) => is_of(value, *of),
-            Node::And(tests) => tests.iter().all(|t| t.holds(value)),
-            Node::Or(tests) => tests.iter().any(|t| t.holds(value)),
-            Node::Not(test) => !test.holds(value),
+            TestNode::Compare(comparison, operand) => compares(*comparison, value, operand),
+            TestNode::Within(members) => members.contains(value),
+            TestNode::Text(test) => matches!(value, Value::String(text) if test.holds(text)),
+            TestNode::TypeOf(of) => is_of(value, *of),
+            TestNode::And(tests) => tests.iter().all(|t| t.holds(value)),
+            TestNode::Or(tests) => tests.iter().any(|t| t.holds(value)),
+            TestNode::Not(test) => !test.holds(value),
         }
     }
 }
@@ -241,25 +242,25 @@ pub(crate) fn compares(comparison: Comparison, left: &Value, right: &Value) -> b
     }
 }
 
-/// Returns true if a text operation holds between two values; false if one of them is no string. Fails if a pattern is no
-/// regular expression.
+/// Returns true if a text operation holds between two values; false if one of them is no string. Fails if a pattern is
+/// no regular expression.
 pub(crate) fn text_holds(operation: TextOperation, left: &Value, right: &Value) -> Result<bool> {
     let (Value::String(text), Value::String(_)) = (left, right) else { return Ok(false) };
     Ok(text_test(operation, right)?.holds(text))
 }
 
-/// The members of a `within()`. Membership is [`watched::equal`]. Whole numbers of up to 64 bits and strings, of which lists of
-/// ids and names consist, are found by hash.
+/// The members of a `within()`. Membership is [`watched::equal`]. Whole numbers of up to 64 bits and strings, of which
+/// lists of ids and names consist, are found by hash.
 #[derive(Clone, Debug, Default)]
-struct Members {
+struct WithinMembers {
     integers: FastSet<i64>,
     strings: FastSet<Name>,
     others: FastSet<Equal>,
 }
 
-impl Members {
+impl WithinMembers {
     fn new(values: impl IntoIterator<Item = Value>) -> Self {
-        let mut members = Members::default();
+        let mut members = WithinMembers::default();
         for value in values {
             match (numeric::integer(&value), value) {
                 (Some(n), _) => {
@@ -375,7 +376,7 @@ mod tests {
         #[test]
         fn hashed_members_are_those_that_equal(values in proptest::collection::vec(any_value(), 0..6), value in any_value()) {
             let expected = values.iter().any(|member| watched::equal(member, &value));
-            prop_assert_eq!(Members::new(values).contains(&value), expected);
+            prop_assert_eq!(WithinMembers::new(values).contains(&value), expected);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{CHECK_EVERY, Statement, WriteBarrier, WriteContext};
 use crate::rows::kinds::Kinds;
 use crate::rows::{Remember, Rows};
 
-/// Deletes the object of each traverser; a vertex is deleted with its edges. There are no results.
+/// Deletes the object of each traverser; a vertex with its edges. The step has no results.
 pub(crate) type Drop = WriteBarrier<Deletions>;
 
 /// The statement of [`Drop`].
@@ -21,8 +21,8 @@ impl Default for Drop {
 }
 
 impl Statement for Deletions {
-    /// Deletes properties before edges and edges before vertices, so that it never writes to an element that it has deleted.
-    /// Objects that are deleted already are skipped.
+    /// Deletes properties before edges and edges before vertices, so that it never writes to an element that it has
+    /// deleted. Objects that are deleted already are skipped.
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         let stranger = |v: &&Value| !matches!(v, Value::VertexProperty(_) | Value::Property(_));
@@ -50,7 +50,7 @@ fn check_now_and_then(at: usize, ctx: &WriteContext<'_>) -> Result<()> {
 }
 
 fn delete_properties(kinds: &Kinds<'_>, ctx: &WriteContext<'_>) -> Result<()> {
-    let living = Owners::living(kinds, ctx)?;
+    let living = PropertyOwners::living(kinds, ctx)?;
     for (_, property) in &kinds.others {
         match property {
             Value::VertexProperty(property) => delete_vertex_property(property, &living, ctx)?,
@@ -61,14 +61,18 @@ fn delete_properties(kinds: &Kinds<'_>, ctx: &WriteContext<'_>) -> Result<()> {
     Ok(())
 }
 
-fn delete_vertex_property(property: &VertexPropertyValue, living: &Owners, ctx: &WriteContext<'_>) -> Result<()> {
+fn delete_vertex_property(
+    property: &VertexPropertyValue,
+    living: &PropertyOwners,
+    ctx: &WriteContext<'_>,
+) -> Result<()> {
     if !living.vertices.contains(&property.vertex) {
         return Ok(());
     }
     ctx.writer.remove_vertex_property(property.vertex, property.key, Some(property.ordinal))
 }
 
-fn delete_property(property: &PropertyValue, living: &Owners, ctx: &WriteContext<'_>) -> Result<()> {
+fn delete_property(property: &PropertyValue, living: &PropertyOwners, ctx: &WriteContext<'_>) -> Result<()> {
     match property.owner {
         PropertyOwner::Edge(edge) if living.edges.contains(&edge) => {
             ctx.writer.remove_edge_property(edge, property.key)
@@ -81,12 +85,12 @@ fn delete_property(property: &PropertyValue, living: &Owners, ctx: &WriteContext
 }
 
 /// Returns the owners of properties that still exist.
-struct Owners {
+struct PropertyOwners {
     vertices: FastSet<VertexId>,
     edges: FastSet<EdgeId>,
 }
 
-impl Owners {
+impl PropertyOwners {
     fn living(kinds: &Kinds<'_>, ctx: &WriteContext<'_>) -> Result<Self> {
         let (mut vertices, mut edges) = (Vec::new(), Vec::new());
         for (_, value) in &kinds.others {
@@ -102,6 +106,6 @@ impl Owners {
         let view = &ctx.context.view;
         view.retain_vertices(&mut vertices)?;
         view.retain_edges(&mut edges)?;
-        Ok(Owners { vertices: vertices.into_iter().collect(), edges: edges.into_iter().collect() })
+        Ok(PropertyOwners { vertices: vertices.into_iter().collect(), edges: edges.into_iter().collect() })
     }
 }

@@ -3,8 +3,8 @@
 use mangrove_graph::{Error, ErrorKind, Result, UserId, Value, VertexId};
 use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
-use super::property::Write;
-use super::{Source, Statement, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
+use super::property::WrittenProperty;
+use super::{Statement, ValueSource, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// Makes edges.
@@ -20,8 +20,8 @@ pub(crate) struct InsertEdges {
 }
 
 impl AddEdge {
-    /// An edge for each traverser. An end that is not given is the traverser's vertex; one given as an
-    /// operand is the vertex of that id; one given as a computed column is the vertex in it.
+    /// An edge for each traverser. An end that is not given is the traverser's vertex; an operand is the id of a
+    /// vertex; a computed column holds the vertex.
     pub fn new(
         label: ComputedOperand,
         ends: [Option<ComputedOperand>; 2],
@@ -36,11 +36,12 @@ impl AddEdge {
 
 impl Statement for InsertEdges {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
-        let label = Source::new(&self.label, ctx.context)?;
-        let from = End::new(self.from.as_ref(), "from()", ctx)?;
-        let to = End::new(self.to.as_ref(), "to()", ctx)?;
-        let id = self.id.as_ref().map(|id| Source::new(id, ctx.context)).transpose()?;
-        let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, ctx)).collect::<Result<_>>()?;
+        let label = ValueSource::new(&self.label, ctx.context)?;
+        let from = NewEdgeEnd::new(self.from.as_ref(), "from()", ctx)?;
+        let to = NewEdgeEnd::new(self.to.as_ref(), "to()", ctx)?;
+        let id = self.id.as_ref().map(|id| ValueSource::new(id, ctx.context)).transpose()?;
+        let properties: Vec<WrittenProperty<'_>> =
+            self.properties.iter().map(|p| WrittenProperty::new(p, ctx)).collect::<Result<_>>()?;
         let mut edges = Vec::new();
         let rows_of = for_each_traverser(&rows, ctx, |row| {
             let labels = label_set(label.value(&rows, row, "the label of addE()")?, ctx)?;
@@ -55,8 +56,8 @@ impl Statement for InsertEdges {
     }
 }
 
-/// Where an end of the new edges comes from.
-struct End {
+/// An end of the new edges: the source of its vertices, and the name of its step.
+struct NewEdgeEnd {
     source: EndSource,
     /// The name of the step, for errors.
     step: &'static str,
@@ -70,7 +71,7 @@ enum EndSource {
     Computed(usize),
 }
 
-impl End {
+impl NewEdgeEnd {
     fn new(operand: Option<&ComputedOperand>, step: &'static str, ctx: &WriteContext<'_>) -> Result<Self> {
         let source = match operand {
             None => EndSource::Current,
@@ -80,7 +81,7 @@ impl End {
                 id => EndSource::Vertex(find(&id, step, ctx)?),
             },
         };
-        Ok(End { source, step })
+        Ok(NewEdgeEnd { source, step })
     }
 
     fn vertex(&self, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<VertexId> {
@@ -91,7 +92,8 @@ impl End {
                 Value::Vertex(vertex) => Ok(vertex),
                 Value::Null => Err(Error::evaluation(format!("addE() needs two vertices: say which with {step}"))),
                 other => Err(Error::evaluation(format!(
-                    "addE() needs two vertices, and the traverser is at a {}: {step} must resolve to a Vertex or the ID of a Vertex \
+                    "addE() needs two vertices, and the traverser is at a {}: {step} must resolve to a Vertex or the \
+                     ID of a Vertex \
                      present in the graph",
                     other.type_name()
                 ))),
@@ -100,7 +102,8 @@ impl End {
                 Some(Value::Vertex(vertex)) => Ok(*vertex),
                 Some(id) if UserId::from_value(id).is_some() => find(id, step, ctx),
                 Some(other) => Err(Error::evaluation(format!(
-                    "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives a {}",
+                    "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives \
+                     a {}",
                     other.type_name()
                 ))),
                 None => Err(Error::evaluation(format!(

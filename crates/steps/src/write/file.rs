@@ -1,5 +1,5 @@
-//! `io()`: reads a file into the graph, or writes the graph to a file. The formats and the directory of files belong to the
-//! database ([`Files`](crate::context::execution::Files)).
+//! `io()`: reads a file into the graph, or writes the graph to a file. The formats and the directory of files belong to
+//! the database ([`Files`](crate::context::execution::Files)).
 
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::files::{FileFormat, FileStep};
@@ -7,19 +7,19 @@ use mangrove_plan::files::{FileFormat, FileStep};
 use super::{Statement, WriteBarrier, WriteContext};
 use crate::rows::{Remember, Rows};
 
-/// Reads or writes a file. There are no results.
-pub(crate) type File = WriteBarrier<Transfer>;
+/// Reads or writes a file. The step has no results.
+pub(crate) type File = WriteBarrier<FileTransfer>;
 
 /// The statement of [`File`].
-pub(crate) struct Transfer(FileStep);
+pub(crate) struct FileTransfer(FileStep);
 
 impl File {
     pub fn new(step: FileStep) -> Self {
-        WriteBarrier::of(Transfer(step), Remember::default())
+        WriteBarrier::of(FileTransfer(step), Remember::default())
     }
 }
 
-impl Statement for Transfer {
+impl Statement for FileTransfer {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
         let context = ctx.context;
         let path = match context.resolve(&self.0.path)? {

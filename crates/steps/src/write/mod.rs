@@ -1,12 +1,13 @@
 //! Operators that write: `addV`, `addE`, `mergeV`, `mergeE`, `property`, `drop`, `io`.
 //!
-//! - **STEPS-7.** A writing step carries out one *statement* for each group, in one call, when the group ends. It holds the
-//!   rows until then, writes in the order of the rows, ends the statement, and only then sends its results. So it never meets
-//!   its own writes (`g.V().addV()` ends), the steps after it do, and no cancellation reaches a write that has begun.
+//! - **STEPS-7.** A writing step carries out one *statement* for each group, in one call, when the group ends. It holds
+//!   the rows until then, writes in the order of the rows, ends the statement, and only then sends its results. So it
+//!   never meets its own writes (`g.V().addV()` ends), the steps after it do, and no cancellation reaches a write that
+//!   has begun.
 //!
-//! A row that stands for several traversers writes as often as it counts. All writes go through the transaction of the query,
-//! which detects conflicts. Nothing is undone here: a failed write ends the query, and the owner of the transaction rolls it
-//! back.
+//! A row that stands for several traversers writes as often as it counts. All writes go through the transaction of the
+//! query, which detects conflicts. Nothing is undone here: a failed write ends the query, and the owner of the
+//! transaction rolls it back.
 
 mod drop;
 mod edge;
@@ -39,11 +40,11 @@ pub(crate) trait Statement: Send {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows>;
 }
 
-/// What a statement is carried out with.
+/// The transaction, limits and execution context of a statement.
 pub(crate) struct WriteContext<'a> {
     /// The execution context of the run.
     pub context: &'a ExecutionContext,
-    /// The transaction.
+    /// The transaction of the query, which all writes go through.
     pub writer: &'a Transaction,
     /// The limits and memory account of the query.
     pub control: &'a QueryControl,
@@ -97,9 +98,9 @@ fn for_each_traverser(
     ctx: &WriteContext<'_>,
     mut write: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<u32>> {
-    /// About the bytes of a result: its object, and its row's share of the other columns.
+    /// The approximate bytes of a result: its object, and its row's share of the other columns.
     const RESULT_BYTES: u64 = 16;
-    /// More than any limit. A bulk may stand for more traversers than 64 bits can count bytes for.
+    /// A number of bytes above any limit: a bulk may stand for more traversers than 64 bits can count bytes for.
     const BYTES_MAX: u64 = 1 << 50;
     let count = (0..rows.len()).fold(0_u64, |n, row| n.saturating_add(rows.bulk(row)));
     let bytes = count.saturating_mul(RESULT_BYTES).min(BYTES_MAX);
@@ -125,25 +126,25 @@ fn results(rows: &Rows, from: &[u32], objects: crate::rows::ObjectColumn) -> Row
     made
 }
 
-/// Where a written value comes from.
-enum Source {
+/// The source of a written value.
+enum ValueSource {
     Constant(Value),
     Computed(usize),
 }
 
-impl Source {
+impl ValueSource {
     fn new(operand: &ComputedOperand, context: &ExecutionContext) -> Result<Self> {
         Ok(match operand {
-            ComputedOperand::Operand(operand) => Source::Constant(context.resolve(operand)?),
-            ComputedOperand::Computed(column) => Source::Computed(*column),
+            ComputedOperand::Operand(operand) => ValueSource::Constant(context.resolve(operand)?),
+            ComputedOperand::Computed(column) => ValueSource::Computed(*column),
         })
     }
 
     /// Returns the value for a row. `what` names it in errors.
     fn value<'a>(&'a self, rows: &'a Rows, row: usize, what: impl fmt::Display) -> Result<&'a Value> {
         match self {
-            Source::Constant(value) => Ok(value),
-            Source::Computed(column) => rows
+            ValueSource::Constant(value) => Ok(value),
+            ValueSource::Computed(column) => rows
                 .computed_value(*column, row)
                 .ok_or_else(|| Error::evaluation(format!("the traversal that is to give {what} has no result"))),
         }

@@ -1,7 +1,7 @@
-//! `property()`: writes properties of existing elements, and of those that `addV()` and `addE()` make.
+//! `property()`: writes properties of existing elements, and of the elements that `addV()` and `addE()` make.
 //!
 //! Null is never stored. On a new element it is skipped; on an existing one it removes the old value. With list and set
-//! cardinality, which only add, it does nothing.
+//! cardinality, which only add, it does nothing. Every value is checked to be storable before it is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use mangrove_plan::logical::Name;
 use mangrove_plan::physical::PropertyWrite;
 use mangrove_txn::WriteCardinality;
 
-use super::{CHECK_EVERY, Source, Statement, WriteBarrier, WriteContext};
+use super::{CHECK_EVERY, Statement, ValueSource, WriteBarrier, WriteContext};
 use crate::rows::current::current;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// The key that a value is written under.
-enum Key<'a> {
+enum WrittenKey<'a> {
     /// The same for all rows.
     Known(&'a Name, KeyId),
-    /// The result of a traversal for each row.
+    /// The result of a traversal for each row: the index of the computed column.
     Computed(usize),
 }
 
-impl Key<'_> {
+impl WrittenKey<'_> {
     /// Returns the name and number of the key for a row.
     fn of(&self, rows: &Rows, row: usize, ctx: &WriteContext<'_>) -> Result<(Name, KeyId)> {
         match self {
-            Key::Known(name, key) => Ok(((*name).clone(), *key)),
-            Key::Computed(column) => match rows.computed_value(*column, row) {
+            WrittenKey::Known(name, key) => Ok(((*name).clone(), *key)),
+            WrittenKey::Computed(column) => match rows.computed_value(*column, row) {
                 Some(Value::String(name)) => Ok((name.clone(), key(name, ctx)?)),
                 Some(other) => Err(Error::evaluation(format!(
                     "the traversal that is to give a property key gives a {}; a key is a string",
@@ -42,29 +42,32 @@ impl Key<'_> {
 }
 
 /// A property to write, with its key and constant values looked up.
-pub(crate) struct Write<'a> {
-    key: Key<'a>,
+pub(crate) struct WrittenProperty<'a> {
+    key: WrittenKey<'a>,
     cardinality: Option<Cardinality>,
-    value: Source,
-    meta: Vec<(&'a Name, KeyId, Source)>,
+    value: ValueSource,
+    meta: Vec<(&'a Name, KeyId, ValueSource)>,
 }
 
-impl<'a> Write<'a> {
+impl<'a> WrittenProperty<'a> {
     /// Looks up keys and values that are the same for all rows.
     pub fn new(property: &'a PropertyWrite, ctx: &WriteContext<'_>) -> Result<Self> {
-        let meta =
-            property.meta.iter().map(|(name, value)| Ok((name, key(name, ctx)?, Source::new(value, ctx.context)?)));
-        Ok(Write {
+        let meta = property
+            .meta
+            .iter()
+            .map(|(name, value)| Ok((name, key(name, ctx)?, ValueSource::new(value, ctx.context)?)));
+        Ok(WrittenProperty {
             key: match property.computed_key {
-                None => Key::Known(&property.key, key(&property.key, ctx)?),
-                Some(column) => Key::Computed(column),
+                None => WrittenKey::Known(&property.key, key(&property.key, ctx)?),
+                Some(column) => WrittenKey::Computed(column),
             },
             cardinality: property.cardinality,
-            value: Source::new(&property.value, ctx.context)?,
+            value: ValueSource::new(&property.value, ctx.context)?,
             meta: meta.collect::<Result<_>>()?,
         })
     }
 
+    /// Returns the value to write for a row.
     fn value<'r>(&'r self, name: &Name, rows: &'r Rows, row: usize) -> Result<&'r Value> {
         self.value.value(rows, row, format_args!("the value of the property `{name}`"))
     }
@@ -106,7 +109,7 @@ impl<'a> Write<'a> {
         ctx.writer.set_edge_property(edge, key, value.clone())
     }
 
-    /// Writes a meta-property of a vertex property. Returns the vertex property as it is then.
+    /// Writes a meta-property of a vertex property. Returns the vertex property as it is after the write.
     fn to_vertex_property(
         &self,
         owner: &VertexPropertyValue,
@@ -132,12 +135,12 @@ impl<'a> Write<'a> {
         Ok(VertexPropertyValue { meta: Arc::new(meta), ..owner.clone() })
     }
 
-    /// Fails for list or set cardinality, and for meta-properties: only vertices have them.
+    /// Fails if the property has a cardinality or meta-properties: only properties of vertices can.
     fn check_plain(&self, name: &Name, owner: &str) -> Result<()> {
         if self.cardinality.is_some() {
             return Err(Error::evaluation(format!(
-                "{owner} has one value a key: `{name}` can only be written with single cardinality, and without saying so; \
-                 a cardinality can only be set for a vertex"
+                "{owner} has one value for each key, so `{name}` cannot be written with a cardinality: leave out \
+                 single, list or set; only properties of vertices have a cardinality"
             )));
         }
         if !self.meta.is_empty() {
@@ -149,6 +152,7 @@ impl<'a> Write<'a> {
     }
 }
 
+/// Returns the number of a key; a new key gets one. Fails for an empty name.
 fn key(name: &Name, ctx: &WriteContext<'_>) -> Result<KeyId> {
     if name.is_empty() {
         return Err(Error::invalid("a property key must not be empty"));
@@ -156,6 +160,7 @@ fn key(name: &Name, ctx: &WriteContext<'_>) -> Result<KeyId> {
     Ok(ctx.context.view.catalog().intern_key(name))
 }
 
+/// Fails for a value that no property can hold, such as null or an element.
 pub(super) fn check_storable(name: &Name, value: &Value) -> Result<()> {
     if value.is_storable() {
         return Ok(());
@@ -183,11 +188,11 @@ impl SetProperty {
 
 impl Statement for SetProperties {
     fn write(&mut self, mut rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
-        let write = Write::new(&self.property, ctx)?;
+        let write = WrittenProperty::new(&self.property, ctx)?;
         if let Cow::Owned(objects) = current(&rows.objects, ctx.context)? {
             rows.objects = objects;
         }
-        // Writing the same value again changes nothing, except with list cardinality.
+        // Only with list cardinality does each traverser of a row add a value. Otherwise writing once is enough.
         let adds = self.property.cardinality == Some(Cardinality::List);
         let mut renewed: Vec<(usize, Value)> = Vec::new();
         for row in 0..rows.len() {

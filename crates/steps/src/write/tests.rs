@@ -232,7 +232,7 @@ fn properties_are_written_where_they_may_be() {
     f.set(write("weight", Value::Null), at(edge)).unwrap();
     assert_eq!(f.edge_values(edge), vec![]);
     let listed = with_cardinality(Cardinality::List, "weight", 1.0);
-    check_error(f.set(listed, at(edge)), ErrorKind::Evaluation, "single cardinality");
+    check_error(f.set(listed, at(edge)), ErrorKind::Evaluation, "leave out single, list or set");
     let with_meta = PropertyWrite { meta: vec![("m".into(), constant(1))], ..write("weight", 1.0) };
     check_error(f.set(with_meta.clone(), at(edge)), ErrorKind::Evaluation, "meta-properties");
     check_error(f.set(write("x", 1), at(1)), ErrorKind::Evaluation, "here is a int");
@@ -274,7 +274,7 @@ fn dropping_takes_everything_once() {
     let mut left = vec![a, b];
     f.transaction.retain_vertices(&mut left).unwrap();
     assert_eq!((left, f.degree(a)), (vec![a], 0));
-    // What went with its owner is no error.
+    // A property that was deleted with its owner is no error.
     f.drop(vec![property, weight, b.into(), other.into()]).unwrap();
     check_error(f.drop(vec![1.into()]), ErrorKind::Evaluation, "here is a int");
 }

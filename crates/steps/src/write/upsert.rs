@@ -1,15 +1,15 @@
 //! Upserts, `mergeV()` and `mergeE()`: they find elements, or make the missing one.
 //!
-//! A row that makes an element is a statement of its own, so the next row finds the new element, and two equal rows make one
-//! element. The search reads through the transaction like any other step. So a serializable transaction does not commit if
-//! another one made the same element meanwhile: it is run again and finds that element.
+//! A row that makes an element is a statement of its own, so the next row finds the new element, and two equal rows
+//! make one element. The search reads through the transaction like any other step. So a serializable transaction does
+//! not commit if another one made the same element meanwhile: it is run again and finds that element.
 
+mod description;
 mod map;
 mod search;
 
 use mangrove_graph::{ElementKind, Error, Result, Value, VertexId};
 use mangrove_gremlin::Cardinality;
-use mangrove_plan::logical::Name;
 use mangrove_plan::physical::ComputedOperand;
 use mangrove_plan::upsert::{MergeFrom, MergeMap, Upsert as Plan};
 use mangrove_txn::WriteCardinality;
@@ -17,8 +17,9 @@ use mangrove_txn::WriteCardinality;
 use super::property::check_storable;
 use super::{Statement, WriteBarrier, WriteContext, label_set, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
-use map::{Entries, MapSource};
-use search::Search;
+use description::{ElementDescription, UpsertProperty};
+use map::MapSource;
+use search::ElementSearch;
 
 /// Finds or makes the element that each row describes.
 pub(crate) type Upsert = WriteBarrier<FindOrMake>;
@@ -39,7 +40,7 @@ const VERTEX_LABEL: &str = "vertex";
 const EDGE_LABEL: &str = "edge";
 
 /// The maps of an upsert, with operands looked up.
-struct Maps<'a> {
+struct UpsertMaps<'a> {
     kind: ElementKind,
     always: Option<MapSource<'a>>,
     search: MapSource<'a>,
@@ -54,7 +55,7 @@ impl Statement for FindOrMake {
         let (on_create, from, to) = (source(&plan.on_create), source(&plan.source), source(&plan.target));
         let always = (!plan.always.is_empty())
             .then(|| MergeMap { from: MergeFrom::Entries(plan.always.clone()), cardinality: None });
-        let maps = Maps {
+        let maps = UpsertMaps {
             kind: plan.kind,
             always: always.as_ref().map(|m| MapSource::new(Some(m), "the strategy", ctx)).transpose()?,
             search: MapSource::new(plan.search.as_ref(), "the argument", ctx)?,
@@ -64,8 +65,8 @@ impl Statement for FindOrMake {
                 to.as_ref().map(|m| MapSource::new(Some(m), "option(inV)", ctx)).transpose()?,
             ],
         };
-        let mut results = Results::default();
-        let mut search = Search::new(ctx);
+        let mut results = UpsertResults::default();
+        let mut search = ElementSearch::new(ctx);
         for row in 0..rows.len() {
             ctx.control.check()?;
             maps.apply(&rows, row, &mut search, &mut results, ctx)?;
@@ -81,7 +82,7 @@ impl Statement for FindOrMake {
 
 /// The elements found or made: the row, the element, and whether it existed.
 #[derive(Default)]
-struct Results {
+struct UpsertResults {
     rows: Vec<u32>,
     objects: Vec<Value>,
     found: Vec<bool>,
@@ -89,7 +90,7 @@ struct Results {
     bulks: Vec<u64>,
 }
 
-impl Results {
+impl UpsertResults {
     fn push(&mut self, row: usize, object: Value, found: bool, bulk: u64) {
         self.bulks.push(bulk);
         self.rows.push(row as u32);
@@ -98,7 +99,7 @@ impl Results {
     }
 }
 
-impl Maps<'_> {
+impl UpsertMaps<'_> {
     fn of_edges(&self) -> bool {
         self.kind == ElementKind::Edge
     }
@@ -107,8 +108,8 @@ impl Maps<'_> {
         &self,
         rows: &Rows,
         row: usize,
-        search: &mut Search<'_>,
-        results: &mut Results,
+        search: &mut ElementSearch<'_>,
+        results: &mut UpsertResults,
         ctx: &WriteContext<'_>,
     ) -> Result<()> {
         let mut wanted = self.search.entries(rows, row, self.of_edges())?;
@@ -159,10 +160,10 @@ impl Maps<'_> {
     /// Returns the vertices at the ends of an edge that are named and exist.
     fn resolve_ends(
         &self,
-        entries: &mut Entries,
+        entries: &mut ElementDescription,
         rows: &Rows,
         row: usize,
-        search: &mut Search<'_>,
+        search: &mut ElementSearch<'_>,
     ) -> Result<[Option<VertexId>; 2]> {
         let mut ends = [None, None];
         for (at, end) in ends.iter_mut().enumerate() {
@@ -182,7 +183,7 @@ impl Maps<'_> {
     }
 }
 
-fn make_vertex(made: &Entries, ctx: &WriteContext<'_>) -> Result<Value> {
+fn make_vertex(made: &ElementDescription, ctx: &WriteContext<'_>) -> Result<Value> {
     let label = made.label.clone().unwrap_or_else(|| VERTEX_LABEL.into());
     let id = made.id.as_ref().map(|id| user_id(id, ctx)).transpose()?;
     let vertex = ctx.writer.insert_vertex(label_set(&Value::String(label), ctx)?, id)?;
@@ -190,7 +191,7 @@ fn make_vertex(made: &Entries, ctx: &WriteContext<'_>) -> Result<Value> {
     Ok(Value::Vertex(vertex))
 }
 
-fn make_edge(made: &Entries, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>) -> Result<Value> {
+fn make_edge(made: &ElementDescription, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>) -> Result<Value> {
     let mut vertices = Vec::with_capacity(2);
     for (at, (name, key)) in [("Out", "OUT"), ("In", "IN")].into_iter().enumerate() {
         vertices.push(ends[at].ok_or_else(|| match &made.ends[at] {
@@ -213,10 +214,7 @@ fn make_edge(made: &Entries, ends: [Option<VertexId>; 2], ctx: &WriteContext<'_>
     Ok(Value::Edge(edge))
 }
 
-/// A property to write.
-type Property = (Name, Value, Option<Cardinality>);
-
-fn set_vertex_properties(vertex: VertexId, properties: &[Property], ctx: &WriteContext<'_>) -> Result<()> {
+fn set_vertex_properties(vertex: VertexId, properties: &[UpsertProperty], ctx: &WriteContext<'_>) -> Result<()> {
     for (name, value, cardinality) in properties {
         let key = ctx.context.view.catalog().intern_key(name);
         let cardinality = match cardinality {
@@ -237,20 +235,20 @@ fn set_vertex_properties(vertex: VertexId, properties: &[Property], ctx: &WriteC
 }
 
 /// Writes the properties of a map to the element of each row.
-pub(crate) type SetFromMap = WriteBarrier<SetAll>;
+pub(crate) type SetFromMap = WriteBarrier<SetMapProperties>;
 
 /// The statement of [`SetFromMap`].
-pub(crate) struct SetAll {
+pub(crate) struct SetMapProperties {
     map: MergeMap<ComputedOperand>,
 }
 
 impl SetFromMap {
     pub fn of_map(map: MergeMap<ComputedOperand>) -> Self {
-        WriteBarrier::of(SetAll { map }, Remember::default())
+        WriteBarrier::of(SetMapProperties { map }, Remember::default())
     }
 }
 
-impl Statement for SetAll {
+impl Statement for SetMapProperties {
     fn write(&mut self, mut rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
         let source = MapSource::new(Some(&self.map), "option(onMatch)", ctx)?;
         for row in 0..rows.len() {

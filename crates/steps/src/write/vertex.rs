@@ -3,8 +3,8 @@
 use mangrove_graph::Result;
 use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
-use super::property::Write;
-use super::{Source, Statement, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
+use super::property::WrittenProperty;
+use super::{Statement, ValueSource, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// Makes vertices.
@@ -31,9 +31,10 @@ impl AddVertex {
 
 impl Statement for InsertVertices {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
-        let label = Source::new(&self.label, ctx.context)?;
-        let id = self.id.as_ref().map(|id| Source::new(id, ctx.context)).transpose()?;
-        let properties: Vec<Write<'_>> = self.properties.iter().map(|p| Write::new(p, ctx)).collect::<Result<_>>()?;
+        let label = ValueSource::new(&self.label, ctx.context)?;
+        let id = self.id.as_ref().map(|id| ValueSource::new(id, ctx.context)).transpose()?;
+        let properties: Vec<WrittenProperty<'_>> =
+            self.properties.iter().map(|p| WrittenProperty::new(p, ctx)).collect::<Result<_>>()?;
         let mut vertices = Vec::new();
         let from = for_each_traverser(&rows, ctx, |row| {
             let labels = label_set(label.value(&rows, row, "the label of addV()")?, ctx)?;

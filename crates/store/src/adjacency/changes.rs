@@ -1,4 +1,4 @@
-//! How much of an adjacency table has changed, and so whether it is due for compaction.
+//! The changes of an adjacency table since it was last compacted, and the limit at which it is due again.
 //!
 //! Writers count changes without a lock. The writer whose change makes the table due lists it for the collector, once.
 //! The limit is set so that compaction costs every change of a weight about the same.
@@ -11,7 +11,7 @@ use mangrove_reclaim::sync::{AtomicBool, AtomicU32};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Change {
-    /// An edge of a list ended. It leaves its cell, and a run whose edges readers have to ask.
+    /// An edge of a list ended. It leaves its cell, and a run whose edges readers have to check.
     Ended = 1,
     /// A cell was appended to a list. It leaves a header and a row, eight times as much memory.
     Appended = 2,
@@ -46,10 +46,11 @@ impl Changes {
         Changes { count: count(), limit, limit_min, seen: count(), is_listed: AtomicBool::new(false) }
     }
 
-    /// Counts a change. Returns true to one caller when the table has become due: that caller lists the table.
+    /// Counts a change. Returns true to one caller when the table has become due: that caller lists the table
+    /// (STORE-31).
     pub(super) fn add(&self, change: Change) -> bool {
-        // SeqCst, here, in `count` and on the tablet's flag: the change is counted before the flag is looked at, and a
-        // collector that takes the flag away looks at the count afterwards.
+        // SeqCst, here, in `weight` and on the tablet's flag. The change is counted before the flag is looked at. A
+        // collector takes the flag away before it looks at the count.
         let count = self.count.fetch_add(change as u32, Ordering::SeqCst) + change as u32;
         count >= self.limit.load(Ordering::Relaxed) && self.enlist()
     }

@@ -29,6 +29,7 @@ pub(super) fn is_marked(descriptor: u64) -> bool {
     descriptor & FLAGS == DIRTY
 }
 
+/// Returns true if two descriptors name the same header.
 pub(super) fn same_header(one: u64, other: u64) -> bool {
     let mask = HEADER | HEADER_MASK;
     one & mask == other & mask

@@ -1,20 +1,22 @@
-//! Which packed edges of a table may have ended since it was last compacted: a Bloom filter of one hash.
+//! The packed edges of a table that may have ended since it was last compacted: a Bloom filter of one hash.
 //!
-//! A dirty list says that some edge of its run has ended, but not which. To ask every edge of the run would cost
-//! compaction a line of memory each. So a transaction that ends an edge names it to the table first, and compaction
-//! asks those that were named. A transaction that ends all edges of a list names the list.
+//! A dirty list says that some edge of its run has ended, but not which. If compaction *checked* every edge of the run,
+//! that is, read its version words, each would cost it a cache line. So a transaction that ends an edge first *names*
+//! the edge: it sets the edge's bit in the filter. Compaction checks the named edges. A transaction that ends all edges
+//! of a list names the list.
 //!
-//! - **STORE-15.** An edge is named after its end was claimed and before its list is marked. Compaction takes the
-//!   names, and asks every edge whose name it took or finds in the filter, in every list, clean ones too. It takes a
-//!   name only in this way. All other packed edges are as they were when they were packed.
+//! - **STORE-15.** An edge is named after its end was claimed and before its list is marked. Compaction takes the names
+//!   out of the filter. It checks every edge whose name it took or finds in the filter, in every list, clean ones too.
+//!   Names leave the filter in no other way. All other packed edges are as they were when they were packed.
 //!
-//! An edge that compaction finds still claimed goes into a tail, where it is asked ever after. Lists with a block to
-//! themselves, which compaction may pass over, are asked as a whole when they are dirty and their turn comes. They are
-//! dirty by then: a compaction that has replaced no list gives its names back, and after any other one the table is
-//! compacted again only when all transactions that ran then have ended, and so have marked their lists.
+//! An edge that compaction finds still claimed goes into a tail, and every compaction checks the edges of tails.
+//! Compaction may pass over a list with a block to itself although it has taken names of the list's edges. When a later
+//! compaction packs the list, it checks all edges if the list is dirty, and by then the list is dirty: a compaction
+//! that has replaced no list gives its names back, and after any other one, the table is compacted again only when all
+//! transactions that ran at the time have ended, and so have marked their lists.
 //!
-//! A name too many costs a look and nothing else. So an end that was rolled back needs no taking back, and a filter
-//! that has become too small makes compaction slower but not wrong.
+//! A name too many costs a check and nothing else. So a rollback takes no name back, and a filter that has become too
+//! small makes compaction slower but not wrong.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -24,7 +26,7 @@ use mangrove_reclaim::sync::AtomicU64;
 
 use crate::memory::{Memory, RecordKind};
 
-/// Bits for every change that the table takes until it is due: one other edge in 16 is asked in vain.
+/// Bits for every change that the table takes until it is due: one other edge in 16 is checked in vain.
 const BITS_A_CHANGE: usize = 16;
 /// Bits for every slot of the page, at least, since tables grow.
 const BITS_A_SLOT: usize = 8;
@@ -89,7 +91,7 @@ impl Ended {
         self.names(slots, changes, memory).add((at / 64, 1 << (at % 64)));
     }
 
-    /// Starts loading what naming an edge changes.
+    /// Starts loading the word that naming an edge changes.
     pub(super) fn prefetch(&self, edge: EdgeId) {
         if let Some(names) = self.0.get() {
             mangrove_reclaim::prefetch::prefetch(&names.words[names.bit_of(edge).0]);
@@ -100,7 +102,7 @@ impl Ended {
         self.0.get().map_or(0, |names| names.bytes())
     }
 
-    /// Takes all names into the caller's buffer.
+    /// Takes all names out of the filter, into the caller's buffer.
     pub(crate) fn take<'a>(&'a self, buffer: &'a mut Vec<u64>) -> Suspects<'a> {
         buffer.clear();
         let names = self.0.get().map(|names| &**names);
@@ -114,7 +116,8 @@ impl Ended {
     }
 }
 
-/// The edges that a compaction has to ask, and some more: those whose names it took, and those named since.
+/// The edges that a compaction has to check: edges whose names it took, edges named since, and edges that share a bit
+/// with one of these.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspects<'a> {
     taken: &'a [u64],
@@ -129,8 +132,8 @@ impl Suspects<'_> {
 
     #[inline]
     fn is_named(&self, names: &Names, (word, bit): (usize, u64)) -> bool {
-        // Relaxed: a thread that names and then marks passes a fence in between, as compaction does between its bit and
-        // this look.
+        // Relaxed: a thread that names an edge passes a fence before it marks the list. Compaction passes one between
+        // setting its bit and this look.
         (self.taken[word] | names.words[word].load(Ordering::Relaxed)) & bit != 0
     }
 
@@ -143,12 +146,12 @@ impl Suspects<'_> {
         }
     }
 
-    /// Returns true if all edges of the list at a slot have to be asked.
+    /// Returns true if all edges of the list at a slot have to be checked.
     pub(crate) fn has_list(&self, at: usize) -> bool {
         self.names.is_some_and(|names| self.is_named(names, (at / 64, 1 << (at % 64))))
     }
 
-    /// Returns true if this edge, of another list, has to be asked.
+    /// Returns true if an edge of a list that was not named has to be checked.
     #[inline]
     pub(crate) fn has(&self, edge: EdgeId) -> bool {
         self.names.is_some_and(|names| self.is_named(names, names.bit_of(edge)))
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_named_is_suspected_and_few_others_are() {
+    fn named_edges_are_suspected_and_few_others_are() {
         let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
         let suspects = ended.take(&mut buffer);
         assert!(suspects.is_empty() && !suspects.has(edge(1)) && !suspects.has_list(1));
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_is_too_small_suspects_more_and_misses_nobody() {
+    fn a_filter_that_is_too_small_suspects_more_and_misses_none() {
         let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
         (0..1_000).for_each(|n| ended.name(edge(n), 8, 1, &memory));
         let suspects = ended.take(&mut buffer);

@@ -1,4 +1,4 @@
-//! Replacing lists: what compaction needs of a table. `garbage::compaction` says when and why.
+//! Replacing lists: the operations of a table for compaction. `garbage::compaction` says when and why.
 //!
 //! A list is replaced by a compare-and-swap of its descriptor, which fails if a writer came in between (STORE-14,
 //! STORE-16). Then the writer's change is taken over and the exchange tried again. So every compaction moves every list
@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_locks::rank;
 use mangrove_reclaim::Pin;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 
@@ -26,7 +27,7 @@ pub(crate) struct Layout {
     /// Their old descriptors; 0 before the list was replaced.
     pub(crate) descriptors: Box<[AtomicU64]>,
     /// Edges whose cells are in this layout and not in the table.
-    pub(crate) dropped: Mutex<Vec<EdgeId>>,
+    pub(crate) dropped: Mutex<Vec<EdgeId>, rank::ReplacedLayout>,
 }
 
 impl Layout {
@@ -54,6 +55,7 @@ pub(crate) struct NewList<'a> {
     pub(crate) layout_version: u32,
     /// Where the run lies in its block.
     pub(crate) run: Range<usize>,
+    /// The block that the list has to itself.
     pub(crate) own: Option<Block>,
     pub(crate) tail: &'a [(VertexId, EdgeId)],
 }
@@ -70,13 +72,17 @@ pub(crate) struct Seen {
     pub(crate) new_layout: u32,
 }
 
-/// What [`AdjacencyTable::weigh`] finds.
+/// The figures of a list with a header, which say whether it is worth packing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weight {
+pub(crate) struct ListFigures {
     pub(crate) layout_version: u32,
+    /// The edges of the run.
     pub(crate) packed: u64,
+    /// True if the run has a block to itself.
     pub(crate) is_apart: bool,
+    /// The cells of the tail.
     pub(crate) tail: u64,
+    /// About how many packed edges ended.
     pub(crate) ended: u64,
     pub(crate) is_dirty: bool,
 }
@@ -127,7 +133,8 @@ impl AdjacencyTable {
             remembered.store(current, Ordering::Release);
             self.descriptors.exchange(seen.at, current, new, space, pin)
         };
-        // While the compaction bit is set, every edge that was dirty when compaction looked has found its position.
+        // A list that a transaction has marked since compaction looked at it stays dirty. The other marks are settled:
+        // compaction has checked their edges.
         let flagged = |current: u64, new: u64| if is_marked(current) { new | DIRTY } else { new };
         while current & HEADER == 0 {
             match exchange(current, flagged(current, new)) {
@@ -167,7 +174,8 @@ impl AdjacencyTable {
             _ => new,
         };
         let header = storage.header(new, pin);
-        let mut end = header.latch.lock();
+        // Not waited for, since the old header's latch is held: no descriptor names this one yet.
+        let mut end = header.latch.try_lock().expect("a list that is not published is not contended");
         for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
             header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
         }
@@ -250,11 +258,10 @@ impl AdjacencyTable {
         HEADER | index
     }
 
-    /// What is known of a list with a header at no cost: the length of its run, whether it has a block to itself, the
-    /// cells of its tail, and about how many packed edges ended.
-    pub(crate) fn weigh(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> Weight {
+    /// The figures of a list whose descriptor names a header.
+    pub(crate) fn figures(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> ListFigures {
         let header = storage.header(descriptor, pin);
-        Weight {
+        ListFigures {
             layout_version: header.layout_version.load(Ordering::Relaxed),
             packed: header.run().len() as u64,
             is_apart: header.own.get(pin).is_some(),

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use mangrove_reclaim::{EpochCell, Pin, Retired, Usage, epoch};
 
@@ -28,7 +29,8 @@ pub(super) struct TailEnd {
 pub(crate) struct ListHeader {
     /// Offset << 32 | length of the packed part; set before the header is published.
     pub(super) packed: AtomicU64,
-    /// The list's layout version, which names the block that the packed part lies in; set before the header is published.
+    /// The list's layout version, which names the block that the packed part lies in; set before the header is
+    /// published.
     pub(super) layout_version: AtomicU32,
     /// About how many packed edges were deleted: a hint for compaction.
     pub(super) ended: AtomicU32,
@@ -38,10 +40,11 @@ pub(crate) struct ListHeader {
     pub(super) first: AtomicU64,
     /// How many cells of the tail readers may see.
     pub(super) count: AtomicU64,
-    pub(super) latch: Mutex<TailEnd>,
+    pub(super) latch: Mutex<TailEnd, rank::ListHeader>,
 }
 
 impl ListHeader {
+    /// The packed part, as a range of its block.
     pub(super) fn run(&self) -> Range<usize> {
         let packed = self.packed.load(Ordering::Relaxed);
         let offset = (packed >> 32) as usize;
@@ -145,7 +148,11 @@ impl ListStorage {
         }
         header.layout_version.store(0, Ordering::Relaxed);
         header.ended.store(0, Ordering::Relaxed);
-        *header.latch.lock() = TailEnd::default();
+        // Not waited for: the caller may hold the latch of the list that the new one replaces. Everything that knew the
+        // header's last owner is over, since a header is given out a grace period after it was unlinked.
+        let mut end = header.latch.try_lock().expect("a header that is given out has no user");
+        *end = TailEnd::default();
+        drop(end);
         (index, header)
     }
 

@@ -6,6 +6,8 @@
 //! | sparse: a small table from slot to word | few vertices have one |
 //! | dense: an array over all slots | many have one |
 //!
+//! The table is a [`SparseForm`], as that of a column is. `cell::sparse_form` says why the arrays of the two differ.
+//!
 //! To their users, all forms are one atomic word a slot: a missing word is 0, and a word is replaced by
 //! compare-and-swap. In the sparse form that happens under a latch, so that a full table can be copied while no thread
 //! changes it. Readers take no latch (STORE-11).
@@ -27,16 +29,16 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_reclaim::sync::{AtomicU64, Mutex};
-use mangrove_reclaim::{EpochCell, EpochSlice, Pin};
+use mangrove_locks::rank;
+use mangrove_reclaim::sync::AtomicU64;
+use mangrove_reclaim::{EpochSlice, Pin};
 
-use crate::cell::sparse::{Full, SparseCells};
+use crate::cell::sparse::SparseCells;
+use crate::cell::sparse_form::{SparseForm, SparseRule};
 use crate::memory::{RecordKind, Space};
 
-/// A sparse table has at most one entry for this many slots of the page: an entry takes as much as two words.
-const SPARSE_SHARE: usize = 4;
-/// A page of at most this many slots gets an array at once: it is small.
-const DENSE_SLOTS: usize = 16;
+/// An entry of a table takes as much memory as two words of the array.
+const SPARSE_RULE: SparseRule = SparseRule { slots_an_entry: 4, kind: RecordKind::Descriptor };
 /// Stands for 0 in an array that may be about to go (STORE-12). No descriptor equals it, and readers take it for 0.
 const CLOSED: u64 = u64::MAX;
 
@@ -52,15 +54,13 @@ pub(crate) struct Descriptors {
     /// The dense form, while the table has it.
     words: EpochSlice<AtomicU64>,
     /// The sparse form, while the table has it; never for long beside the dense one.
-    sparse: EpochCell<SparseCells>,
-    /// Held by a thread that changes the sparse form, makes the dense one, or takes either away.
-    latch: Mutex<()>,
+    sparse: SparseForm<rank::ListDescriptors>,
 }
 
 impl Descriptors {
     /// Words of a page with this many slots, all 0.
     pub(super) fn new(slots: usize) -> Self {
-        Descriptors { words: EpochSlice::empty(slots), sparse: EpochCell::default(), latch: Mutex::new(()) }
+        Descriptors { words: EpochSlice::empty(slots), sparse: SparseForm::default() }
     }
 
     /// How many slots the page has.
@@ -69,13 +69,14 @@ impl Descriptors {
     }
 
     pub(super) fn bytes(&self, pin: &Pin) -> usize {
-        self.words.bytes() + self.sparse.get(pin).map_or(0, SparseCells::bytes)
+        self.words.bytes() + self.sparse.bytes(pin)
     }
 
     /// Returns true if no vertex has a list.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        // The third look: only growth can have come in between (see the header of this file).
+        // The third look: only growth can have come in between (see the header of this file). It publishes the array
+        // before it takes the table away, so a look that finds the table gone is followed by one that finds the array.
         !self.words.is_some() && !self.sparse.is_some() && !self.words.is_some()
     }
 
@@ -156,25 +157,19 @@ impl Descriptors {
                 outcome => return outcome,
             }
         }
-        let _latch = self.latch.lock();
-        loop {
-            if let Some(words) = self.words.get(pin) {
-                return dense(words)
-                    .inspect_err(|&found| assert_ne!(found, CLOSED, "words are closed under the latch"));
-            }
-            let Some(cells) = self.sparse.get(pin) else {
-                self.begin(space, pin);
-                continue;
-            };
-            match cells.find_or_insert(at) {
+        let _latch = self.sparse.latch.lock();
+        if self.words.get(pin).is_none() {
+            match self.sparse.find_or_make(at, self.words.len(), SPARSE_RULE, space, pin) {
                 Ok(cell) if cell.word() == old => {
                     cell.set_word(new);
                     return Ok(());
                 }
                 Ok(cell) => return Err(cell.word()),
-                Err(Full) => self.grow(cells, space, pin),
+                Err(full) => self.make_dense(full, space, pin),
             }
         }
+        let words = self.words.get(pin).expect("an array is taken away under the latch");
+        dense(words).inspect_err(|&found| assert_ne!(found, CLOSED, "words are closed under the latch"))
     }
 
     /// Makes a word 0 and returns the old one.
@@ -191,25 +186,25 @@ impl Descriptors {
 
     /// Gives a table its first words, `count` of which are not 0, in the form that fits them.
     pub(super) fn fill(&self, count: usize, words: impl Iterator<Item = u64>, space: Space<'_>, pin: &Pin) {
-        let _latch = self.latch.lock();
+        let _latch = self.sparse.latch.lock();
         let len = SparseCells::len_for(count);
         assert!(self.is_empty(), "a table is filled once");
-        if self.words.len() <= DENSE_SLOTS || len * SPARSE_SHARE > self.words.len() {
+        if SPARSE_RULE.is_dense(len, self.words.len()) {
             let mut all: Vec<AtomicU64> = words.map(AtomicU64::new).collect();
             all.resize_with(self.words.len(), AtomicU64::default);
-            return self.publish_dense(all.into(), 0, space, pin);
+            return self.publish_dense(all.into(), space, pin);
         }
         let cells = SparseCells::with_entries(len);
         for (at, word) in words.enumerate().filter(|&(_, word)| word != 0) {
             cells.find_or_insert(at).expect("the table was made for all of them").set_word(word);
         }
-        self.replace_sparse(0, Some(cells), space);
+        self.sparse.replace(Some(cells), SPARSE_RULE, space, pin);
     }
 
     /// Takes away the form of a table in which every word is 0. Returns true if the table has none then. By a collector
     /// that has the tablet's turn, when no cursor can be inside a list of the table (STORE-12).
     pub(super) fn empty(&self, space: Space<'_>, pin: &Pin) -> bool {
-        let _latch = self.latch.lock();
+        let _latch = self.sparse.latch.lock();
         if let Some(words) = self.words.get(pin) {
             if !freeze(words) {
                 return false;
@@ -221,45 +216,29 @@ impl Descriptors {
             if cells.iter().any(|(_, cell)| cell.word() != 0) {
                 return false;
             }
-            self.replace_sparse(cells.bytes(), None, space);
+            self.sparse.replace(None, SPARSE_RULE, space, pin);
         }
         true
     }
 
-    /// Gives an empty table its first form. The caller holds the latch.
-    fn begin(&self, space: Space<'_>, pin: &Pin) {
-        match self.words.len() <= DENSE_SLOTS {
-            true => self.publish_dense((0..self.words.len()).map(|_| AtomicU64::new(0)).collect(), 0, space, pin),
-            false => self.replace_sparse(0, Some(SparseCells::new()), space),
-        }
-    }
-
-    /// Replaces a full table by a larger one or by the array. The caller holds the latch.
-    fn grow(&self, cells: &SparseCells, space: Space<'_>, pin: &Pin) {
-        if cells.next_len() * SPARSE_SHARE <= self.words.len() {
-            return self.replace_sparse(cells.bytes(), Some(cells.grown()), space);
-        }
+    /// Makes the array with the content of a full table, if there is one. The caller holds the latch, here and in
+    /// `publish_dense`.
+    fn make_dense(&self, full: Option<&SparseCells>, space: Space<'_>, pin: &Pin) {
         let words: Box<[AtomicU64]> = (0..self.words.len()).map(|_| AtomicU64::new(0)).collect();
-        for (at, cell) in cells.iter() {
+        for (at, cell) in full.into_iter().flat_map(SparseCells::iter) {
             // Relaxed: the array publishes it.
             words[at].store(cell.word(), Ordering::Relaxed);
         }
-        self.publish_dense(words, cells.bytes(), space, pin);
+        self.publish_dense(words, space, pin);
     }
 
-    /// Publishes the array. The caller holds the latch, here and in `replace_sparse`.
-    fn publish_dense(&self, words: Box<[AtomicU64]>, bytes_before: usize, space: Space<'_>, pin: &Pin) {
+    /// Publishes the array, and then takes the table away.
+    fn publish_dense(&self, words: Box<[AtomicU64]>, space: Space<'_>, pin: &Pin) {
         self.words.get_or_init(pin, || words);
         space.memory.add(RecordKind::Descriptor, self.words.bytes());
-        if bytes_before > 0 {
-            self.replace_sparse(bytes_before, None, space);
+        if self.sparse.is_some() {
+            self.sparse.replace(None, SPARSE_RULE, space, pin);
         }
-    }
-
-    fn replace_sparse(&self, bytes_before: usize, cells: Option<SparseCells>, space: Space<'_>) {
-        let bytes = cells.as_ref().map_or(0, SparseCells::bytes);
-        space.memory.resize(RecordKind::Descriptor, bytes_before, bytes);
-        space.limbo.retire(self.sparse.swap(cells));
     }
 }
 
@@ -269,7 +248,7 @@ fn freeze(words: &[AtomicU64]) -> bool {
     if words.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
         return false;
     }
-    // Acquire: what the writer of the 0 did comes before what is done with the table from here on.
+    // Acquire: everything that the writer of the 0 did comes before the uses of the table from here on.
     let close = |word: &AtomicU64| word.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Relaxed).is_ok();
     let closed = words.iter().take_while(|word| close(word)).count();
     if closed == words.len() {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A head names the newest undo record of its cell (`undo`). A value without a chain is as old as its element. A column
-//! begins sparse and becomes dense, for good, when about one slot in [`SPARSE_SHARE`] has a value. A scan of a dense
+//! begins sparse and becomes dense, for good, by its [`SPARSE_RULE`]. A scan of a dense
 //! column without recent updates is a walk over two arrays.
 //!
 //! The protocol for a cell that several threads read and one transaction at a time writes:
@@ -36,10 +36,10 @@
 //!   found it published, and needs no latch. So no cell changes while it is copied, and a table that was copied never
 //!   changes again: it is *superseded*.
 //!
-//! Readers take no latch. A reader of a sparse table asks at the end whether the table is still the column's, and
-//! begins again if it is not. The cells of a superseded table stay as they were, but the undo records that they name go
-//! on changing: a rollback may have made one true after it took the value back elsewhere. So the protocol above is the
-//! same in both forms.
+//! Readers take no latch. A reader of a sparse table checks at the end that the table is still the column's, and begins
+//! again if it is not (`sparse_form` says why readers of descriptors do not). The cells of a superseded table stay as
+//! they were, but the undo records that they name go on changing: a rollback may have made one true after it took the
+//! value back elsewhere. So the protocol above is the same in both forms.
 //!
 //! A value in place may be overwritten without a record while only one statement can see it: the head's record or the
 //! element itself is that statement's own.
@@ -51,27 +51,26 @@ mod tests;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use mangrove_reclaim::sync::{AtomicU8, AtomicU64, Mutex};
-use mangrove_reclaim::{CellArrays, EpochCell, OnceCells, OnceSlice, epoch};
+use mangrove_locks::rank;
+use mangrove_reclaim::sync::{AtomicU8, AtomicU64};
+use mangrove_reclaim::{CellArrays, OnceCells, OnceSlice, Pin, epoch};
 
 use crate::cell::RawCell;
-use crate::cell::sparse::{Full, SparseCells};
+use crate::cell::sparse::SparseCells;
+use crate::cell::sparse_form::{SparseForm, SparseRule};
 use crate::cell::undo::{UndoPool, UndoReader, record};
 use crate::memory::{RecordKind, Space};
 use crate::version::{BASE_TS, Snapshot};
 use location::{CellLocation, Dense, Either};
 
-/// The table of a sparse column has at most one entry for this many slots of the page. Seven eighths of the entries may
-/// be in use.
-const SPARSE_SHARE: usize = 8;
-/// A page of at most this many slots gets the dense form at once: its arrays are small.
-const DENSE_SLOTS: usize = 16;
+/// A column becomes dense when about one slot in eight has a value.
+const SPARSE_RULE: SparseRule = SparseRule { slots_an_entry: 8, kind: RecordKind::Column };
 
 /// Another transaction has written the cell first.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Contested;
 
-/// What a write did.
+/// The effect of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// Overwrote this value, which only this statement could see.
@@ -97,13 +96,11 @@ pub(crate) struct Column {
     /// The dense form, once it is made. The heads are not looked at before.
     cells: OnceCells,
     heads: OnceSlice<AtomicU64>,
-    /// The sparse form, until the dense one is made.
-    sparse: EpochCell<SparseCells>,
-    /// Held by a thread that changes the sparse form (STORE-10).
-    latch: Mutex<()>,
+    /// The sparse form, until the dense one is made. A thread that changes it holds its latch (STORE-10).
+    sparse: SparseForm<rank::ColumnForm>,
 }
 
-/// The cells of a dense column without undo chains, for walks over many of them. A caller that has read some asks
+/// The cells of a dense column without undo chains, for walks over many of them. A caller that has read some calls
 /// [`Plain::held`] before it uses them. If that is false, it reads them again by [`Column::read`].
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<'a> {
@@ -135,18 +132,12 @@ impl Column {
     /// A column without values, for a page of this many slots.
     pub(crate) fn new(capacity: usize) -> Self {
         let slots = u32::try_from(capacity).expect("a page has at most 1,024 slots");
-        Column {
-            cells: OnceCells::empty(slots),
-            heads: OnceSlice::empty(slots),
-            sparse: EpochCell::default(),
-            latch: Mutex::new(()),
-        }
+        Column { cells: OnceCells::empty(slots), heads: OnceSlice::empty(slots), sparse: SparseForm::default() }
     }
 
     /// Bytes of the values and of the heads of undo chains, without the column itself.
     pub(crate) fn bytes(&self) -> (usize, usize) {
-        let sparse = self.sparse.get(&epoch::pin()).map_or(0, SparseCells::bytes);
-        (self.cells.bytes() + sparse, self.heads.bytes())
+        (self.cells.bytes() + self.sparse.bytes(&epoch::pin()), self.heads.bytes())
     }
 
     // --- Form ---------------------------------------------------------------------------------------
@@ -172,7 +163,7 @@ impl Column {
             };
             let seen = cells.find(at).map(|cell| look(Either::Sparse(cell)));
             // STORE-9: the dense form is published before the table goes, and takes all changes from then on.
-            if self.cells.get().is_none() && self.sparse.get(&pin).is_some_and(|now| std::ptr::eq(now, cells)) {
+            if self.cells.get().is_none() && self.sparse.is_current(cells, &pin) {
                 return seen;
             }
             if let Some(location) = self.dense(at) {
@@ -186,7 +177,7 @@ impl Column {
         if let Some(location) = self.dense(at) {
             return Some(change(Either::Dense(location)));
         }
-        let _latch = self.latch.lock();
+        let _latch = self.sparse.latch.lock();
         if let Some(location) = self.dense(at) {
             return Some(change(Either::Dense(location)));
         }
@@ -199,45 +190,19 @@ impl Column {
         if let Some(location) = self.dense(at) {
             return change(Either::Dense(location));
         }
-        let _latch = self.latch.lock();
+        let _latch = self.sparse.latch.lock();
         let pin = epoch::pin();
-        loop {
-            if let Some(location) = self.dense(at) {
-                return change(Either::Dense(location));
-            }
-            match self.sparse.get(&pin).map(|cells| (cells, cells.find_or_insert(at))) {
-                Some((_, Ok(cell))) => return change(Either::Sparse(cell)),
-                Some((cells, Err(Full))) => self.grow(cells, space),
-                None => self.begin(space),
+        if self.cells.get().is_none() {
+            match self.sparse.find_or_make(at, self.cells.len(), SPARSE_RULE, space, &pin) {
+                Ok(cell) => return change(Either::Sparse(cell)),
+                Err(full) => self.publish_dense(full, space, &pin),
             }
         }
-    }
-
-    /// Gives an empty column its first form. The caller holds the latch.
-    fn begin(&self, space: Space<'_>) {
-        if self.cells.len() <= DENSE_SLOTS {
-            return self.publish_dense(None, space);
-        }
-        self.replace_sparse(0, Some(SparseCells::new()), space);
-    }
-
-    /// Replaces a full table by a larger one or by arrays. The caller holds the latch.
-    fn grow(&self, cells: &SparseCells, space: Space<'_>) {
-        match cells.next_len() * SPARSE_SHARE > self.cells.len() {
-            true => self.publish_dense(Some(cells), space),
-            false => self.replace_sparse(cells.bytes(), Some(cells.grown()), space),
-        }
-    }
-
-    /// Replaces the table. The caller holds the latch (STORE-10).
-    fn replace_sparse(&self, bytes_before: usize, cells: Option<SparseCells>, space: Space<'_>) {
-        let bytes = cells.as_ref().map_or(0, SparseCells::bytes);
-        space.memory.resize(RecordKind::Column, bytes_before, bytes);
-        space.limbo.retire(self.sparse.swap(cells));
+        change(Either::Dense(self.dense(at).expect("the dense form is for good")))
     }
 
     /// Makes the dense form with the content of the sparse one. The caller holds the latch.
-    fn publish_dense(&self, sparse: Option<&SparseCells>, space: Space<'_>) {
+    fn publish_dense(&self, sparse: Option<&SparseCells>, space: Space<'_>, pin: &Pin) {
         self.cells.init(|cells| {
             for (at, cell) in sparse.into_iter().flat_map(SparseCells::iter) {
                 let location = Dense { cells, heads: &self.heads, at };
@@ -249,8 +214,8 @@ impl Column {
             }
         });
         space.memory.add(RecordKind::Column, self.cells.bytes());
-        if let Some(sparse) = sparse {
-            self.replace_sparse(sparse.bytes(), None, space);
+        if sparse.is_some() {
+            self.sparse.replace(None, SPARSE_RULE, space, pin);
         }
     }
 
@@ -259,10 +224,10 @@ impl Column {
         if self.cells.get().is_some() {
             return;
         }
-        let _latch = self.latch.lock();
+        let _latch = self.sparse.latch.lock();
         if self.cells.get().is_none() {
             let pin = epoch::pin();
-            self.publish_dense(self.sparse.get(&pin), space);
+            self.publish_dense(self.sparse.get(&pin), space, &pin);
         }
     }
 

@@ -1,9 +1,9 @@
-//! A range of values made ready for cells: what a predicate scan asks of every element.
+//! Testing cells against a range of values, for predicate scans.
 //!
-//! [`IndexRange::holds`] says what the answer is; this is the same answer without making a [`Value`] of the cell.
-//! Numbers and strings, which nearly all properties are, have tests of their own that are worked out once a call: an
-//! integer cell lies between two integers whatever types the bounds have. What has no such test is decoded and
-//! asked.
+//! [`IndexRange::holds`] defines the answer. A [`Predicate`] gives the same answer, mostly without decoding the cell to
+//! a [`Value`]. Nearly all properties are numbers or strings. For these, a predicate has tests that are made once for
+//! each call: for example, a range is two integers for integer cells, whatever types its bounds have. A cell without
+//! such a test is decoded.
 
 use std::sync::atomic::Ordering;
 
@@ -15,44 +15,47 @@ use smol_str::SmolStr;
 
 use crate::cell::{CellKind, RawCell, ValueRegion, packed_text};
 
-/// Whole doubles from here on do not name one integer each.
+/// Above this, several integers are equal to one double.
 const EXACT_MAX: i64 = 1 << 53;
 
-/// See the module.
+/// A range of values, made ready for testing cells.
 pub(crate) struct Predicate<'a> {
     range: &'a IndexRange,
-    integers: Integers,
-    floats: Floats,
-    strings: Strings,
+    integers: IntegerTest,
+    floats: FloatTest,
+    strings: StringTest,
 }
 
-/// The test of integers.
-enum Integers {
+/// The test of integer cells.
+enum IntegerTest {
+    /// From the first to the last, both included.
     Between(i64, i64),
-    /// Sorted.
+    /// One of these, which are sorted.
     Among(Vec<i64>),
-    Ask,
+    /// Cells must be decoded.
+    Decode,
 }
 
-/// The test of floats. NaN lies nowhere.
-enum Floats {
-    Between {
-        low: (f64, bool),
-        high: (f64, bool),
-    },
-    /// Sorted.
+/// The test of float cells. NaN passes neither of the first two.
+enum FloatTest {
+    /// Between two limits; true if the range includes the limit.
+    Between { low: (f64, bool), high: (f64, bool) },
+    /// One of these, which are sorted by `total_cmp`.
     Among(Vec<f64>),
-    Ask,
+    /// Cells must be decoded.
+    Decode,
 }
 
-/// The test of strings.
-enum Strings {
-    /// Cells of short strings and texts of long ones, each sorted.
+/// The test of string cells.
+enum StringTest {
+    /// One of these: cells of short strings and texts of long ones, each sorted.
     Among(Vec<RawCell>, Vec<SmolStr>),
-    Ask,
+    /// Cells must be decoded.
+    Decode,
 }
 
-const NO_INTEGER: Integers = Integers::Between(0, -1);
+/// No integer passes.
+const NO_INTEGER: IntegerTest = IntegerTest::Between(0, -1);
 
 impl<'a> Predicate<'a> {
     pub(crate) fn new(range: &'a IndexRange) -> Self {
@@ -61,68 +64,73 @@ impl<'a> Predicate<'a> {
             IndexRange::Between { low, high } => (
                 integers_between(low.as_ref(), high.as_ref()),
                 floats_between(low.as_ref(), high.as_ref()),
-                Strings::Ask,
+                StringTest::Decode,
             ),
         };
         Predicate { range, integers, floats, strings }
     }
 
-    /// Whether one of the values of a cell passes.
+    /// Returns true if one of the values of a cell is in the range.
     #[inline]
     pub(crate) fn holds(&self, cell: RawCell, region: &ValueRegion) -> bool {
         match cell.kind() {
             CellKind::Absent => false,
             CellKind::Integer(n) => match &self.integers {
-                Integers::Between(low, high) => (*low..=*high).contains(&n),
-                Integers::Among(members) => members.binary_search(&n).is_ok(),
-                Integers::Ask => self.ask(cell, region),
+                IntegerTest::Between(low, high) => (*low..=*high).contains(&n),
+                IntegerTest::Among(members) => members.binary_search(&n).is_ok(),
+                IntegerTest::Decode => self.holds_decoded(cell, region),
             },
             CellKind::Float(n) => match &self.floats {
-                Floats::Between { low, high } => {
+                FloatTest::Between { low, high } => {
                     (n > low.0 || (low.1 && n == low.0)) && (n < high.0 || (high.1 && n == high.0))
                 }
-                Floats::Among(members) => members.binary_search_by(|m| m.total_cmp(&(n + 0.0))).is_ok(),
-                Floats::Ask => self.ask(cell, region),
+                FloatTest::Among(members) => members.binary_search_by(|m| m.total_cmp(&(n + 0.0))).is_ok(),
+                FloatTest::Decode => self.holds_decoded(cell, region),
             },
             CellKind::ShortString => match &self.strings {
-                Strings::Among(short, _) => short.binary_search(&cell).is_ok(),
-                Strings::Ask => self.ask(cell, region),
+                StringTest::Among(short, _) => short.binary_search(&cell).is_ok(),
+                StringTest::Decode => self.holds_decoded(cell, region),
             },
-            CellKind::Record | CellKind::Other => self.ask(cell, region),
+            CellKind::Record | CellKind::Other => self.holds_decoded(cell, region),
         }
     }
 
-    /// Puts the places of the cells that pass in front of `passing` and returns how many they are, where their tags and
-    /// words say it all by one test: numbers of one kind and a range, or one short text and no records. `None` where
-    /// [`Predicate::holds`] has to be asked. The loads are Acquire, as the protocol of columns wants it.
+    /// Writes the indexes of the cells that pass to the front of `passing`, and returns their number. Returns `None` if
+    /// one test of tags and words does not decide, so that the caller must use [`Predicate::holds`]. One test decides
+    /// for numbers of one type and a range, and for one short string if no cell is a record.
+    ///
+    /// The loads are Acquire, as the protocol of columns demands.
     pub(crate) fn select(&self, tags: &[AtomicU8], words: &[AtomicU64], passing: &mut [u16]) -> Option<usize> {
         let tag = |tag: &AtomicU8| tag.load(Ordering::Acquire);
         let word = |word: &AtomicU64| word.load(Ordering::Acquire);
         let first = tag(tags.first()?);
-        // No way out before the end: that would be a branch a cell.
+        // The loops have no early exit, which would be a branch for each cell.
         let is_of_one_type = || tags.iter().fold(0, |other, t| other | (tag(t) ^ first)) == 0;
         let holds_records = || tags.iter().fold(false, |some, t| some | RawCell { tag: tag(t), word: 0 }.is_record());
         let first = RawCell { tag: first, word: 0 };
         match (first.kind(), &self.integers, &self.floats, &self.strings) {
-            (CellKind::Integer(_), Integers::Between(low, high), ..) if is_of_one_type() => {
+            (CellKind::Integer(_), IntegerTest::Between(low, high), ..) if is_of_one_type() => {
                 if low > high {
                     return Some(0);
                 }
                 let width = high.wrapping_sub(*low) as u64;
-                Some(places(passing, words.iter().map(|w| word(w).wrapping_sub(*low as u64) <= width)))
+                Some(indexes_of_true(passing, words.iter().map(|w| word(w).wrapping_sub(*low as u64) <= width)))
             }
-            (CellKind::Float(_), _, Floats::Between { low, high }, _) if is_of_one_type() => {
+            (CellKind::Float(_), _, FloatTest::Between { low, high }, _) if is_of_one_type() => {
                 let holds = |w| match (RawCell { word: w, ..first }).kind() {
                     CellKind::Float(n) => {
                         (n > low.0 || (low.1 && n == low.0)) & (n < high.0 || (high.1 && n == high.0))
                     }
                     _ => false,
                 };
-                Some(places(passing, words.iter().map(|w| holds(word(w)))))
+                Some(indexes_of_true(passing, words.iter().map(|w| holds(word(w)))))
             }
-            (.., Strings::Among(short, _)) if self.is_of_one_value() && short.len() == 1 && !holds_records() => {
+            (.., StringTest::Among(short, _)) if self.is_of_one_value() && short.len() == 1 && !holds_records() => {
                 let cells = tags.iter().zip(words).map(|(t, w)| RawCell { tag: tag(t), word: word(w) });
-                Some(places(passing, cells.map(|cell| (cell.tag == short[0].tag) & (cell.word == short[0].word))))
+                Some(indexes_of_true(
+                    passing,
+                    cells.map(|cell| (cell.tag == short[0].tag) & (cell.word == short[0].word)),
+                ))
             }
             _ => None,
         }
@@ -132,7 +140,8 @@ impl<'a> Predicate<'a> {
         matches!(self.range, IndexRange::Equal(values) if values.len() == 1)
     }
 
-    fn ask(&self, cell: RawCell, region: &ValueRegion) -> bool {
+    /// As [`Predicate::holds`], by decoding the cell.
+    fn holds_decoded(&self, cell: RawCell, region: &ValueRegion) -> bool {
         let mut found = false;
         region.values(cell, |value| found = found || self.holds_value(value));
         found
@@ -140,7 +149,7 @@ impl<'a> Predicate<'a> {
 
     fn holds_value(&self, value: &Value) -> bool {
         match (value, &self.strings) {
-            (Value::String(text), Strings::Among(short, long)) => match packed_text(text) {
+            (Value::String(text), StringTest::Among(short, long)) => match packed_text(text) {
                 Some(cell) => short.binary_search(&cell).is_ok(),
                 None => long.binary_search(text).is_ok(),
             },
@@ -149,9 +158,9 @@ impl<'a> Predicate<'a> {
     }
 }
 
-/// Writes the places where there is true one behind the other, without a branch a place; how many they are.
+/// Writes the indexes of `true` one after the other, without a branch for each. Returns their number.
 #[inline]
-fn places(passing: &mut [u16], holds: impl Iterator<Item = bool>) -> usize {
+fn indexes_of_true(passing: &mut [u16], holds: impl Iterator<Item = bool>) -> usize {
     let mut count = 0;
     for (at, holds) in holds.enumerate().take(passing.len()) {
         passing[count] = at as u16;
@@ -160,26 +169,26 @@ fn places(passing: &mut [u16], holds: impl Iterator<Item = bool>) -> usize {
     count
 }
 
-/// Whether some value is a number that neither an `i64` nor an `f64` stands for.
+/// Returns true if one of the values is a number of a type that neither an `i64` nor an `f64` represents.
 fn has_big(values: &[Value]) -> bool {
     values.iter().any(|v| matches!(v, Value::BigInt(_) | Value::Decimal(_)))
 }
 
-fn equal_integers(values: &[Value]) -> Integers {
+fn equal_integers(values: &[Value]) -> IntegerTest {
     if has_big(values) {
-        return Integers::Ask;
+        return IntegerTest::Decode;
     }
     let mut members: Vec<i64> = values.iter().filter_map(whole).collect();
     members.sort_unstable();
     members.dedup();
     match members[..] {
         [] => NO_INTEGER,
-        [only] => Integers::Between(only, only),
-        _ => Integers::Among(members),
+        [only] => IntegerTest::Between(only, only),
+        _ => IntegerTest::Among(members),
     }
 }
 
-/// The integer that a number of a fixed width equals, if there is one.
+/// The integer that is equal to a number of a fixed width, if there is one.
 fn whole(value: &Value) -> Option<i64> {
     numeric::integer(value).or_else(|| {
         // 2^63: a whole double below it is exactly one i64.
@@ -197,7 +206,7 @@ fn float_of(value: &Value) -> Option<f64> {
     }
 }
 
-/// The double that equals a number, where just one does.
+/// The double that is equal to a number of a fixed width, if no other integer is equal to it.
 fn exact(value: &Value) -> Option<f64> {
     match numeric::integer(value) {
         Some(n) => (-EXACT_MAX..=EXACT_MAX).contains(&n).then_some(n as f64),
@@ -205,21 +214,21 @@ fn exact(value: &Value) -> Option<f64> {
     }
 }
 
-fn equal_floats(values: &[Value]) -> Floats {
+fn equal_floats(values: &[Value]) -> FloatTest {
     let mut members = Vec::new();
     for value in values.iter().filter(|v| is_number(v)) {
         match exact(value) {
             Some(n) if n.is_nan() => {}
-            // Negative zero equals zero, and sorts before it: it becomes the other.
+            // Negative zero is equal to zero and sorts before it. The sum turns it into zero.
             Some(n) => members.push(n + 0.0),
-            None => return Floats::Ask,
+            None => return FloatTest::Decode,
         }
     }
     members.sort_unstable_by(f64::total_cmp);
-    Floats::Among(members)
+    FloatTest::Among(members)
 }
 
-fn equal_strings(values: &[Value]) -> Strings {
+fn equal_strings(values: &[Value]) -> StringTest {
     let (mut short, mut long) = (Vec::new(), Vec::new());
     for value in values {
         if let Value::String(text) = value {
@@ -231,18 +240,19 @@ fn equal_strings(values: &[Value]) -> Strings {
     }
     short.sort_unstable();
     long.sort_unstable();
-    Strings::Among(short, long)
+    StringTest::Among(short, long)
 }
 
-type Bound<'a> = Option<&'a (Value, bool)>;
+type ValueBound<'a> = Option<&'a (Value, bool)>;
 
-/// Numbers are comparable with numbers only. With no bound at all everything passes, NaN too.
-fn integers_between(low: Bound<'_>, high: Bound<'_>) -> Integers {
+/// The test of integers between two bounds. A number is comparable with numbers only, so with a bound of another type
+/// no integer passes. Without bounds every integer passes.
+fn integers_between(low: ValueBound<'_>, high: ValueBound<'_>) -> IntegerTest {
     let mut ends = (i64::MIN, i64::MAX);
     for (bound, is_low) in [(low, true), (high, false)] {
         let Some((value, inclusive)) = bound else { continue };
         if matches!(value, Value::BigInt(_) | Value::Decimal(_)) {
-            return Integers::Ask;
+            return IntegerTest::Decode;
         }
         let Some(end) = nearest_integer(value, *inclusive, is_low) else { return NO_INTEGER };
         if is_low {
@@ -251,10 +261,10 @@ fn integers_between(low: Bound<'_>, high: Bound<'_>) -> Integers {
             ends.1 = end;
         }
     }
-    Integers::Between(ends.0, ends.1)
+    IntegerTest::Between(ends.0, ends.1)
 }
 
-/// The first (or last) integer within a bound; `None` where there is none.
+/// The first integer within a low bound, or the last one within a high bound; `None` if there is none.
 fn nearest_integer(bound: &Value, inclusive: bool, is_low: bool) -> Option<i64> {
     if let Some(n) = numeric::integer(bound) {
         return match (inclusive, is_low) {
@@ -270,27 +280,28 @@ fn nearest_integer(bound: &Value, inclusive: bool, is_low: bool) -> Option<i64> 
     let rounded = if is_low { float.ceil() } else { float.floor() };
     match whole(&Value::F64(rounded)) {
         Some(n) => Some(n),
-        // Beyond all integers: it bounds them all, or none of them.
+        // The bound is beyond all `i64`, so all of them are within it or none is.
         None if is_low => (float < 0.0).then_some(i64::MIN),
         None => (float > 0.0).then_some(i64::MAX),
     }
 }
 
-fn floats_between(low: Bound<'_>, high: Bound<'_>) -> Floats {
-    const NOWHERE: Floats = Floats::Between { low: (f64::INFINITY, false), high: (f64::NEG_INFINITY, false) };
+/// The test of floats between two bounds, as [`integers_between`]. Without bounds even NaN passes.
+fn floats_between(low: ValueBound<'_>, high: ValueBound<'_>) -> FloatTest {
+    const NOWHERE: FloatTest = FloatTest::Between { low: (f64::INFINITY, false), high: (f64::NEG_INFINITY, false) };
     if low.is_none() && high.is_none() {
-        return Floats::Ask;
+        return FloatTest::Decode;
     }
     let mut ends = [(f64::NEG_INFINITY, true), (f64::INFINITY, true)];
     for (end, bound) in ends.iter_mut().zip([low, high]) {
         let Some((value, inclusive)) = bound else { continue };
         *end = match (exact(value), to_f64(value)) {
             (Some(n), _) => (n, *inclusive),
-            (None, Some(_)) => return Floats::Ask,
+            (None, Some(_)) => return FloatTest::Decode,
             (None, None) => return NOWHERE,
         };
     }
-    Floats::Between { low: ends[0], high: ends[1] }
+    FloatTest::Between { low: ends[0], high: ends[1] }
 }
 
 #[cfg(test)]

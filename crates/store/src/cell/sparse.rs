@@ -16,10 +16,10 @@
 //! - **STORE-11.** A reader of a superseded table reads the cells as they were at some time during its pin. Nothing
 //!   that such a cell names is given out again before the pin ends, since it was unlinked after the pin began.
 //!
-//! Why a superseded table is as good as a new one for a cell that says everything itself: whatever the reader's
-//! snapshot sees, or a pair of fences promises, was stored before the reader loaded the pointer to the table. Had it
-//! been stored in a newer table, the reader would have found that table. A reader that follows a cell to something that
-//! changes (a column: undo records) asks afterwards whether the table is still the owner's.
+//! For a cell that says everything itself, a superseded table is as good as a new one. Every word that the reader's
+//! snapshot sees, or that a pair of fences promises, was stored before the reader loaded the pointer to the table. If
+//! it had been stored in a newer table, the reader would have found that table. A reader that follows a cell to
+//! something that changes (a column: undo records) checks afterwards that the table is still the owner's.
 
 use std::sync::atomic::Ordering;
 
@@ -28,11 +28,13 @@ use mangrove_reclaim::sync::{AtomicU32, AtomicU64};
 const SLOT_SHIFT: u32 = 48;
 /// The largest side that fits in an entry.
 pub(crate) const SIDE_MAX: u64 = (1 << SLOT_SHIFT) - 1;
-const FIRST_ENTRIES: usize = 2;
+/// How many entries the first table has.
+pub(crate) const FIRST_ENTRIES: usize = 2;
 
 /// A cell: slot, side and word.
 #[derive(Debug, Default)]
 pub(crate) struct SparseCell {
+    /// Slot + 1, and the side; 0 in a free entry.
     key: AtomicU64,
     word: AtomicU64,
 }
@@ -147,14 +149,15 @@ impl SparseCells {
         })
     }
 
-    /// The slots of those cells, ascending.
+    /// The slots that have a cell, ascending.
     pub(crate) fn slots(&self) -> Vec<usize> {
         let mut slots: Vec<usize> = self.iter().map(|(slot, _)| slot).collect();
         slots.sort_unstable();
         slots
     }
 
-    /// How many entries the next table has, so that at least a quarter of them is free. Blank cells are not counted.
+    /// How many entries the next table has: enough for one more cell, and about a quarter free if it has more than two.
+    /// Blank cells are not counted.
     pub(crate) fn next_len(&self) -> usize {
         let live = self.iter().filter(|(_, cell)| !cell.is_blank()).count();
         ((live + 1) * 4 / 3).next_power_of_two().max(FIRST_ENTRIES)

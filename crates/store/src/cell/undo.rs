@@ -11,8 +11,8 @@
 //! - **STORE-8.** A record in state LINKED owns its older value. A rolled-back record owns nothing: its older value is
 //!   in place again, and the value that its transaction wrote was given up by the rollback.
 //!
-//! What links and cuts a chain, and in which order words are written, is the protocol of `column`. Here is what can be
-//! said of records without knowing the cell.
+//! The protocol of `column` says how a chain is linked and cut, and in which order words are written. This file has the
+//! parts that do not touch the cell: the records, their states, and the links between them.
 
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use mangrove_reclaim::sync::{AtomicU8, AtomicU64};
 
 use crate::cell::RawCell;
 use crate::memory::Pool;
-use crate::version::{BASE_TS, NEVER, claimed_by};
+use crate::version::{BASE_TS, NEVER, claimed_by, happened_for_all};
 
 /// The record owns its older value (STORE-8).
 const LINKED: u8 = 0;
@@ -157,7 +157,7 @@ pub(crate) fn finalize(index: u64, word: u64, pool: &UndoPool) {
 
 /// Cuts the chain after the first record whose successor began at or before `oldest`. Every snapshot at or above
 /// `oldest` stops at that begin. Without the successor it stops at the end of the chain, with the same answer.
-pub(crate) fn cut_behind(newest: &UndoRecord, oldest: u64, pool: &UndoPool, each: impl FnMut(u64)) {
+pub(crate) fn cut_unseen(newest: &UndoRecord, oldest: u64, pool: &UndoPool, each: impl FnMut(u64)) {
     let mut current = newest;
     loop {
         let next = current.next();
@@ -165,7 +165,7 @@ pub(crate) fn cut_behind(newest: &UndoRecord, oldest: u64, pool: &UndoPool, each
             return;
         }
         let following = record(pool, next);
-        if following.begin() <= oldest {
+        if happened_for_all(following.begin(), oldest) {
             if is_waiting(next, pool) {
                 return;
             }

@@ -1,4 +1,4 @@
-//! How a property value is kept in a column: a tag byte and a word.
+//! Property values in columns: a tag byte and a word.
 //!
 //! Small values (booleans, integers, floats, characters, strings of at most eight bytes) live in the word itself. All
 //! others live in the tablet's value region, a pool of write-once records, and the word is the number of the record.
@@ -57,7 +57,7 @@ impl RawCell {
     }
 }
 
-/// The content of a cell as far as its tag and word say.
+/// The content of a cell, as far as tag and word have it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum CellKind {
     Absent,
@@ -74,6 +74,7 @@ pub(crate) enum CellKind {
 }
 
 impl RawCell {
+    /// The content of the cell, without a look at the value region.
     #[inline]
     pub(crate) fn kind(self) -> CellKind {
         match self.tag {
@@ -141,11 +142,11 @@ pub struct MultiValue {
     pub ordinal: u32,
     /// The value.
     pub value: Value,
-    /// Meta-properties in the order they were first set.
+    /// Meta-properties, in the order in which they were first set.
     pub meta: Arc<Vec<(KeyId, Value)>>,
 }
 
-/// All values of one vertex under one key, in the order they were added.
+/// All values of one vertex under one key, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MultiProperty {
     /// The values.
@@ -215,6 +216,7 @@ impl ValueRegion {
         RawCell { tag: MULTI, word: self.keep(Pooled::Multi(Arc::new(multi)), memory) }
     }
 
+    /// Puts a record into the region, and returns its number.
     fn keep(&self, record: Pooled, memory: &Memory) -> u64 {
         memory.add(RecordKind::Value, record.heap_bytes());
         let (index, cell) = self.pool.allocate(memory);
@@ -258,9 +260,8 @@ impl ValueRegion {
         cell.is_record()
     }
 
-    /// The content of a cell. A cell whose word is no content of its tag holds nothing. Only a reader that looks at an
-    /// uncommitted cell while its owner writes it (building an index) can meet such a cell, and the owner then enters
-    /// the value into the index itself.
+    /// The content of a cell. A cell whose word is no content of its tag holds nothing. Only the builder of an index
+    /// can meet such a cell, while its owner writes it. The owner then adds the value to the index itself.
     pub(crate) fn decode(&self, cell: RawCell) -> Content {
         self.decode_under(&epoch::pin(), cell)
     }
@@ -284,7 +285,7 @@ impl ValueRegion {
 
     /// As [`ValueRegion::values`], under the caller's pin.
     pub(crate) fn values_under(&self, pin: &Pin, cell: RawCell, mut each: impl FnMut(&Value)) {
-        // A record is shown where it lies: a copy of it may cost more than all the rest.
+        // A record is shown in place, since a copy may cost more than all the rest.
         if cell.is_record() {
             match self.pool.get(cell.word).and_then(|record| record.get(pin)) {
                 Some(Pooled::Value(value)) => each(value),
@@ -296,7 +297,7 @@ impl ValueRegion {
         }
     }
 
-    /// The memory of the region in bytes: the pool, and what its records own.
+    /// The memory of the region in bytes: the pool, and the memory that its records own.
     pub(crate) fn bytes(&self) -> usize {
         let pin = epoch::pin();
         let heap = self.pool.iter().filter_map(|record| record.get(&pin)).map(Pooled::heap_bytes);
@@ -305,6 +306,7 @@ impl ValueRegion {
 }
 
 #[inline]
+/// The string in a cell; `None` if the word is no string.
 fn unpack_string(cell: RawCell) -> Option<SmolStr> {
     let bytes = cell.word.to_le_bytes();
     let text = match cell.tag {

@@ -1,27 +1,30 @@
-//! Reclamation: what transactions left becomes free records.
+//! Collection: what finished transactions left becomes free records, free slots and frozen pages.
 //!
-//! Most of it is done by committers, each behind itself ([`Store::sweep`]): versions are cut off, edges taken apart, and
-//! what has left limbo is given back. The rest waits for a collector ([`Store::collect`]), which also does a committer's
-//! part where that does not come again.
+//! A committer collects most of it after its own commit ([`Store::sweep`]): it cuts off older versions, takes apart
+//! edges that ended, and gives back what has left limbo. The rest waits for a collector ([`Store::collect`]). A
+//! collector also works off the logs of committers that do not come again.
 //!
-//! Everything here looks at the state it finds, not at what the log said, so that what is done twice, late, or for an
-//! element that is another one by now does nothing. Any number of threads cut versions and take edges apart; one thread
-//! at a time works in a tablet (its `turn`) on vertices, pages and tables. Nothing here takes a lock that a reader or a
-//! writer would wait for, but for latches of single lists and shards of indexes, for the time of one list or entry.
+//! Collection looks at the state that it finds, and takes a log only as a hint where to look. So a log that is worked
+//! off twice, late, or after its element's slot has another element does no harm.
 //!
-//! What goes which way, once no running snapshot reads it:
+//! Any number of threads cut versions and take edges apart. Vertices, pages and tables of a tablet are the work of one
+//! thread at a time, the holder of the tablet's `turn`. Readers and writers never wait for a collection, except for the
+//! latch of a list or the shard of an index, which is held for one list or one entry.
+//!
+//! These kinds of garbage are taken away, once no running snapshot reads them:
 //!
 //! | what | taken away by | given back |
 //! |---|---|---|
 //! | undo record | [`crate::cell::column::Column::cut`] | a grace period later |
-//! | record of the value region | with the cell or the undo record that named it | two grace periods later: the first for those who read the name, the second for those who read the content |
-//! | entry of a property index | when the last version with the value goes, under the lock of its shard | at once |
-//! | entry of the id index | with its element | at once, as a tombstone |
-//! | slot of a vertex | its lists are emptied, its columns cleared | a grace period later |
-//! | slot of an edge | its cells leave two lists, its columns are cleared: three references | a grace period after the last |
+//! | record of the value region | the loss of the cell or undo record that named it | two grace periods later: the first for readers of the name, the second for readers of the content |
+//! | entry of a property index | the loss of the last version with the value, under the lock of the entry's shard | at once |
+//! | entry of the id index | the loss of its element | at once, as a tombstone |
+//! | slot of a vertex | emptying its lists and clearing its columns | a grace period later |
+//! | slot of an edge | removing its cells from two lists and clearing its columns: three references (STORE-18) | a grace period after the last |
 //!
-//! An element's begin word is made `NEVER` when its place is given up and the end word only when it is given back:
-//! a reader that finds the one in its old state and the other in its new would see an element that never was.
+//! - **STORE-35.** An element's begin word becomes `NEVER` when the element is taken apart, and its end word a grace
+//!   period later, when its slot is given back. So no reader combines one word from before with the other from after,
+//!   which would show an element that does not exist.
 
 #![expect(unsafe_code, reason = "clears records of the value region when their grace period is over")]
 
@@ -34,27 +37,28 @@ use crate::cell::{Content, RawCell, undo};
 use crate::index::IdKey;
 use crate::memory::{BEHIND_WRITES, Backlog, ChunkedArray, Garbage, GarbageReport, Write};
 use crate::page::{
-    Closing, Cursor, Freezing, PageCore, PagePosition, TableName, Tablet, VertexPage, page_core, value_garbage,
+    Closing, Cursor, Freezing, PageCore, PagePosition, SlotPage, TableName, Tablet, VertexPage, page_core,
+    value_garbage,
 };
 use crate::store::{Slot, Store};
-use crate::version::{NEVER, claimed_by};
+use crate::version::{NEVER, Standing};
 
-/// Tasks of one type that are worth a visit to a tablet.
-const BATCH: usize = 16;
-/// Tasks of all tablets that are worth a collector's round.
+/// So many tasks of one type are worth a visit to a tablet.
+const TASKS_BATCH: usize = 16;
+/// So many tasks of all tablets are worth a collector's round.
 const TASKS_WORTH: u64 = 32;
-/// Reference counts that are loaded ahead.
+/// How many reference counts are loaded ahead.
 const RELEASES_AHEAD: usize = 8;
-/// Writes, and things in limbo, that are worked off under one pin.
-const QUANTUM: usize = 512;
+/// How many writes are worked off under one pin, and about how many things are taken out of limbo in one call.
+const WRITES_A_PIN: usize = 512;
 
-/// What the collector knows about running transactions.
+/// The figures of running transactions that a collector needs.
 pub trait RunningTransactions: Sync {
-    /// No running or future transaction reads at an earlier timestamp.
+    /// A timestamp. No running or future transaction reads at an earlier one.
     fn oldest_snapshot(&self) -> u64;
-    /// No transaction with a smaller number is running.
+    /// A transaction number. No transaction with a smaller one is running.
     fn oldest_transaction(&self) -> u64;
-    /// The number that the next transaction gets: all that exist have smaller ones.
+    /// A transaction number that is greater than those of all transactions so far.
     fn next_transaction(&self) -> u64;
 }
 
@@ -73,12 +77,12 @@ impl Store {
         }
     }
 
-    /// Gives up a value that no cell names (any more).
+    /// Gives up a value that no cell names.
     pub(crate) fn discard(&self, tablet: &Tablet, cell: RawCell) {
         self.limbo.take_in(value_garbage(tablet, cell).into_iter().collect());
     }
 
-    /// Gives up a slot that was reserved, and whose element never began for anybody.
+    /// Gives up a slot that was reserved, and whose element has not begun for any transaction.
     pub(crate) fn give_up(&self, element: ElementId, slot: &Slot<'_>) {
         let id = slot.core.user_id(slot.at);
         slot.core.clear_user_id(slot.at);
@@ -86,7 +90,7 @@ impl Store {
         self.limbo.take_in(garbage.collect());
     }
 
-    /// What waits, and what was done.
+    /// Figures of the garbage that waits to be collected, and of the garbage that was collected so far.
     pub fn garbage(&self) -> GarbageReport {
         let load = |counter: &mangrove_reclaim::sync::AtomicU64| counter.load(Ordering::Relaxed);
         let done = &self.reclaimed;
@@ -104,14 +108,14 @@ impl Store {
         }
     }
 
-    /// How many slots were ever given to an element: pages are filled from the front.
+    /// How many slots of all pages were ever reserved. Pages are filled from the front.
     pub fn reserved_slots(&self) -> u64 {
-        let vertices = self.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| page.core.used()));
-        let edges = self.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| page.core.used()));
-        vertices.chain(edges).sum::<usize>() as u64
+        let cores = |kind| self.tablets.iter().flat_map(move |tablet| tablet.cores(kind));
+        let all = cores(ElementKind::Vertex).chain(cores(ElementKind::Edge));
+        all.map(|(_, core)| core.used()).sum::<usize>() as u64
     }
 
-    /// How many of these are free for another one.
+    /// How many of the reserved slots are free for another element.
     pub fn free_slots(&self) -> u64 {
         let edges = self.tablets.iter().map(|tablet| &tablet.edge_cursors);
         let free = |cursors: &ChunkedArray<Cursor, 3>| cursors.iter().map(|cursor| cursor.free.len()).sum::<u64>();
@@ -123,40 +127,40 @@ impl Store {
         self.queue.len_about()
     }
 
-    /// Whether there is enough for a collector: tasks that tablets were given since one last looked, or more writes
-    /// than those who hand them over come to.
+    /// Returns true if a collector is worth its while: tablets were given enough tasks since the last round, or
+    /// committers do not keep up with their own writes.
     pub fn is_collector_wanted(&self) -> bool {
         self.tasks_given.load(Ordering::Relaxed) >= TASKS_WORTH || self.queue.len_about() >= BEHIND_WRITES
     }
 
     // --- Rounds -------------------------------------------------------------------------------------
 
-    /// Clears up behind the calling thread: works off what it has handed over and every snapshot has passed, the
-    /// oldest of which reads at `oldest`, and gives back some of what has left limbo.
+    /// Collects after the calling committer: works off the logs that it has handed over and that every snapshot has
+    /// passed, and gives back some of what has left limbo. The oldest snapshot reads at `oldest`.
     pub fn sweep(&self, oldest: u64) {
         let oldest = self.note_oldest(oldest);
         let writes = self.queue.take_own(oldest, &self.memory);
-        writes.chunks(QUANTUM).for_each(|writes| self.work(writes, oldest));
-        self.release(QUANTUM);
+        writes.chunks(WRITES_A_PIN).for_each(|writes| self.collect_writes(writes, oldest));
+        self.release(WRITES_A_PIN);
     }
 
-    /// One round of a collector: gives back what left limbo, works off about `limit` writes of the queue, and the
-    /// tasks of every tablet that has a batch of them (`all`: of every tablet). Returns how much there was to do; 0
-    /// when nothing more can be done now.
+    /// One round of a collector: gives back what has left limbo, works off about `limit` writes of the queue, and then
+    /// the tasks of every tablet that has a batch of them. With `all`, it works off the tasks of every tablet. Returns
+    /// how many writes, tasks and things from limbo it worked off: 0 if nothing more can be done now.
     pub fn collect(&self, running: &dyn RunningTransactions, limit: usize, all: bool) -> usize {
         let oldest = self.note_oldest(running.oldest_snapshot());
         self.tasks_given.store(0, Ordering::Relaxed);
         let mut done = self.release_of_collectors();
-        done += self.release(if all { usize::MAX } else { QUANTUM });
+        done += self.release(if all { usize::MAX } else { WRITES_A_PIN });
         self.installing.tidy();
         for log in self.queue.take(oldest, limit, all, &self.memory) {
             done += log.len();
-            log.chunks(QUANTUM).for_each(|writes| self.work(writes, oldest));
+            log.chunks(WRITES_A_PIN).for_each(|writes| self.collect_writes(writes, oldest));
         }
         for tablet in &self.tablets {
             let turn = if all { Some(tablet.turn.lock()) } else { tablet.turn.try_lock() };
             if turn.is_some() {
-                done += self.work_vertices(tablet, all) + self.work_pages(tablet, all);
+                done += self.collect_vertices(tablet, all) + self.freeze_listed(tablet, all);
             }
             if turn.is_some() && all {
                 done += self.give_back_chunks(tablet);
@@ -165,8 +169,8 @@ impl Store {
         done
     }
 
-    /// Gives up what the lists of a tablet have left empty of their pools; how many pieces it was. Not behind every
-    /// commit: what is empty for a moment is soon needed again.
+    /// Gives up the empty chunks of the pools of a tablet's lists. Returns how many chunks. It is not done after every
+    /// commit, since a chunk that is empty for a moment is soon needed again.
     fn give_back_chunks(&self, tablet: &Tablet) -> usize {
         let mut garbage = Vec::new();
         let count = tablet.lists.give_back_chunks(&self.memory, &mut garbage);
@@ -174,18 +178,19 @@ impl Store {
         count
     }
 
-    /// The oldest snapshot, as the latest of all looks at it said: what was true once stays true, though a
-    /// transaction that is just beginning may make a later look say less.
+    /// Notes a timestamp of the oldest snapshot, and returns the greatest that was noted. What was true once stays
+    /// true, although a transaction that is just beginning may make a later look return an earlier timestamp.
     fn note_oldest(&self, oldest: u64) -> u64 {
         self.oldest_seen.fetch_max(oldest, Ordering::SeqCst).max(oldest)
     }
 
-    /// The latest look. Asked after tasks were taken, it is at least what they were given for.
+    /// The greatest timestamp of the oldest snapshot that was noted. A caller that has taken tasks before gets at least
+    /// the timestamp that the tasks were given at.
     fn oldest_seen(&self) -> u64 {
         self.oldest_seen.load(Ordering::SeqCst)
     }
 
-    /// Gives back about `limit` things that readers have left behind.
+    /// Gives back about `limit` things whose grace period is over.
     pub(crate) fn release(&self, limit: usize) -> usize {
         let mut second = Vec::new();
         let count = self.limbo.release(limit, |garbage| self.give_back(garbage, &mut second));
@@ -193,7 +198,7 @@ impl Store {
         count
     }
 
-    /// Gives back what collectors have unlinked and readers have left behind.
+    /// Gives back the memory that collectors have unlinked, as far as its grace period is over.
     fn release_of_collectors(&self) -> usize {
         let mut second = Vec::new();
         let count = self.collectors_limbo.release(usize::MAX, |garbage| self.give_back(garbage, &mut second));
@@ -228,50 +233,42 @@ impl Store {
             }
             Garbage::Row { tablet, start, len } => self.pools(tablet).lists.free_row(start, len),
             Garbage::Slot(element) => self.recycle_slot(element),
-            Garbage::Aborted(log) => self.work_aborted(&log, second),
+            Garbage::Aborted(log) => self.collect_aborted(&log, second),
         }
     }
 
-    /// Lets another element have a slot.
+    /// Gives a slot to the account of free slots.
     fn recycle_slot(&self, element: ElementId) {
         let slot = self.slot(element).expect("a slot is freed once a generation");
         let pin = epoch::pin();
-        // Begin is NEVER since the slot was given up.
+        // STORE-35: the begin word is NEVER since the element was taken apart, or because it never began.
         slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
-        let label = u64::from(slot.core.label.0);
-        let (kind, cursors, bits, number, counter) = match element {
-            ElementId::Vertex(id) => {
-                (ElementKind::Vertex, &self.vertex_cursors, id.to_bits(), id.page(), &self.reclaimed.vertices)
-            }
-            ElementId::Edge(id) => {
-                (ElementKind::Edge, &slot.tablet.edge_cursors, id.to_bits(), id.page(), &self.reclaimed.edges)
-            }
+        let (kind, number, counter) = match element {
+            ElementId::Vertex(id) => (ElementKind::Vertex, id.page(), &self.reclaimed.vertices),
+            ElementId::Edge(id) => (ElementKind::Edge, id.page(), &self.reclaimed.edges),
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        let free = &cursors.ensure(label, &self.memory).free;
-        let page = PagePosition { number, tablet: slot.tablet.id };
-        match slot.core.is_used_up(slot.at) {
-            false => free.give(page, bits, |page| self.free_slots_of(kind, page)),
-            true => free.use_up(page, |page| self.free_slots_of(kind, page)),
-        }
+        let position = PagePosition { number, tablet: slot.tablet.id };
+        let page = SlotPage { kind, position, core: slot.core };
+        self.cursor(slot.tablet, kind, slot.core.label).free.give(page, slot.at);
         slot.tablet.note_free_slots();
     }
 
     // --- Tasks of tablets ---------------------------------------------------------------------------
 
-    /// Has a table compacted that has become due; asked by the one who enlisted it.
+    /// Lists a table that has become due for compaction. The caller has enlisted it.
     pub(crate) fn give_table(&self, tablet: &Tablet, name: TableName) {
         tablet.tasks.lock().tables.push(name);
         self.tasks_given.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Has the page of an element frozen, if the element may be the last that was missing. A hint: an element that
-    /// begins while a collector looks at its page may be missed, until the next one.
+    /// Lists the page of an element that has begun, if the page may be frozen then. A hint: a collector that looks at
+    /// the page while the element begins may miss it, and then the next element lists the page again.
     pub(crate) fn give_page(&self, tablet: &Tablet, core: &PageCore, element: ElementId) {
         if core.is_full_for_good() && core.enlist() {
             let page = match element {
-                ElementId::Vertex(id) => (true, id.page() as u32),
-                ElementId::Edge(id) => (false, id.page() as u32),
+                ElementId::Vertex(id) => (ElementKind::Vertex, id.page() as u32),
+                ElementId::Edge(id) => (ElementKind::Edge, id.page() as u32),
             };
             tablet.tasks.lock().pages.push(page);
         }
@@ -287,22 +284,22 @@ impl Store {
     // --- Logs ---------------------------------------------------------------------------------------
 
     /// Works off writes of commits that every snapshot sees.
-    fn work(&self, writes: &[Write], oldest: u64) {
+    fn collect_writes(&self, writes: &[Write], oldest: u64) {
         let _pin = epoch::pin();
         let mut garbage = Vec::with_capacity(2 * writes.len());
         for write in writes {
             match *write {
                 Write::Property { element, key, .. } => self.cut(element, key, oldest, &mut garbage),
                 Write::End(ElementId::Vertex(id)) => self.give_vertex(id),
-                Write::End(ElementId::Edge(id)) => self.end_edge(id, oldest, &mut garbage),
+                Write::End(ElementId::Edge(id)) => self.collect_edge(id, oldest, &mut garbage),
                 Write::Begin(_) => {}
             }
         }
         self.limbo.take_in(garbage);
     }
 
-    /// Works off what was rolled back, now that nobody reads what was there before the rollback.
-    fn work_aborted(&self, log: &[Write], garbage: &mut Vec<Garbage>) {
+    /// Works off the log of a rollback, a grace period after it. So no reader from before the rollback is left.
+    fn collect_aborted(&self, log: &[Write], garbage: &mut Vec<Garbage>) {
         let (_pin, oldest) = (epoch::pin(), self.oldest_seen());
         for write in log {
             if let Write::Property { element, undo, .. } = *write
@@ -315,8 +312,8 @@ impl Store {
             match *write {
                 Write::Property { element, key, .. } => self.cut(element, key, oldest, garbage),
                 Write::Begin(ElementId::Vertex(id)) => self.give_vertex(id),
-                Write::Begin(ElementId::Edge(id)) => self.end_edge(id, oldest, garbage),
-                // A deletion that was taken back may have been the last reason that the page had version words.
+                Write::Begin(ElementId::Edge(id)) => self.collect_edge(id, oldest, garbage),
+                // The claim of this deletion may have been the last reason why the page could not be frozen.
                 Write::End(element) => {
                     if let Some(slot) = self.slot(element) {
                         self.give_page(slot.tablet, slot.core, element);
@@ -338,7 +335,8 @@ impl Store {
         self.drop_values(element, &slot, key, first, garbage);
     }
 
-    /// Adds the values of the undo records in `garbage[first..]`, which were cut off, and forgets them in indexes.
+    /// Adds to the garbage the values of the undo records in `garbage[first..]`, which were cut off, and takes them out
+    /// of the indexes.
     fn drop_values(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, first: usize, garbage: &mut Vec<Garbage>) {
         for at in first..garbage.len() {
             let Garbage::Undo { record, .. } = garbage[at] else { continue };
@@ -350,7 +348,8 @@ impl Store {
         }
     }
 
-    /// Takes the entries of a value that left a cell out of the indexes, unless another version still has it.
+    /// Takes the entries of a value that left a cell out of the indexes, unless another version of the cell has the
+    /// value.
     pub(crate) fn forget_value(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, cell: RawCell) {
         if let ElementId::Vertex(id) = element
             && !self.indexes.load().is_empty()
@@ -361,24 +360,24 @@ impl Store {
 
     // --- Pages --------------------------------------------------------------------------------------
 
-    fn work_pages(&self, tablet: &Tablet, all: bool) -> usize {
+    /// Freezes the pages that are listed. Returns how many were frozen.
+    fn freeze_listed(&self, tablet: &Tablet, all: bool) -> usize {
         let pages = {
             let mut tasks = tablet.tasks.lock();
-            // Looking at a page may cost a thousand words: not after every commit.
-            if tasks.pages.is_empty() || (!all && tasks.pages.len() < BATCH) {
+            // A look at a page may read a thousand words, so it is not worth it after every commit.
+            if tasks.pages.is_empty() || (!all && tasks.pages.len() < TASKS_BATCH) {
                 return 0;
             }
             std::mem::take(&mut tasks.pages)
         };
         let oldest = self.oldest_seen();
         let mut done = 0;
-        for &(is_vertices, number) in &pages {
-            let kind = if is_vertices { ElementKind::Vertex } else { ElementKind::Edge };
+        for &(kind, number) in &pages {
             let Some(core) = page_core(tablet, kind, number as usize) else { continue };
             core.delist();
             match self.freeze_page(tablet, kind, number as usize, oldest, 0) {
                 Freezing::Done => done += 1,
-                Freezing::TooYoung if core.enlist() => tablet.tasks.lock().pages.push((is_vertices, number)),
+                Freezing::TooYoung if core.enlist() => tablet.tasks.lock().pages.push((kind, number)),
                 Freezing::TooYoung => {}
                 Freezing::NotNow => tablet.note_free_slots(),
             }
@@ -386,7 +385,7 @@ impl Store {
         done
     }
 
-    /// Freezes a page, of which so many slots were withdrawn.
+    /// Freezes a page of which `free_slots` slots were withdrawn.
     fn freeze_page(
         &self,
         tablet: &Tablet,
@@ -414,14 +413,12 @@ impl Store {
         freezing.unwrap_or(Freezing::NotNow)
     }
 
-    /// Freezes pages in spite of their free slots: all that have words, or those left alone since the last call. Returns how
-    /// many. By who has the tablet's turn.
+    /// Freezes pages in spite of their free slots: with `is_all` all pages that have version words, otherwise those
+    /// that were left alone since the last call. Returns how many. The caller has the tablet's turn.
     pub(crate) fn freeze_with_free_slots(&self, tablet: &Tablet, oldest: u64, is_all: bool) -> usize {
         let mut done = 0;
-        for (kind, count) in [(ElementKind::Vertex, tablet.vertices.count()), (ElementKind::Edge, tablet.edges.count())]
-        {
-            for number in 0..count {
-                let Some(core) = page_core(tablet, kind, number) else { continue };
+        for kind in [ElementKind::Vertex, ElementKind::Edge] {
+            for (number, core) in tablet.cores(kind) {
                 if !core.has_versions() || !core.is_full_for_good() {
                     continue;
                 }
@@ -444,14 +441,11 @@ impl Store {
     ) -> bool {
         let (kind, number) = page;
         let pin = epoch::pin();
-        let cursors = match kind {
-            ElementKind::Vertex => &self.vertex_cursors,
-            ElementKind::Edge => &tablet.edge_cursors,
-        };
-        let free = &cursors.ensure(u64::from(core.label.0), &self.memory).free;
-        // The pin first: a place that is on its way back then stays there, until the page is frozen or is not.
-        let page = PagePosition { number, tablet: tablet.id };
-        let Some(withdrawn) = free.withdraw(page, || core.count_free_slots(&pin)) else { return false };
+        let free = &self.cursor(tablet, kind, core.label).free;
+        // The pin first: an element that ends once the page is frozen does not give back its slot before the account
+        // knows that.
+        let page = SlotPage { kind, position: PagePosition { number, tablet: tablet.id }, core };
+        let Some(withdrawn) = free.withdraw(page, &pin) else { return false };
         let freezing = self.freeze_page(tablet, kind, number, oldest, withdrawn.slot_count());
         if freezing == Freezing::TooYoung {
             tablet.note_free_slots();
@@ -462,10 +456,11 @@ impl Store {
 
     // --- Elements -----------------------------------------------------------------------------------
 
-    fn work_vertices(&self, tablet: &Tablet, all: bool) -> usize {
+    /// Takes apart the vertices that are listed. Returns how many were listed.
+    fn collect_vertices(&self, tablet: &Tablet, all: bool) -> usize {
         let vertices = {
             let mut tasks = tablet.tasks.lock();
-            if tasks.vertices.is_empty() || (!all && tasks.vertices.len() < BATCH) {
+            if tasks.vertices.is_empty() || (!all && tasks.vertices.len() < TASKS_BATCH) {
                 return 0;
             }
             std::mem::take(&mut tasks.vertices)
@@ -475,7 +470,7 @@ impl Store {
         let mut garbage = Vec::new();
         for &id in &vertices {
             let element = ElementId::Vertex(id);
-            if let Some(slot) = self.over(element, oldest) {
+            if let Some(slot) = self.unseen_slot(element, oldest) {
                 self.take_apart(element, &slot, &mut garbage);
                 self.empty_lists(id, slot.tablet, &mut garbage);
                 garbage.push(Garbage::Slot(element));
@@ -485,26 +480,29 @@ impl Store {
         vertices.len()
     }
 
-    fn end_edge(&self, id: EdgeId, oldest: u64, garbage: &mut Vec<Garbage>) {
+    /// Takes apart an edge that ended or never began, and releases one of its three references.
+    fn collect_edge(&self, id: EdgeId, oldest: u64, garbage: &mut Vec<Garbage>) {
         let element = ElementId::Edge(id);
-        if let Some(slot) = self.over(element, oldest) {
+        if let Some(slot) = self.unseen_slot(element, oldest) {
             self.take_apart(element, &slot, garbage);
             self.release_reference(&[id], garbage);
         }
     }
 
-    /// The slot of an element that no snapshot sees, as the collector was told.
-    fn over(&self, element: ElementId, oldest: u64) -> Option<Slot<'_>> {
+    /// The slot of an element that was handed over because no snapshot sees it. `None` if another element has the slot
+    /// by now.
+    fn unseen_slot(&self, element: ElementId, oldest: u64) -> Option<Slot<'_>> {
         let slot = self.slot(element)?;
-        let (begin, end) = slot.core.version(slot.at);
-        let is_over = begin == NEVER || (claimed_by(end).is_none() && end <= oldest);
-        debug_assert!(is_over, "{element:?} was handed over while somebody may see it");
-        is_over.then_some(slot)
+        let standing = Standing::of(slot.core.version(slot.at), oldest);
+        debug_assert!(standing.is_unseen(), "{element:?} was handed over while it is {standing:?}");
+        standing.is_unseen().then_some(slot)
     }
 
-    /// Takes away what an element left that nobody sees any more.
+    /// Takes an element apart that no snapshot sees: its id, its index entries, and its values with their older
+    /// versions.
     fn take_apart(&self, element: ElementId, slot: &Slot<'_>, garbage: &mut Vec<Garbage>) {
         let pin = epoch::pin();
+        // STORE-35: the end word follows when the slot is given back.
         slot.core.versions(&pin, &self.memory)[slot.at].begin.store(NEVER, Ordering::Release);
         self.drop_user_id(element, slot, garbage);
         if let ElementId::Vertex(id) = element {
@@ -540,7 +538,7 @@ impl Store {
         }
     }
 
-    /// Empties the lists of a vertex: their edges are all over, or the vertex would not be.
+    /// Empties the lists of a vertex that no snapshot sees. No snapshot sees any of their edges, either.
     fn empty_lists(&self, id: VertexId, tablet: &Tablet, garbage: &mut Vec<Garbage>) {
         let page: &VertexPage = tablet.vertices.get(id.page()).expect("the vertex has a slot on it");
         let mut dropped = Vec::new();
@@ -552,14 +550,14 @@ impl Store {
         self.release_reference(&dropped, garbage);
     }
 
-    /// Counts that cells of edges that are over have left a list, or the edges their columns.
+    /// Releases a reference of each edge: its cell has left a list, or its columns were cleared (STORE-18).
     pub(crate) fn release_reference(&self, edges: &[EdgeId], garbage: &mut Vec<Garbage>) {
         let pin = epoch::pin();
         for (at, &edge) in edges.iter().enumerate() {
             if let Some((_, page)) = edges.get(at + RELEASES_AHEAD).and_then(|ahead| self.edge_page(*ahead)) {
                 page.prefetch_references(edges[at + RELEASES_AHEAD].offset(), &pin);
             }
-            // The place is its own until the last release.
+            // The edge has its slot until the last release.
             if let Some((_, page)) = self.edge_page(edge)
                 && page.release_reference(edge.offset(), &self.memory, &pin)
             {

@@ -1,32 +1,37 @@
-//! Compaction: tails and dead cells go, and lists are packed runs again.
+//! Compaction: lists become packed runs again, without tails and dead cells.
 //!
-//! One table at a time (a page's vertices, one direction, one edge label set), by the one thread that has the tablet's
+//! One table at a time (a page's vertices, one direction, one edge label set), by the thread that has the tablet's
 //! turn:
 //!
-//! 1. *Look*: every list is read without a latch; one that is no clean run gets the compaction bit first. Edges of tails
-//!    are asked for their versions, and of the packed ones those that may have ended (`adjacency::ended`). Edges that every
-//!    snapshot sees and nobody is ending go into the list's new run. Cells of edges that are over are dropped. The
-//!    rest (too young, or ending) goes into a new, short tail.
+//! 1. *Look*: every list is read without a latch. A list that is no clean run gets the compaction bit first. The edges
+//!    of its tail are checked, that is, their versions are read; of the packed edges, those that may have ended
+//!    (`adjacency::ended`). Edges that are frozen ([`Standing`]) go into the list's new run. Cells of edges that are
+//!    over are dropped. The rest, which is young or changing, goes into a new, short tail.
 //! 2. *Build*: the runs become a new block of the table, under the next layout version.
-//! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch where there is one.
-//!    What was added to a list since it was looked at goes into the new one's tail; one that became dirty stays dirty.
-//! 4. *Remember*: what was replaced stays readable as the table's previous layout, until every transaction has ended
+//! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch if there is a header.
+//!    Cells that were added to a list since it was looked at go into the new list's tail. A list that became dirty
+//!    stays dirty.
+//! 4. *Remember*: the replaced lists stay readable as the table's previous layout, until every transaction has ended
 //!    that may have a cursor inside one of the lists. Then its records are given up, and the cells that were dropped
 //!    count as gone.
 //!
-//! Why a clean run is right. Let a run hold an edge whose end somebody claims. Compaction set the bit, passed a SeqCst
-//! fence, then read the end word; the claimer claimed, passed a fence, then read the descriptor
-//! (`AdjacencyTable::mark_ended`). If compaction did not see the claim, the claimer sees the bit and takes it away, so
-//! that the new list is made dirty too; or it sees the new descriptor, and marks that one. A clean run without a header has
-//! no bit; there the claimer makes the descriptor itself dirty, and one of the two exchanges fails.
+//! Why a clean run is right (STORE-13). Suppose that a run holds an edge whose end a transaction claims. Compaction set
+//! the bit, passed a SeqCst fence, then read the end word. The claimer claimed, passed a fence, then read the
+//! descriptor (`AdjacencyTable::mark_ended`). If compaction did not see the claim, there are two cases:
 //!
-//! A table is compacted again only when its previous layout is gone, so at most two layouts are there at a time. Every
-//! compaction takes a layout version of its own (`adjacency` says how cursors use it).
+//! - The claimer sees the bit and takes it away. Then the new list is made dirty, too.
+//! - The claimer sees the new descriptor, and marks that one.
 //!
-//! Which tables, and when, says [`Effort`]. A table counts the cells that were appended to it and the ends of its edges
-//! ([`Changes`]); the writer whose change makes it *due* puts it into its tablet's list. So under load nothing walks the
-//! graph to find work, every table has a bounded part of it waiting, and a change costs the same share of a rewrite
-//! wherever it happens. Tables that never become due are found by a walk, once they are left alone.
+//! A clean run without a header has no bit. There the claimer makes the descriptor itself dirty, and one of the two
+//! exchanges fails.
+//!
+//! A table is compacted again only when its previous layout is gone, so it has at most two layouts at a time
+//! (STORE-17). Every compaction takes a layout version of its own; `adjacency` says how cursors use it.
+//!
+//! [`Effort`] says which tables are compacted, and when. A table counts the cells that were appended to it and the ends
+//! of its edges ([`Changes`]). The writer whose change makes it *due* lists it in its tablet. So under load no thread
+//! walks the graph to find work, every table has a bounded part of it waiting, and every change costs the same share of
+//! a rewrite. Tables that never become due are found by a walk, once they are left alone.
 //!
 //! [`Changes`]: crate::adjacency::Changes
 
@@ -36,57 +41,50 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
-use crate::adjacency::{AdjacencyTable, Block, HEADER, Layout, List, NewList, Seen, Suspects, Weight, is_clean_run};
+use crate::adjacency::{
+    AdjacencyTable, Block, HEADER, Layout, List, ListFigures, NewList, Seen, Suspects, is_clean_run,
+};
 use crate::garbage::RunningTransactions;
 use crate::memory::{Garbage, RecordKind};
 use crate::page::{TableName, Tablet, VertexPage};
 use crate::store::Store;
-use crate::version::{CLOSED, NEVER, claimed_by};
+use crate::version::Standing;
 
-/// Which tables are compacted.
+/// The choice of the tables that are compacted.
 ///
-/// Reading a table of which 1 % of the lists are dirty costs 1.1 times a clean one, 10 % cost 2 times. Rewriting it
-/// costs about as much as reading it five times.
+/// A scan of a table with 1 % dirty lists takes about 1.1 times as long as that of a clean table, with 10 % twice as
+/// long. Rewriting a table takes about as long as scanning it five times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// What was changed at all.
+    /// Every table with a change.
     All,
-    /// Tables that are due, and those left alone at the moment from one change in a hundred lists on.
+    /// Tables that are due, and tables that are left alone and have at least one change in a hundred lists.
     Worthwhile,
-    /// Tables that are due: as many changes as they have lists, or a sixteenth of their cells.
+    /// Tables that are due: they have as many changes as lists, or changes in a sixteenth of their cells.
     Due,
 }
 
-/// A quiet table is worth it from so many changes on a hundred lists.
+/// A table that is left alone is compacted from so many changes on a hundred lists.
 const QUIET_PERCENT: u64 = 1;
-/// A long list is packed again when this part of it is in its tail or ended: every edge is then rewritten about eight
-/// times at most while the list grows.
+/// A long list is packed again when one cell in this many is in its tail or has ended. So every edge is rewritten at
+/// most about eight times while the list grows.
 const LONG_LIST_PART: u64 = 8;
-
-/// What an edge is to a compaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Standing {
-    /// Every snapshot sees it, and nobody is ending it.
-    Settled,
-    /// Some see it, and some do not.
-    Changing,
-    /// Nobody sees it, now or later.
-    Over,
-}
 
 /// A list that was looked at. Ranges are of the arrays of the same name in [`Draft`].
 struct Looked {
     seen: Seen,
-    /// The run of the new list: in the table's new block, or in one that it has to itself.
+    /// The run of the new list, in the table's new block or in `own`.
     run: Range<usize>,
+    /// The block that a long list has to itself.
     own: Option<Block>,
+    /// The tail of the new list.
     young: Range<usize>,
 }
 
-/// Lists are read in groups of so many, which are loaded ahead together.
+/// Lists are read in groups of this size, which are loaded ahead together.
 const GROUP: usize = 16;
 
-/// What becomes of a table's lists, before any is replaced. Its arrays are used for one table after another.
+/// The new lists of a table, before any list is replaced. The arrays are used for one table after another.
 #[derive(Default)]
 struct Draft {
     /// Vertices that may have a list.
@@ -101,9 +99,9 @@ struct Draft {
     dropped: Vec<EdgeId>,
     /// Cells of the list at hand that every snapshot sees.
     frozen: Vec<(VertexId, EdgeId)>,
-    /// Where the names of edges that ended are taken to.
+    /// A buffer for the names of edges that may have ended.
     names: Vec<u64>,
-    /// Whether a long list with changes stays as it is, until there are more of them.
+    /// True if a long list with changes stays as it is, until it has more of them.
     is_some_left: bool,
 }
 
@@ -119,7 +117,7 @@ impl Draft {
     }
 }
 
-/// How far transactions are, at the beginning of a compaction. Later is only better.
+/// How far transactions had come when a compaction began. Greater numbers would only allow it to do more.
 #[derive(Clone, Copy)]
 struct Reached {
     oldest_snapshot: u64,
@@ -149,7 +147,7 @@ impl Store {
         done
     }
 
-    /// Gives up the layouts that nobody can be inside any more.
+    /// Gives up the previous layouts that no cursor of a running transaction can be in.
     fn give_up_layouts(&self, tablet: &Tablet, reached: Reached) -> usize {
         let (mut count, mut garbage) = (0, Vec::new());
         loop {
@@ -166,7 +164,7 @@ impl Store {
             let (_, table) = tablet.table(name).expect("a table stays where it was listed");
             self.give_up_layout(tablet, table, &mut garbage);
             count += 1;
-            // It may have become due while it had to wait.
+            // The table may have become due while it had to wait.
             if table.changes.is_due() && table.changes.enlist() {
                 tablet.tasks.lock().tables.push(name);
             }
@@ -234,15 +232,10 @@ impl Store {
         table.retire_blocks(&tablet.lists, garbage, self.space(), &pin);
     }
 
+    /// How the snapshots from `oldest` on see an edge. An edge whose slot has another edge is over.
     fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
         let Some((_, page)) = self.edge_page(edge) else { return Standing::Over };
-        let (begin, end) = page.core.version_under(pin, edge.offset());
-        match (begin, end) {
-            (NEVER, _) => Standing::Over,
-            (_, end) if claimed_by(end).is_none() && end <= oldest => Standing::Over,
-            (begin, end) if begin <= oldest && (end == NEVER || end == CLOSED) => Standing::Settled,
-            _ => Standing::Changing,
-        }
+        Standing::of(page.core.version_under(pin, edge.offset()), oldest)
     }
 }
 
@@ -259,11 +252,11 @@ struct Compaction<'a> {
 impl Compaction<'_> {
     /// Returns how many lists it replaced.
     fn run(&self, effort: Effort, draft: &mut Draft) -> usize {
-        // Somebody may still be inside the layout before the last. When it goes, the table is looked at again.
+        // STORE-17: a cursor may be in the previous layout. When that layout is given up, the table is looked at again.
         if self.table.previous.is_some() || !self.is_worthwhile(effort) {
             return 0;
         }
-        // A table is a quantum.
+        // One pin a table.
         draft.clear();
         self.compact(effort, draft, &epoch::pin())
     }
@@ -281,7 +274,7 @@ impl Compaction<'_> {
     fn compact(&self, effort: Effort, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table) = (self.store, self.table);
         let version = table.take_layout_version(pin);
-        // What comes from here on is counted for the next time.
+        // Changes that come from here on count for the next compaction.
         table.changes.restart();
         let mut names = std::mem::take(&mut draft.names);
         let suspects = table.ended.take(&mut names);
@@ -291,7 +284,8 @@ impl Compaction<'_> {
             self.prefetch(&draft.slots[group.clone()], &suspects, pin);
             group.for_each(|nth| self.look(draft.slots[nth], version, effort, &suspects, draft, pin));
         }
-        // Whoever compacts everything has to find the table. (One for all: they are not to make it due.)
+        // A compaction with `Effort::All` has to find the table. All these lists count as one change, so that they do
+        // not make the table due.
         table.changes.keep(u32::from(draft.is_some_left));
         if draft.looked.is_empty() {
             suspects.give_back();
@@ -315,14 +309,14 @@ impl Compaction<'_> {
         replaced
     }
 
-    /// Gives up what a table has whose lists have gone with their vertices.
+    /// Gives up the blocks and descriptors of a table whose lists have gone with their vertices.
     fn give_up_empty(&self, pin: &Pin) {
         let mut garbage = Vec::new();
         self.table.retire_blocks(&self.tablet.lists, &mut garbage, self.store.space(), pin);
         self.store.collectors_limbo.take_in(garbage);
     }
 
-    /// Starts loading what lists with headers are made of, step by step for all of them: header, tail, version words.
+    /// Starts loading the parts of lists with headers, step by step for all of them: header, tail, version words.
     fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin), pin));
@@ -331,8 +325,8 @@ impl Compaction<'_> {
             let list = table.list(at, lists, pin);
             list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
             if !suspects.is_empty() && list.edges.len() < self.long_list() as usize {
-                let asked = list.edges.iter().filter(|edge| suspects.has(**edge));
-                asked.for_each(|edge| self.prefetch_version(*edge, pin));
+                let suspected = list.edges.iter().filter(|edge| suspects.has(**edge));
+                suspected.for_each(|edge| self.prefetch_version(*edge, pin));
             }
         }
     }
@@ -343,20 +337,20 @@ impl Compaction<'_> {
         }
     }
 
-    /// Reads a list and drafts what it is to become in layout `version`, unless it stays as it is.
+    /// Reads a list and drafts the list that replaces it in layout `version`, unless it stays as it is.
     fn look(&self, at: usize, version: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         let mut old = table.descriptor(at, pin);
-        // Those with a block to themselves do not come every time: they keep no names.
+        // True for a long list. It is not packed in every compaction, which takes the names of ended edges.
         let mut is_apart = false;
         if old & HEADER != 0 {
-            let weight = table.weigh(old, lists, pin);
-            // The version has come round to that of the list: the next compaction takes another one.
-            if !self.is_due(&weight, effort) || weight.layout_version == version {
-                draft.is_some_left |= self.is_due(&weight, Effort::All);
+            let figures = table.figures(old, lists, pin);
+            // If the version has come round to that of the list, the next compaction takes another version.
+            if !self.is_due(&figures, effort) || figures.layout_version == version {
+                draft.is_some_left |= self.is_due(&figures, Effort::All);
                 return;
             }
-            is_apart = weight.is_apart;
+            is_apart = figures.is_apart;
         }
         if !is_clean_run(old) {
             old = table.begin_compaction(at, self.store.space(), pin);
@@ -366,8 +360,8 @@ impl Compaction<'_> {
         }
         let list = table.list_of(old, lists, pin);
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
-        let is_asked_whole = (is_apart && list.dirty) || suspects.has_list(at);
-        self.draft_cells(&list, (!is_asked_whole).then_some(suspects), draft, pin);
+        let is_checked_whole = (is_apart && list.dirty) || suspects.has_list(at);
+        self.draft_cells(&list, (!is_checked_whole).then_some(suspects), draft, pin);
         let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_layout: version };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
         if run.len() as u64 >= self.long_list() {
@@ -379,14 +373,15 @@ impl Compaction<'_> {
         draft.looked.push(Looked { seen, run, own, young: first_young..draft.young.len() });
     }
 
-    /// Drafts the run and the tail of a list: asks all edges of the tail, and of the run the suspects, or all.
+    /// Drafts the run and the tail of a list. Checks all edges of the tail, and the suspects of the run; without
+    /// suspects, all edges of the run.
     fn draft_cells(&self, list: &List<'_>, suspects: Option<&Suspects<'_>>, draft: &mut Draft, pin: &Pin) {
         draft.frozen.clear();
         list.tail(0).for_each(|(_, neighbor, edge)| self.put((neighbor, edge), draft, pin));
         let (neighbors, edges) = (list.neighbors, list.edges);
         let mut kept = 0;
         if suspects.is_none_or(|suspects| !suspects.is_empty()) {
-            // Mostly few are asked: what lies between them stays as it is.
+            // Mostly few edges are checked. The cells between them stay as they are.
             for at in 0..edges.len() {
                 if suspects.is_none_or(|suspects| suspects.has(edges[at])) {
                     self.keep(&neighbors[kept..at], &edges[kept..at], draft);
@@ -402,7 +397,7 @@ impl Compaction<'_> {
             return;
         }
         self.keep(&neighbors[kept..], &edges[kept..], draft);
-        // A few cells, and a run that ascends: what this sort finds and merges.
+        // The sort finds runs that ascend, and merges them: here a few cells with the old run.
         draft.frozen.sort();
         draft.neighbors.extend(draft.frozen.iter().map(|cell| cell.0));
         draft.edges.extend(draft.frozen.iter().map(|cell| cell.1));
@@ -412,18 +407,18 @@ impl Compaction<'_> {
         draft.frozen.extend(neighbors.iter().copied().zip(edges.iter().copied()));
     }
 
-    /// Says where a cell goes that may have to be seen differently by some.
+    /// Decides where a cell goes, by the version of its edge.
     fn put(&self, cell: (VertexId, EdgeId), draft: &mut Draft, pin: &Pin) {
         match self.store.standing(pin, cell.1, self.reached.oldest_snapshot) {
-            Standing::Settled => draft.frozen.push(cell),
-            Standing::Changing => draft.young.push(cell),
-            Standing::Over => draft.dropped.push(cell.1),
+            Standing::Frozen => draft.frozen.push(cell),
+            Standing::Young | Standing::Changing => draft.young.push(cell),
+            Standing::Vacant | Standing::Over => draft.dropped.push(cell.1),
         }
     }
 
     fn replace(&self, version: u32, draft: &mut Draft, pin: &Pin) -> usize {
         let (store, table, lists) = (self.store, self.table, &self.tablet.lists);
-        let previous = table.previous.get(pin).expect("it was put there just now, by the one who has the turn");
+        let previous = table.previous.get(pin).expect("this thread has the turn, and put it there");
         let (replaced, mut left) = (draft.looked.len(), 0);
         for (Looked { seen, run, own, young }, remembered) in draft.looked.drain(..).zip(&previous.descriptors) {
             let tail = &draft.young[young];
@@ -432,7 +427,7 @@ impl Compaction<'_> {
             left += u32::from(!tail.is_empty() || !is_as_built);
         }
         previous.dropped.lock().extend(draft.dropped.drain(..));
-        // Lists that are not clean yet are worth another look.
+        // Lists that are not clean yet need another compaction.
         table.changes.keep(left);
         replaced
     }
@@ -441,10 +436,10 @@ impl Compaction<'_> {
         self.store.sizes.long_list.into()
     }
 
-    /// Whether a list with a header is to be packed.
-    fn is_due(&self, weight: &Weight, effort: Effort) -> bool {
-        let Weight { packed, is_apart, tail, ended, is_dirty, .. } = *weight;
-        // A long list moves to a block of its own first of all.
+    /// Returns true if a list with a header is to be packed.
+    fn is_due(&self, figures: &ListFigures, effort: Effort) -> bool {
+        let ListFigures { packed, is_apart, tail, ended, is_dirty, .. } = *figures;
+        // A long list without a block to itself gets one first.
         if packed < self.long_list() || !is_apart {
             return true;
         }

@@ -1,19 +1,25 @@
-//! From a user's id to the elements that have had it: open addressing with lock-free, batched reads.
+//! The id index: from a chosen id to the elements that have or had it. Reads are batched and take no lock.
 //!
-//! A slot is two words: a key word and an internal id, linear probing. A removed entry leaves a tombstone, which
-//! goes when its table is built anew. Integers
-//! have tables of their own, whose key word is the integer itself, mixed so that it spreads (a bijection:
-//! equal words are equal integers, nothing needs verifying). The key word of strings and UUIDs is a hash;
-//! whoever asks verifies the candidate against its page. A table is replaced as a whole when it grows;
-//! inserts take turns on their shard's mutex, readers take no lock.
+//! The index has shards, and a shard is a hash table with open addressing and linear probing. A bucket is two words: a
+//! *key word* and an internal id.
 //!
-//! The index answers with *candidates*: every element that ever had the id. Visibility decides, so an id can
-//! be used again after its element was deleted. Automatic ids are not in here (`store` decodes them).
+//! | ids | key word | a candidate |
+//! |---|---|---|
+//! | integers, in tables of their own | the integer, mixed by a bijection so that it spreads | has the id |
+//! | strings and UUIDs | a hash | is compared with the id on its page by the reader |
+//!
+//! Writers take turns on the mutex of their shard. A removed entry leaves a tombstone, which goes when the table is
+//! built anew. A full table is replaced as a whole, and readers of the old one finish there.
+//!
+//! The index answers with *candidates*: all elements that have the id, and those that had it and are not collected yet.
+//! The reader's snapshot decides, so an id can be chosen again after its element was deleted. External numbers are not
+//! in the index; `store` decodes them.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_graph::{Result, UserId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 use mangrove_reclaim::{EpochCell, Guarded, Pin, epoch};
 
@@ -21,11 +27,11 @@ use crate::memory::{Limbo, Memory, RecordKind};
 
 const SHARDS: usize = 64;
 const SHARD_SHIFT: u32 = 58;
-const FIRST_SLOTS: usize = 8;
-/// The id of a removed entry: no element has it.
+const FIRST_BUCKETS: usize = 8;
+/// The internal id of a removed entry. No element has it.
 const TOMBSTONE: u64 = u64::MAX;
 
-/// A user id as the index looks for it.
+/// A user id in the form that the index looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IdKey {
     word: u64,
@@ -48,7 +54,7 @@ impl IdKey {
         match id {
             UserId::Int(n) => IdKey::of_int(n.number),
             other => {
-                // Not kept anywhere but in memory, so the hash need not be the same tomorrow.
+                // The hash is kept in memory only, so it may change with the program.
                 let hash = foldhash::fast::FixedState::with_seed(0x6d61_6e67).hash_one(other);
                 IdKey { word: mix(hash), is_int: false }
             }
@@ -60,104 +66,106 @@ impl IdKey {
         IdKey { word: mix(number as u64), is_int: true }
     }
 
-    /// The id as 64 bits; different ids may share them.
+    /// The id as 64 bits, which different ids may share.
     pub(crate) fn hash(self) -> u64 {
         self.word
     }
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct Bucket {
     key: AtomicU64,
-    /// The internal id; 0 (no element has it: tablets count from 1) marks a free slot.
+    /// The internal id; 0 marks a free bucket. No element has id 0, since tablets count from 1.
     id: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Table {
-    slots: Box<[Slot]>,
+struct IdTable {
+    buckets: Box<[Bucket]>,
 }
 
-impl Table {
+impl IdTable {
     fn new(len: usize) -> Self {
-        Table { slots: (0..len).map(|_| Slot::default()).collect() }
+        IdTable { buckets: (0..len).map(|_| Bucket::default()).collect() }
     }
 
     #[inline]
     fn home(&self, key: u64) -> usize {
-        key as usize & (self.slots.len() - 1)
+        key as usize & (self.buckets.len() - 1)
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&*self.slots)
+        size_of_val(&*self.buckets)
     }
 
-    /// The ids under a key word until `each` returns true; the place of the free slot that ended the search.
+    /// Calls `each` with the ids under a key word until it returns true. Returns the position of the bucket that ended
+    /// the search: the one with the last id, or a free one.
     #[inline]
     fn probe(&self, key: u64, mut each: impl FnMut(u64) -> bool) -> usize {
-        let mask = self.slots.len() - 1;
+        let mask = self.buckets.len() - 1;
         let mut at = self.home(key);
         loop {
-            // Acquire: its partner is the Release in `put`; the key word is written before.
-            let id = self.slots[at].id.load(Ordering::Acquire);
-            if id == 0 || (self.slots[at].key.load(Ordering::Relaxed) == key && id != TOMBSTONE && each(id)) {
+            // Acquire: its partner is the Release in `put`, which stores the key word first.
+            let id = self.buckets[at].id.load(Ordering::Acquire);
+            if id == 0 || (self.buckets[at].key.load(Ordering::Relaxed) == key && id != TOMBSTONE && each(id)) {
                 return at;
             }
             at = (at + 1) & mask;
         }
     }
 
-    /// The entries that are not removed.
+    /// The entries that are not removed: key word and internal id.
     fn entries(&self) -> impl Iterator<Item = (u64, u64)> {
-        let entry = |slot: &Slot| (slot.key.load(Ordering::Relaxed), slot.id.load(Ordering::Relaxed));
-        self.slots.iter().map(entry).filter(|&(_, id)| id != 0 && id != TOMBSTONE)
+        let entry = |bucket: &Bucket| (bucket.key.load(Ordering::Relaxed), bucket.id.load(Ordering::Relaxed));
+        self.buckets.iter().map(entry).filter(|&(_, id)| id != 0 && id != TOMBSTONE)
     }
 
+    /// Adds an entry. The caller holds the shard's lock, and the table has a free bucket.
     fn put(&self, key: u64, id: u64) {
-        let slot = &self.slots[self.probe(key, |_| false)];
-        slot.key.store(key, Ordering::Relaxed);
-        slot.id.store(id, Ordering::Release);
+        let bucket = &self.buckets[self.probe(key, |_| false)];
+        bucket.key.store(key, Ordering::Relaxed);
+        bucket.id.store(id, Ordering::Release);
     }
 }
 
 #[derive(Debug, Default)]
-struct Counts {
-    /// Slots that are not free, tombstones included.
+struct ShardCounts {
+    /// Buckets that are not free, including tombstones.
     used: usize,
-    /// Entries.
+    /// Entries that are not removed.
     live: usize,
 }
 
 #[derive(Debug)]
 struct Shard {
-    table: EpochCell<Table>,
+    table: EpochCell<IdTable>,
     /// Held while the table changes.
-    counts: Mutex<Counts>,
+    counts: Mutex<ShardCounts, rank::IdIndexShard>,
 }
 
 impl Shard {
-    fn table(&self) -> Guarded<'_, Table> {
+    fn table(&self) -> Guarded<'_, IdTable> {
         self.table.load().expect("a shard always has a table")
     }
 
     #[inline]
-    fn table_under<'p>(&'p self, pin: &'p Pin) -> &'p Table {
+    fn table_under<'p>(&'p self, pin: &'p Pin) -> &'p IdTable {
         self.table.get(pin).expect("a shard always has a table")
     }
 }
 
-/// See the module.
+/// The chosen ids of the elements of one kind.
 #[derive(Debug)]
 pub(crate) struct IdIndex {
     ints: Box<[Shard]>,
     others: Box<[Shard]>,
-    /// Whether an integer id was ever chosen: until then automatic ids need no check for a clash.
+    /// True if an integer was ever chosen. Until then, external numbers need no check for a clash.
     has_ints: AtomicBool,
 }
 
 fn shards(memory: &Memory) -> Box<[Shard]> {
     let shard = |_| {
-        let table = Table::new(FIRST_SLOTS);
+        let table = IdTable::new(FIRST_BUCKETS);
         memory.add(RecordKind::IdIndex, table.bytes());
         Shard { table: EpochCell::new(table), counts: Mutex::default() }
     };
@@ -175,19 +183,19 @@ impl IdIndex {
         &shards[(key.word >> SHARD_SHIFT) as usize]
     }
 
-    /// Whether an integer id was ever inserted, in the order of all SeqCst fences.
+    /// Returns true if an integer id was ever inserted. The answer is in the order of all SeqCst fences.
     pub(crate) fn has_ints(&self) -> bool {
         self.has_ints.load(Ordering::SeqCst)
     }
 
-    /// Starts loading what [`IdIndex::first_candidate`] reads first.
+    /// Starts loading the bucket that [`IdIndex::first_candidate`] reads first.
     #[inline]
     pub(crate) fn prefetch(&self, pin: &Pin, key: IdKey) {
         let table = self.shard(key).table_under(pin);
-        mangrove_reclaim::prefetch::prefetch(&table.slots[table.home(key.word)]);
+        mangrove_reclaim::prefetch::prefetch(&table.buckets[table.home(key.word)]);
     }
 
-    /// One of the elements that may have the id.
+    /// One of the elements that may have the id, if there is any.
     #[inline]
     pub(crate) fn first_candidate(&self, pin: &Pin, key: IdKey) -> Option<u64> {
         let mut first = None;
@@ -198,14 +206,14 @@ impl IdIndex {
         first
     }
 
-    /// The elements that may have the id, until `each` returns true.
+    /// Calls `each` with the elements that may have the id, until it returns true.
     #[inline]
     pub(crate) fn candidates(&self, key: IdKey, each: impl FnMut(u64) -> bool) {
         self.shard(key).table().probe(key.word, each);
     }
 
-    /// Adds an element, unless `check` refuses one of those already under the key. Of two inserts of one
-    /// key, the second one's `check` meets the first one's element.
+    /// Adds an element under a key, unless `check` fails for one of the elements that are there already. If two threads
+    /// insert under one key, the `check` of the second meets the element of the first.
     pub(crate) fn insert(
         &self,
         key: IdKey,
@@ -214,7 +222,7 @@ impl IdIndex {
         limbo: &Limbo,
         mut check: impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        debug_assert!(id != 0 && id != TOMBSTONE, "id {id:x} marks slots without an entry");
+        debug_assert!(id != 0 && id != TOMBSTONE, "id {id:x} marks buckets without an entry");
         let shard = self.shard(key);
         let mut counts = shard.counts.lock();
         let mut verdict = Ok(());
@@ -223,8 +231,8 @@ impl IdIndex {
             verdict.is_err()
         });
         verdict?;
-        // At most five eighths full: the expected probe stays under three slots.
-        if (counts.used + 1) * 8 > shard.table().slots.len() * 5 {
+        // A table is at most five eighths full, so an expected probe takes less than three buckets.
+        if (counts.used + 1) * 8 > shard.table().buckets.len() * 5 {
             rebuild(shard, &mut counts, memory, limbo);
         }
         if key.is_int && !self.has_ints.load(Ordering::Relaxed) {
@@ -236,7 +244,7 @@ impl IdIndex {
         Ok(())
     }
 
-    /// Removes an element that nobody sees any more.
+    /// Removes the entry of an element that no snapshot sees, if there is one.
     pub(crate) fn remove(&self, key: IdKey, id: u64) {
         let shard = self.shard(key);
         let mut counts = shard.counts.lock();
@@ -247,24 +255,25 @@ impl IdIndex {
             found
         });
         if found {
-            // Readers that see the tombstone go on; the key word stays, so none of them mistakes the slot.
-            table.slots[at].id.store(TOMBSTONE, Ordering::Release);
+            // A reader that meets the tombstone probes on. The key word stays, so no reader takes the bucket for
+            // another key's.
+            table.buckets[at].id.store(TOMBSTONE, Ordering::Release);
             counts.live -= 1;
         }
     }
 
-    /// How many entries there are.
-    #[cfg(test)]
+    /// The number of entries.
+    #[cfg(all(test, not(feature = "model")))]
     pub(crate) fn len(&self) -> usize {
         self.ints.iter().chain(&self.others).map(|shard| shard.counts.lock().live).sum()
     }
 
-    /// Forgets everything: after a bulk load that was given up.
+    /// Removes all entries, after a bulk load that was given up.
     pub(crate) fn clear(&self, memory: &Memory, limbo: &Limbo) {
         for shard in self.ints.iter().chain(&self.others) {
             let mut counts = shard.counts.lock();
-            replace(shard, Table::new(FIRST_SLOTS), memory, limbo);
-            *counts = Counts::default();
+            replace(shard, IdTable::new(FIRST_BUCKETS), memory, limbo);
+            *counts = ShardCounts::default();
         }
         self.has_ints.store(false, Ordering::SeqCst);
     }
@@ -274,19 +283,20 @@ impl IdIndex {
     }
 }
 
-/// Replaces a full table by one without tombstones, twice as large unless those made it full.
-fn rebuild(shard: &Shard, counts: &mut Counts, memory: &Memory, limbo: &Limbo) {
+/// Replaces a full table by one without tombstones. The new one is twice as large, unless the old one was full of
+/// tombstones.
+fn rebuild(shard: &Shard, counts: &mut ShardCounts, memory: &Memory, limbo: &Limbo) {
     let pin = epoch::pin();
     let old = shard.table_under(&pin);
-    let is_crowded = counts.live * 4 > old.slots.len();
-    let new = Table::new(if is_crowded { old.slots.len() * 2 } else { old.slots.len() });
+    let is_crowded = counts.live * 4 > old.buckets.len();
+    let new = IdTable::new(if is_crowded { old.buckets.len() * 2 } else { old.buckets.len() });
     old.entries().for_each(|(key, id)| new.put(key, id));
     counts.used = counts.live;
     replace(shard, new, memory, limbo);
 }
 
-/// Readers may hold the old table a moment longer; it is counted out here.
-fn replace(shard: &Shard, new: Table, memory: &Memory, limbo: &Limbo) {
+/// Replaces a table. Readers may use the old one until its grace period is over, but it counts no more.
+fn replace(shard: &Shard, new: IdTable, memory: &Memory, limbo: &Limbo) {
     memory.remove(RecordKind::IdIndex, shard.table().bytes());
     memory.add(RecordKind::IdIndex, new.bytes());
     limbo.retire(shard.table.swap(Some(new)));

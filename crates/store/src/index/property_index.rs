@@ -1,31 +1,27 @@
 //! Property indexes: from values to the vertices that may have them.
 //!
-//! An index is on one key or several, of all vertices or those with a label. A *hash* index answers equality on
-//! all its keys; an *ordered* one also equality on some of its first keys with a range on the next. Either may be
-//! *unique*.
+//! An index is on one key or several, of all vertices or of those with a label. It may be *unique*.
 //!
-//! Entries are *candidates*: added when a value is written, re-checked by every reader against the visible
-//! values, and taken out by garbage collection when no version needs them. So an index needs no versions of
-//! its own, and a rollback leaves nothing to clean but entries that no longer check out. Adding an entry and
-//! taking it out are decided under one lock, and both look at the cells inside it or before it: a writer
-//! stores, fences and adds; a collector locks, fences, looks at the cells, and removes. The entry of a cell that
-//! the collector did not see is added after it has unlocked.
+//! | index | answers | keys are equal |
+//! |---|---|---|
+//! | hash | equality on all its keys | by `compare::equal`, which compares numbers of all types |
+//! | ordered | equality on its first keys, and equality or a range on the next | by `compare::order`, which agrees |
 //!
-//! An index is built while others write: it is registered first, so that every write from then on adds its
-//! entry; then all pages are scanned, every version of every cell. A writer stores the cell first and looks
-//! for indexes second, the builder does it the other way round, with a SeqCst fence between the two steps on
-//! both sides: one of them notices. Only when the scan is through is the index offered to readers, and only to
-//! snapshots from then on.
+//! Entries are *candidates*. A writer adds an entry when it writes a value, every reader checks an entry against the
+//! values that it sees, and a collector removes an entry when no version needs it. So an index needs no versions, and
+//! the entries that a rollback leaves are harmless until they are removed.
 //!
-//! Keys: a hash index hashes so that numbers equal across types meet (`compare::equal`), an ordered one
-//! sorts by `compare::order`, where they are equal too.
+//! An entry that a version needs is not removed. A writer stores the cell, passes a fence, and then adds the entry. A
+//! collector takes the lock that adding takes, passes a fence, looks at the cells, and removes the entry if none has
+//! the value. If the collector did not see a cell, its writer adds the entry after the collector has unlocked.
+//!
+//! `write::index_build` makes an index while other transactions write, and `write::index_entries` says which entries a
+//! vertex has.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `key` | the values an entry is filed under, their order and hash, intervals of them |
+//! | `key` | the key of an entry, its order and hash, and intervals of keys |
 //! | `hashed`, `ordered` | the two structures |
-//!
-//! Which entries a vertex has is in `write::index_entries`.
 
 mod hashed;
 mod key;
@@ -42,57 +38,57 @@ use self::ordered::OrderedEntries;
 use crate::memory::{Memory, RecordKind};
 use crate::version::NEVER;
 
-/// The most keys an index may have.
+/// The most keys that an index may have.
 pub const INDEX_KEYS_MAX: usize = 8;
 
-/// What an index is to be like.
+/// The definition of a new index.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
-    /// Only vertices with this label; `None`: all.
+    /// The label of the vertices that the index covers; `None`: all vertices.
     pub label: Option<LabelId>,
-    /// The properties, most significant first: 1 to [`INDEX_KEYS_MAX`] different ones.
+    /// The property keys, most significant first: 1 to [`INDEX_KEYS_MAX`] different ones.
     pub keys: Vec<KeyId>,
-    /// Answers ranges too.
+    /// True for an ordered index, which also answers ranges.
     pub ordered: bool,
-    /// Refuses a second vertex with the same values.
+    /// True if two vertices must not have the same values.
     pub unique: bool,
 }
 
-/// An index with its numbers.
+/// An index with figures of its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexReport {
-    /// What it is like.
+    /// The definition of the index.
     pub info: IndexInfo,
-    /// Whether it is complete: queries use it.
+    /// True if the index is complete, so that queries use it.
     pub online: bool,
-    /// Entries: vertices times the values they have or recently had.
+    /// The number of entries: one for each vertex and value that the vertex has or recently had.
     pub entries: u64,
-    /// Different values (of a composite index: combinations) among them. Equal ones that lie on different
-    /// pages of an ordered index may be counted twice.
+    /// The number of different values among the entries; of a composite index, of different combinations. In an ordered
+    /// index, a value whose entries lie in two leaves may count twice.
     pub distinct: u64,
-    /// The memory it takes.
+    /// The memory of the index in bytes.
     pub bytes: u64,
 }
 
-/// What adding an entry added, or taking one out took.
+/// The effect of adding or removing an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Added {
-    /// Nothing: the entry was there.
-    Known,
-    /// An entry under a key that others share.
+enum EntryChange {
+    /// Nothing changed: the entry to be added existed already.
+    Nothing,
+    /// One entry more or less, whose key other entries share.
     Entry,
-    /// The only entry of its key.
+    /// One entry more or less, the only one of its key.
     Key,
 }
 
-/// The bytes of one index, counted in the store's memory, too.
+/// The memory of one index in bytes, which is also counted in the store's memory.
 #[derive(Debug, Default)]
 struct Ledger {
     bytes: AtomicU64,
 }
 
 impl Ledger {
-    /// An allocation that was `before` bytes is `after` bytes now; 0 stands for none.
+    /// Counts that an allocation of `before` bytes was replaced by one of `after` bytes. 0 stands for no allocation.
     fn resize(&self, before: usize, after: usize, memory: &Memory) {
         if before == after {
             return;
@@ -113,30 +109,31 @@ impl Ledger {
 }
 
 #[derive(Debug)]
-enum Entries {
+enum IndexEntries {
     Hash(HashEntries),
     Ordered(OrderedEntries),
 }
 
-/// See the module.
+/// A property index.
 #[derive(Debug)]
 pub(crate) struct PropertyIndex {
     pub(crate) info: IndexInfo,
-    /// The first snapshot that may use the index; `NEVER` while it is built.
+    /// The timestamp of the first snapshot that may use the index; `NEVER` while it is being made.
     usable_from: AtomicU64,
-    entries: Entries,
+    entries: IndexEntries,
     entry_count: AtomicU64,
     distinct_count: AtomicU64,
     ledger: Ledger,
 }
 
 impl PropertyIndex {
+    /// An empty index that no snapshot may use yet.
     pub(crate) fn new(id: IndexId, options: &IndexOptions, memory: &Memory) -> Self {
         let ledger = Ledger::default();
         let entries = if options.ordered {
-            Entries::Ordered(OrderedEntries::new(&ledger, memory))
+            IndexEntries::Ordered(OrderedEntries::new(&ledger, memory))
         } else {
-            Entries::Hash(HashEntries::new())
+            IndexEntries::Hash(HashEntries::new())
         };
         let IndexOptions { label, ordered, unique, .. } = *options;
         PropertyIndex {
@@ -149,44 +146,45 @@ impl PropertyIndex {
         }
     }
 
-    /// Offers the index to snapshots from this one on.
+    /// Lets snapshots from this timestamp on use the index.
     pub(crate) fn publish(&self, from: u64) {
         self.usable_from.store(from, Ordering::Release);
     }
 
+    /// Returns true if a snapshot at this timestamp may use the index.
     pub(crate) fn usable_at(&self, begin_ts: u64) -> bool {
         self.usable_from.load(Ordering::Acquire) <= begin_ts
     }
 
-    /// Adds an entry, and appends the vertices that were under an equal key before to `others`. Of two
-    /// writers of one value, the second meets the first; in an ordered index each may meet the other.
+    /// Adds an entry, and appends to `others` the vertices that have entries with an equal key. If two writers add the
+    /// same value, the second meets the first. In an ordered index each may meet the other.
     pub(crate) fn add(&self, key: IndexKey, vertex: VertexId, others: Option<&mut Vec<VertexId>>, memory: &Memory) {
         let added = match &self.entries {
-            Entries::Hash(entries) => entries.add(key.hash_equal(), vertex, others, &self.ledger, memory),
-            Entries::Ordered(entries) => entries.add(key, vertex, others, &self.ledger, memory),
+            IndexEntries::Hash(entries) => entries.add(key.hash_equal(), vertex, others, &self.ledger, memory),
+            IndexEntries::Ordered(entries) => entries.add(key, vertex, others, &self.ledger, memory),
         };
-        if added != Added::Known {
+        if added != EntryChange::Nothing {
             self.entry_count.fetch_add(1, Ordering::Relaxed);
-            self.distinct_count.fetch_add(u64::from(added == Added::Key), Ordering::Relaxed);
+            self.distinct_count.fetch_add(u64::from(added == EntryChange::Key), Ordering::Relaxed);
         }
     }
 
-    /// Takes an entry out unless `still_there` says, under the lock that adding the entry takes, that a version
-    /// needs it.
+    /// Removes an entry, unless `is_needed` returns true under the lock that adding the entry takes. Returns true if it
+    /// was removed.
     pub(crate) fn remove_if(
         &self,
         key: &IndexKey,
         vertex: VertexId,
-        still_there: impl FnOnce() -> bool,
+        is_needed: impl FnOnce() -> bool,
         memory: &Memory,
     ) -> bool {
         let removed = match &self.entries {
-            Entries::Hash(entries) => entries.remove_if(key.hash_equal(), vertex, still_there, &self.ledger, memory),
-            Entries::Ordered(entries) => entries.remove_if(key, vertex, still_there, &self.ledger, memory),
+            IndexEntries::Hash(entries) => entries.remove_if(key.hash_equal(), vertex, is_needed, &self.ledger, memory),
+            IndexEntries::Ordered(entries) => entries.remove_if(key, vertex, is_needed, &self.ledger, memory),
         };
         if let Some(removed) = removed {
             self.entry_count.fetch_sub(1, Ordering::Relaxed);
-            if removed == Added::Key {
+            if removed == EntryChange::Key {
                 let less = |count: u64| Some(count.saturating_sub(1));
                 let _ = self.distinct_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
             }
@@ -194,38 +192,38 @@ impl PropertyIndex {
         removed.is_some()
     }
 
-    /// Whether two values are filed as one.
-    pub(crate) fn files_alike(&self, a: &Value, b: &Value) -> bool {
+    /// Returns true if entries with these two values have equal keys in this index.
+    pub(crate) fn keys_are_equal(&self, a: &Value, b: &Value) -> bool {
         match &self.entries {
-            Entries::Hash(_) => key::hash_of(a) == key::hash_of(b),
-            Entries::Ordered(_) => mangrove_graph::compare::order(a, b).is_eq(),
+            IndexEntries::Hash(_) => key::hash_of(a) == key::hash_of(b),
+            IndexEntries::Ordered(_) => mangrove_graph::compare::order(a, b).is_eq(),
         }
     }
 
-    /// The vertices that may have these values under the first keys and one in the range under the next; not in
-    /// order, possibly more than once.
+    /// Appends the vertices that may have these values under the first keys, and a value in the range under the next
+    /// key. They are in no particular order, and one may appear more than once.
     pub(crate) fn candidates(&self, prefix: &[Value], range: &IndexRange, out: &mut Vec<VertexId>) -> Result<()> {
         let used = prefix.len() + 1;
         match (range, &self.entries) {
-            (_, Entries::Ordered(_)) if used > self.info.keys.len() => {
+            (_, IndexEntries::Ordered(_)) if used > self.info.keys.len() => {
                 return Err(mangrove_graph::Error::bug("an index was asked about more keys than it has"));
             }
-            (IndexRange::Equal(values), Entries::Ordered(entries)) => {
+            (IndexRange::Equal(values), IndexEntries::Ordered(entries)) => {
                 for value in values {
                     let limit = (value.clone(), true);
                     entries.candidates(&Interval { prefix, low: Some(&limit), high: Some(&limit) }, out);
                 }
             }
-            (IndexRange::Between { low, high }, Entries::Ordered(entries)) => {
+            (IndexRange::Between { low, high }, IndexEntries::Ordered(entries)) => {
                 entries.candidates(&Interval { prefix, low: low.as_ref(), high: high.as_ref() }, out);
             }
-            (IndexRange::Equal(values), Entries::Hash(entries)) if used == self.info.keys.len() => {
+            (IndexRange::Equal(values), IndexEntries::Hash(entries)) if used == self.info.keys.len() => {
                 for value in values {
                     let all = prefix.iter().chain([value]).cloned().collect();
                     entries.candidates(IndexKey::new(all).hash_equal(), out);
                 }
             }
-            (_, Entries::Hash(_)) => {
+            (_, IndexEntries::Hash(_)) => {
                 return Err(mangrove_graph::Error::bug(
                     "a hash index answers equality on all its keys, and was asked for something else",
                 ));
@@ -234,23 +232,23 @@ impl PropertyIndex {
         Ok(())
     }
 
-    /// The vertices that may have just these values.
+    /// Appends the vertices that may have exactly these values.
     pub(crate) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<VertexId>) {
         match &self.entries {
-            Entries::Hash(entries) => entries.candidates(key.hash_equal(), out),
-            Entries::Ordered(entries) => entries.equal_candidates(key, out),
+            IndexEntries::Hash(entries) => entries.candidates(key.hash_equal(), out),
+            IndexEntries::Ordered(entries) => entries.equal_candidates(key, out),
         }
     }
 
-    /// Calls `each` with the vertices of every key of the index that has more than one.
+    /// Calls `each` with the vertices of every key that has more than one, until it fails.
     pub(crate) fn each_group<E>(&self, each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
         match &self.entries {
-            Entries::Hash(entries) => entries.each_group(each),
-            Entries::Ordered(entries) => entries.each_group(each),
+            IndexEntries::Hash(entries) => entries.each_group(each),
+            IndexEntries::Ordered(entries) => entries.each_group(each),
         }
     }
 
-    /// The index with its numbers.
+    /// The definition of the index, with figures of its size.
     pub(crate) fn report(&self) -> IndexReport {
         IndexReport {
             info: self.info.clone(),
@@ -264,16 +262,16 @@ impl PropertyIndex {
     /// The bytes in use, added up from the structure itself.
     pub(crate) fn bytes(&self) -> usize {
         match &self.entries {
-            Entries::Hash(entries) => entries.walk(),
-            Entries::Ordered(entries) => entries.walk(),
+            IndexEntries::Hash(entries) => entries.walk(),
+            IndexEntries::Ordered(entries) => entries.walk(),
         }
     }
 
-    /// Empties a dropped index and gives its memory back. Writers that met it in an older list add nothing more.
+    /// Empties a dropped index and frees its memory. Writers that still find it in an older list add nothing more.
     pub(crate) fn close(&self, memory: &Memory) {
         match &self.entries {
-            Entries::Hash(entries) => entries.close(&self.ledger, memory),
-            Entries::Ordered(entries) => entries.close(&self.ledger, memory),
+            IndexEntries::Hash(entries) => entries.close(&self.ledger, memory),
+            IndexEntries::Ordered(entries) => entries.close(&self.ledger, memory),
         }
     }
 }
@@ -363,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_is_given_back() {
+    fn removed_entries_give_their_memory_back() {
         let memory = Memory::new(u64::MAX);
         for ordered in [false, true] {
             let index = index(1, ordered, &memory);

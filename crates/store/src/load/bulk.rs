@@ -1,41 +1,40 @@
 //! Loading an empty graph without transactions.
 //!
-//! A [`BulkLoader`] fills pages that nobody else can see, one label set at a time, and [`BulkLoader::finish`]
-//! packs the adjacency into blocks and publishes everything at once, as the base that every snapshot sees:
-//! no version words, no tails, nothing to clean. Dropping the loader instead leaves the graph empty; what
-//! its large values took in the value regions is given back with the store.
+//! A [`BulkLoader`] fills pages that no other thread can see, one label set at a time. [`BulkLoader::finish`] packs the
+//! adjacency into blocks and publishes everything as the base that every snapshot sees. The graph then has no version
+//! words, no tails and no garbage. If the loader is dropped instead, the graph stays empty. The memory of its large
+//! values in the value regions is freed with the store.
 //!
-//! Only one loader at a time, on an empty graph, with no transaction running: `txn` sees to that.
+//! There is one loader at a time, on an empty graph, while no transaction runs. `txn` ensures that.
 //!
-//! Chosen ids go into the id index at once, which refuses a second use of one.
+//! Chosen ids go into the id index as rows are added, so a second use of an id is found at once.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Catalog, EdgeId, ElementKind, Error, ErrorKind, KeyId, LabelId, LabelSetId, Result, TabletId, UserId, Value,
-    VertexId,
+    EdgeId, ElementKind, Error, ErrorKind, KeyId, LabelSetId, Result, TabletId, UserId, Value, VertexId,
 };
 use smol_str::SmolStr;
 
 use crate::cell::{MultiProperty, RawCell};
 use crate::index::IdKey;
 use crate::load::pack::pack;
-use crate::page::{EdgePage, PAGE_SLOTS, PageCore, Tablet, VertexPage};
+use crate::load::staged::{HasPageCore, NO_PAGE, StagedPages};
+use crate::page::{EdgePage, PAGE_SLOTS, PagePosition, Tablet, VertexPage};
 use crate::store::{Slot, Store};
 use crate::version::{BASE_TS, Snapshot};
 
 /// The values of one property for the rows of a call.
 #[derive(Clone, Debug)]
 pub struct BulkColumn {
-    /// The property.
+    /// The property key.
     pub key: KeyId,
-    /// One value a row.
+    /// The values, one entry for each row.
     pub values: ColumnData,
 }
 
-/// Values of one type, or of any.
+/// The values of a column: of one simple type, or of any types.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ColumnData {
@@ -49,9 +48,9 @@ pub enum ColumnData {
     F64(Vec<f64>),
     /// Strings.
     String(Vec<SmolStr>),
-    /// Anything; `None` where a row has no value.
+    /// Values of any types; `None` for a row without a value.
     Any(Vec<Option<Value>>),
-    /// Several values or meta-properties a row, of vertices only; none where the record is empty.
+    /// For vertices only: several values for each row, with meta-properties. A row without a value has an empty entry.
     Multi(Vec<MultiProperty>),
 }
 
@@ -68,8 +67,8 @@ impl ColumnData {
         }
     }
 
-    /// Whether at least half of the rows have a value.
-    fn is_mostly_there(&self) -> bool {
+    /// Returns true if at least half of the rows have a value.
+    fn is_mostly_present(&self) -> bool {
         match self {
             ColumnData::Any(v) => v.iter().filter(|value| value.is_some()).count() * 2 >= v.len(),
             ColumnData::Multi(v) => v.iter().filter(|multi| !multi.values.is_empty()).count() * 2 >= v.len(),
@@ -77,7 +76,7 @@ impl ColumnData {
         }
     }
 
-    /// The cell of a row.
+    /// Encodes the value of a row as a cell.
     fn cell(&self, row: usize, tablet: &Tablet, store: &Store) -> RawCell {
         let value = match self {
             ColumnData::Bool(v) => v[row].into(),
@@ -95,6 +94,7 @@ impl ColumnData {
         tablet.values.encode(value, &store.memory)
     }
 
+    /// Fails if there is not one entry for each row, or if a value cannot be a property.
     fn check(&self, rows: usize, key: &str, is_edge: bool) -> Result<()> {
         if self.len() != rows {
             return Err(Error::invalid(format!("the column '{key}' has {} values for {rows} rows", self.len())));
@@ -118,106 +118,20 @@ impl ColumnData {
     }
 }
 
-/// Pages of one kind that are not published yet.
-pub(crate) struct Staged<P> {
-    /// Tablet, number and page, in the order they were begun.
-    pub(crate) pages: Vec<(TabletId, u32, Box<P>)>,
-    /// By tablet (counting from 0) and page number: the index in `pages`, or `NONE`.
-    indexes: Vec<Vec<u32>>,
-    /// Slots that nobody gets, because a user chose the number of their automatic id.
-    free_slots: BTreeSet<(u32, usize)>,
-}
-
-impl<P> Staged<P> {
-    fn new(tablets: usize) -> Self {
-        Staged { pages: Vec::new(), indexes: vec![Vec::new(); tablets], free_slots: BTreeSet::new() }
-    }
-
-    /// Pages that have their numbers already.
-    pub(crate) fn of(tablets: usize, pages: Vec<(TabletId, u32, Box<P>)>) -> Self {
-        let mut staged = Staged { pages, ..Staged::new(tablets) };
-        for (index, (tablet, number, _)) in staged.pages.iter().enumerate() {
-            let numbers = &mut staged.indexes[usize::from(tablet.0) - 1];
-            if numbers.len() <= *number as usize {
-                numbers.resize(*number as usize + 1, NONE);
-            }
-            numbers[*number as usize] = index as u32;
-        }
-        staged
-    }
-
-    /// The index of a page in `pages`.
-    #[inline]
-    pub(crate) fn index_of(&self, tablet: TabletId, page: usize) -> Option<usize> {
-        let index = *self.indexes.get(usize::from(tablet.0).wrapping_sub(1))?.get(page)?;
-        (index != NONE).then_some(index as usize)
-    }
-
-    fn add(&mut self, tablet: TabletId, page: P) -> u32 {
-        let numbers = &mut self.indexes[usize::from(tablet.0) - 1];
-        let index = u32::try_from(self.pages.len()).expect("fewer than 2^32 pages fit in memory");
-        self.pages.push((tablet, numbers.len() as u32, Box::new(page)));
-        numbers.push(index);
-        index
-    }
-}
-
-/// What staged vertices and edges have in common.
-pub(crate) trait Paged {
-    fn core(&self) -> &PageCore;
-    fn core_mut(&mut self) -> &mut PageCore;
-}
-
-impl Paged for VertexPage {
-    fn core(&self) -> &PageCore {
-        &self.core
-    }
-    fn core_mut(&mut self) -> &mut PageCore {
-        &mut self.core
-    }
-}
-
-impl Paged for EdgePage {
-    fn core(&self) -> &PageCore {
-        &self.core
-    }
-    fn core_mut(&mut self) -> &mut PageCore {
-        &mut self.core
-    }
-}
-
-impl<P: Paged> Staged<P> {
-    /// The core and offset of an element, if it was loaded. Both kinds of ids have the same bits.
-    fn find(&self, id: VertexId) -> Option<(&PageCore, usize)> {
-        let (_, _, page) = &self.pages[self.index_of(id.tablet(), id.page())?];
-        (id.offset() < page.core().used()).then_some((page.core(), id.offset()))
-    }
-
-    /// The labels of an element that was staged.
-    fn labels_of(&self, id: VertexId, catalog: &Catalog) -> Vec<LabelId> {
-        self.find(id).map(|(core, _)| catalog.labels_of(core.label)).unwrap_or_default()
-    }
-
-    /// Returns true if a slot stays empty.
-    fn is_free(&self, id: VertexId) -> bool {
-        let index = self.index_of(id.tablet(), id.page());
-        index.is_some_and(|index| self.free_slots.contains(&(index as u32, id.offset())))
-    }
-}
-
-/// What most rows of a call have, so that a page that is begun for many of them gets arrays for it at once.
-struct Expected {
+/// The columns in which most rows of a call have a value. A page that is begun for many rows gets dense columns at
+/// once.
+struct ExpectedColumns {
     ids: bool,
     keys: Vec<KeyId>,
 }
 
-impl Expected {
+impl ExpectedColumns {
     fn of(ids: Option<&[UserId]>, columns: &[BulkColumn]) -> Self {
-        let keys = columns.iter().filter(|column| column.values.is_mostly_there()).map(|column| column.key).collect();
-        Expected { ids: ids.is_some(), keys }
+        let keys = columns.iter().filter(|column| column.values.is_mostly_present()).map(|column| column.key).collect();
+        ExpectedColumns { ids: ids.is_some(), keys }
     }
 
-    /// Looks at a slot that is about to be filled, with so many more of its page to come (about).
+    /// Makes columns dense if the slot is the first of a page and about enough `rows` are still to come.
     fn prepare(&self, slot: &Slot<'_>, rows: usize, store: &Store) {
         if slot.at == 0 && rows >= slot.core.capacity() / 2 {
             slot.core.expect_many(self.ids, self.keys.iter().copied(), store.space());
@@ -225,23 +139,21 @@ impl Expected {
     }
 }
 
-/// See the module.
+/// Loads an empty graph without transactions.
 pub struct BulkLoader {
     store: Arc<Store>,
-    vertices: Staged<VertexPage>,
-    edges: Staged<EdgePage>,
-    /// The page of vertices being filled, by label set.
+    vertices: StagedPages<VertexPage>,
+    edges: StagedPages<EdgePage>,
+    /// The index of the page of vertices that is being filled, by label set.
     open_vertices: HashMap<LabelSetId, u32, foldhash::fast::RandomState>,
-    /// The pages of edges being filled, by label set: one for each tablet, or `NONE`.
+    /// The indexes of the pages of edges that are being filled, by label set: one for each tablet, or `NO_PAGE`.
     open_edges: HashMap<LabelSetId, Vec<u32>, foldhash::fast::RandomState>,
-    /// A call failed half-way, or the load was finished.
+    /// True if a call has failed halfway, or the load was finished.
     closed: bool,
 }
 
-const NONE: u32 = u32::MAX;
-
 impl BulkLoader {
-    /// A loader for an empty store. `txn` keeps transactions away while it lives.
+    /// A loader for an empty store. `txn` lets no transaction begin while the loader exists.
     pub fn new(store: Arc<Store>) -> Result<Self> {
         if !store.is_empty() {
             let message =
@@ -250,8 +162,8 @@ impl BulkLoader {
         }
         let tablets = store.tablets.len();
         Ok(BulkLoader {
-            vertices: Staged::new(tablets),
-            edges: Staged::new(tablets),
+            vertices: StagedPages::new(tablets),
+            edges: StagedPages::new(tablets),
             open_vertices: HashMap::default(),
             open_edges: HashMap::default(),
             closed: false,
@@ -259,13 +171,15 @@ impl BulkLoader {
         })
     }
 
-    /// The store, for its catalog.
+    /// The store, whose catalog must have the names of labels and keys.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Adds `count` vertices of one label set. `ids` are the ids their users chose, none for automatic ones;
-    /// `columns` have a value a vertex. After an error the loader can only be dropped.
+    /// Adds `count` vertices of one label set, and returns their ids in the order of the rows. `ids` are chosen ids;
+    /// without them, vertices are known by their external numbers. `columns` have one entry for each vertex.
+    ///
+    /// Fails with `DuplicateId` if an id is used twice. After an error the loader can only be dropped.
     pub fn vertices(
         &mut self,
         labels: LabelSetId,
@@ -276,7 +190,7 @@ impl BulkLoader {
         self.check(count, ids, columns, false)?;
         self.store.check_rows(ElementKind::Vertex, labels, count, columns, |_| None)?;
         self.closed = true;
-        let expected = Expected::of(ids, columns);
+        let expected = ExpectedColumns::of(ids, columns);
         let mut loaded = Vec::with_capacity(count);
         while loaded.len() < count {
             let row = loaded.len();
@@ -301,7 +215,8 @@ impl BulkLoader {
         Ok(loaded)
     }
 
-    /// Adds edges of one label set, given by source and target. `ids` and `columns` as for vertices.
+    /// Adds edges of one label set, given by source and target, otherwise as [`BulkLoader::vertices`]. Fails with
+    /// `NotFound` if an end was not loaded before.
     pub fn edges(
         &mut self,
         label: LabelSetId,
@@ -321,7 +236,7 @@ impl BulkLoader {
         let ends_of = |row: usize| Some((labels_at(ends[row].0), labels_at(ends[row].1)));
         self.store.check_rows(ElementKind::Edge, label, ends.len(), columns, ends_of)?;
         self.closed = true;
-        let expected = Expected::of(ids, columns);
+        let expected = ExpectedColumns::of(ids, columns);
         let mut loaded = Vec::with_capacity(ends.len());
         while let Some(&(source, target)) = ends.get(loaded.len()) {
             let row = loaded.len();
@@ -332,7 +247,7 @@ impl BulkLoader {
             if ids.is_some() || !columns.is_empty() || self.store.edge_ids.has_ints() {
                 let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
                 let slot = Slot { tablet, core: &page.core, at };
-                // Edges go to the pages of all tablets in turn.
+                // The rows are spread over the pages of all tablets.
                 expected.prepare(&slot, (ends.len() - row) / self.store.tablets.len(), &self.store);
                 let same_bits = VertexId::from_bits(id.to_bits());
                 match ids {
@@ -359,15 +274,23 @@ impl BulkLoader {
             return Err(Error::invalid("an earlier step of this bulk load failed; drop it and load again"));
         }
         self.closed = true;
-        for (index, at) in std::mem::take(&mut self.vertices.free_slots) {
-            self.vertices.pages[index as usize].2.core.leave_empty(at, &self.store.memory);
-        }
-        for (index, at) in std::mem::take(&mut self.edges.free_slots) {
-            self.edges.pages[index as usize].2.core.leave_empty(at, &self.store.memory);
-        }
+        let empty_vertices = self.vertices.leave_empty(&self.store.memory);
+        let empty_edges = self.edges.leave_empty(&self.store.memory);
         pack(&self.store, &self.vertices, &self.edges);
         self.publish();
+        self.give_slots(ElementKind::Vertex, &empty_vertices);
+        self.give_slots(ElementKind::Edge, &empty_edges);
         Ok(())
+    }
+
+    /// Gives the slots that stay empty to the account of free slots (STORE-25).
+    fn give_slots(&self, kind: ElementKind, slots: &[(PagePosition, usize)]) {
+        for &(position, at) in slots {
+            let page = self.store.slot_page(kind, position);
+            let tablet = self.store.tablet(position.tablet).expect("pages are staged for tablets there are");
+            self.store.cursor(tablet, kind, page.core.label).free.give(page, at);
+            tablet.note_free_slots();
+        }
     }
 
     fn publish(&mut self) {
@@ -390,6 +313,7 @@ impl BulkLoader {
         }
     }
 
+    /// Fails if the loader is closed, memory is used up, or ids and columns do not fit the rows.
     fn check(&self, rows: usize, ids: Option<&[UserId]>, columns: &[BulkColumn], is_edge: bool) -> Result<()> {
         if self.closed {
             return Err(Error::invalid("an earlier step of this bulk load failed; drop it and load again"));
@@ -401,6 +325,7 @@ impl BulkLoader {
         columns.iter().try_for_each(|c| c.values.check(rows, &self.store.catalog().key_name(c.key), is_edge))
     }
 
+    /// Fills the next slot for a vertex of a label set: the index of the page, and the offset.
     fn next_vertex_slot(&mut self, labels: LabelSetId) -> (u32, usize) {
         let staged = &mut self.vertices;
         if let Some(&index) = self.open_vertices.get(&labels)
@@ -415,22 +340,24 @@ impl BulkLoader {
         (index, at)
     }
 
+    /// As [`BulkLoader::next_vertex_slot`], for an edge whose source is in a tablet.
     fn next_edge_slot(&mut self, tablet: TabletId, label: LabelSetId) -> (u32, usize) {
         let tablets = self.store.tablets.len();
-        let open = self.open_edges.entry(label).or_insert_with(|| vec![NONE; tablets]);
+        let open = self.open_edges.entry(label).or_insert_with(|| vec![NO_PAGE; tablets]);
         let index = &mut open[usize::from(tablet.0) - 1];
-        if *index != NONE
+        if *index != NO_PAGE
             && let Some(at) = self.edges.pages[*index as usize].2.core_mut().fill()
         {
             return (*index, at);
         }
-        let full = (*index != NONE).then(|| self.edges.pages[*index as usize].2.core.capacity());
+        let full = (*index != NO_PAGE).then(|| self.edges.pages[*index as usize].2.core.capacity());
         *index =
             self.edges.add(tablet, EdgePage::clean(label, self.store.sizes.next_capacity(full), &self.store.memory));
         let at = self.edges.pages[*index as usize].2.core.fill().expect("a new page has room");
         (*index, at)
     }
 
+    /// Returns true if an external number is the chosen id of an element.
     fn is_taken(&self, index: &crate::index::IdIndex, external: i64) -> bool {
         let mut taken = false;
         if index.has_ints() {
@@ -442,10 +369,10 @@ impl BulkLoader {
         taken
     }
 
-    /// Gives a staged element the id its user chose.
-    fn enter_id<P: Paged>(
+    /// Gives a staged element its chosen id. Fails if another element has the id.
+    fn enter_id<P: HasPageCore>(
         &self,
-        staged: &Staged<P>,
+        staged: &StagedPages<P>,
         index: &crate::index::IdIndex,
         bits: VertexId,
         slot: &Slot<'_>,
@@ -475,6 +402,7 @@ impl BulkLoader {
         }
     }
 
+    /// Sets the values of one row.
     fn set_columns(&self, slot: &Slot<'_>, row: usize, columns: &[BulkColumn]) {
         for BulkColumn { key, values } in columns {
             let cell = values.cell(row, slot.tablet, &self.store);
@@ -489,7 +417,7 @@ impl BulkLoader {
 impl Drop for BulkLoader {
     fn drop(&mut self) {
         if self.store.is_empty() {
-            // Nothing was published: forget the ids, and count the staged pages out.
+            // Nothing was published, so ids and the memory of staged pages are given back.
             self.store.vertex_ids.clear(&self.store.memory, &self.store.limbo);
             self.store.edge_ids.clear(&self.store.memory, &self.store.limbo);
             let mut remove = |kind, bytes| self.store.memory.remove(kind, bytes);
@@ -502,5 +430,42 @@ impl Drop for BulkLoader {
 impl std::fmt::Debug for BulkLoader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "BulkLoader({} vertex pages, {} edge pages)", self.vertices.pages.len(), self.edges.pages.len())
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+    use crate::{Effort, RunningTransactions, StoreOptions};
+
+    struct Idle;
+
+    impl RunningTransactions for Idle {
+        fn oldest_snapshot(&self) -> u64 {
+            BASE_TS
+        }
+        fn oldest_transaction(&self) -> u64 {
+            1
+        }
+        fn next_transaction(&self) -> u64 {
+            1
+        }
+    }
+
+    #[test]
+    fn a_slot_that_stays_empty_is_free_and_its_page_is_frozen() {
+        let store = Arc::new(Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() }));
+        let person = store.catalog().intern_label_text("person");
+        let mut loader = BulkLoader::new(store.clone()).unwrap();
+        // A user chooses the number that the second slot has by itself.
+        let second = VertexId::new(TabletId(1), 1);
+        loader.vertices(person, 1, Some(&[UserId::from(second.external())]), &[]).unwrap();
+        let loaded = loader.vertices(person, 1, None, &[]).unwrap();
+        assert_eq!(loaded, [VertexId::new(TabletId(1), 2)]);
+        loader.finish().unwrap();
+        assert_eq!((store.reserved_slots(), store.free_slots(), store.garbage().pages), (3, 1, 0));
+
+        store.compact(&Idle, Effort::All);
+        assert_eq!((store.free_slots(), store.garbage().pages), (1, 1));
     }
 }

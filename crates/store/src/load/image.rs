@@ -1,25 +1,27 @@
-//! Images of pages: what a page holds at a snapshot, apart from how it lies in memory.
+//! Images of pages: the content of a page at a snapshot, without its layout in memory.
 //!
-//! A checkpoint is the images of all pages; `restore` makes a store of them again. An image has of a page
+//! A checkpoint is the images of all pages, and `restore` makes a store from them again. The image of a page has:
 //!
 //! - its label set, its capacity, and how many of its slots were ever reserved;
-//! - the generation of every such slot, of free ones too, so that no id comes back;
-//! - which slots hold an element that the snapshot sees, and of these the ids their users chose, the ends of edges, and
-//!   the properties, column by column, typed where all values of a column have one simple type.
+//! - the generation of every such slot, free slots included;
+//! - the slots with an element that the snapshot sees, and for these elements the chosen ids, the ends of edges, and
+//!   the properties, column by column. A column is typed if all its values have one simple type.
 //!
-//! It has no adjacency: the lists are the edges once more, and packing them anew is faster than reading them. It has no
-//! indexes either, and no versions: there is one snapshot.
+//! An image has no adjacency, since making the lists from the edges is faster than reading them. It has no indexes, and
+//! no versions, since there is one snapshot.
 //!
-//! Invariants:
+//! - **STORE-33.** In an image, the generation of a slot without an element is at least that of the last element that
+//!   was committed there up to the snapshot. A restored store gives the slot away under the next generation, so no id
+//!   comes back.
+//! - **STORE-34.** Pages keep their numbers, because ids contain them. A page that no commit has written to may be in
+//!   no image, so page directories may have gaps.
 //!
-//! 1. An image is taken while its snapshot is registered with the transactions of the store, so that nothing the
-//!    snapshot sees is collected. Writers go on.
-//! 2. The generation of a slot without an element is at least that of the last element that anybody saw there up to the
-//!    snapshot: what came to be later was given the next one, and a later log may say which.
-//! 3. Whatever changed a page up to a timestamp was noted on the page before that timestamp was finished
-//!    ([`Store::pages_changed_since`] waits for commits that are seen already and not noted everywhere), so a page without a note since the last image needs no new one.
+//! The caller keeps a transaction at the snapshot while it takes images, so that the collector takes nothing away that
+//! the snapshot sees. Writers go on. A page that no commit has changed since its last image needs no new one
+//! (STORE-26). Large commits note their changes after snapshots see them, so [`Store::pages_changed_since`] waits for
+//! them.
 //!
-//! Not here: bytes (`durable`), and the names of labels and keys, of which an image has the numbers.
+//! Not here: the encoding as bytes (`durable`), and the names of labels and keys. Images contain their numbers.
 
 use mangrove_graph::{ElementKind, KeyId, LabelSetId, TabletId, UserId, Value, VertexId};
 use mangrove_reclaim::{Pin, epoch};
@@ -32,41 +34,41 @@ pub use crate::page::{PageName, SlotSet};
 use crate::store::Store;
 use crate::version::Snapshot;
 
-/// See the module.
+/// The content of a page at a snapshot. Invariants: STORE-33, STORE-34.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PageImage {
-    /// Which page.
+    /// Tablet, kind and number of the page.
     pub name: PageName,
     /// The label set of its elements.
     pub labels: LabelSetId,
-    /// How many slots it has.
+    /// The number of slots of the page.
     pub capacity: u32,
-    /// How many of them, from the front, were ever reserved.
+    /// The number of slots, from the front, that were ever reserved.
     pub used: u32,
-    /// The generation of each of these; none where all are in their first.
+    /// The generation of each of the `used` slots; empty if all are in their first generation.
     pub generations: Vec<u16>,
     /// The slots with an element.
     pub live: SlotSet,
-    /// The ids that users chose, with their slots, ascending.
+    /// The ids that users chose, with their slots, in ascending order of slots.
     pub ids: Vec<(u16, UserId)>,
-    /// Source and target of the elements of a page of edges, one pair for each slot in `live`.
+    /// Source and target of each edge of a page of edges: one pair for each slot in `live`.
     pub ends: Vec<(VertexId, VertexId)>,
-    /// The properties.
+    /// The properties, one column for each key with a value.
     pub columns: Vec<ColumnImage>,
 }
 
-/// The values under one key.
+/// The values of a page under one key.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ColumnImage {
-    /// The key.
+    /// The property key.
     pub key: KeyId,
     /// The slots that have a value.
     pub present: SlotSet,
-    /// What is there, one for each slot in `present`.
+    /// The values, one for each slot in `present`.
     pub values: ColumnValues,
 }
 
-/// Values of one type, or of any.
+/// The values of a column: of one simple type, or of any types.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ColumnValues {
     /// Booleans.
@@ -79,12 +81,12 @@ pub enum ColumnValues {
     F64(Vec<f64>),
     /// Strings.
     String(Vec<SmolStr>),
-    /// Anything: never [`Content::Absent`].
+    /// Values of any types, but never [`Content::Absent`].
     Any(Vec<Content>),
 }
 
 impl ColumnValues {
-    /// An empty list for values like this one.
+    /// An empty list for values of the type of this one.
     fn like(content: &Content) -> Self {
         match content {
             Content::One(Value::Bool(_)) => ColumnValues::Bool(Vec::new()),
@@ -96,6 +98,7 @@ impl ColumnValues {
         }
     }
 
+    /// Adds a value. If its type is not that of the list, the list becomes one of any types.
     fn push(&mut self, content: Content) {
         match (&mut *self, content) {
             (ColumnValues::Bool(v), Content::One(Value::Bool(value))) => v.push(value),
@@ -112,7 +115,7 @@ impl ColumnValues {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             ColumnValues::Bool(v) => v.len(),
@@ -124,12 +127,12 @@ impl ColumnValues {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A value, by its place in the list.
+    /// The value at an index of the list.
     pub fn get(&self, at: usize) -> Content {
         match self {
             ColumnValues::Bool(v) => Content::One(Value::Bool(v[at])),
@@ -143,13 +146,15 @@ impl ColumnValues {
 }
 
 impl Store {
-    /// How many tablets the store has. They count from 1.
+    /// The number of tablets of the store. Tablet ids count from 1.
     pub fn tablet_count(&self) -> u16 {
         self.tablets.len() as u16
     }
 
-    /// The pages of a tablet that a commit has changed after `since`, of those that hold anything of commits up to now;
-    /// all pages where `since` is none. `since` must be a snapshot that all pages were looked at from before.
+    /// The pages of a tablet that a commit has changed after the timestamp `since`, or all pages if `since` is `None`.
+    /// Waits for large commits that snapshots see already and that have not noted their changes everywhere (STORE-26).
+    ///
+    /// `since` must be the snapshot of earlier images of all pages.
     pub fn pages_changed_since(&self, tablet: TabletId, since: Option<u64>) -> Vec<PageName> {
         let Some(found) = self.tablet(tablet) else { return Vec::new() };
         self.installing.wait();
@@ -161,8 +166,8 @@ impl Store {
         names(ElementKind::Vertex, vertices).chain(names(ElementKind::Edge, edges)).collect()
     }
 
-    /// The image of a page at a timestamp; `None` where there is no such page. The caller keeps a transaction that
-    /// reads at the timestamp (invariant 1).
+    /// The image of a page at a timestamp; `None` if there is no such page. The caller keeps a transaction that reads
+    /// at the timestamp.
     pub fn page_image(&self, name: PageName, at_ts: u64) -> Option<PageImage> {
         let tablet = self.tablet(name.tablet)?;
         let snapshot = Snapshot::committed(at_ts).amid(&self.installing);
@@ -180,11 +185,12 @@ impl Store {
     }
 }
 
-/// The image of what vertices and edges have in common.
+/// The image of a page, without the ends of edges.
 fn image(name: PageName, tablet: &Tablet, core: &PageCore, snapshot: &Snapshot<'_>) -> PageImage {
     let pin = epoch::pin();
     let used = core.used();
     let live: SlotSet = (0..used).filter(|&at| core.visible_under(&pin, at, snapshot)).collect();
+    // STORE-33: a generation only grows, so one that is read now is not below the one at the snapshot.
     let generations = match core.is_first_generation() {
         true => Vec::new(),
         false => (0..used).map(|at| core.generation(at)).collect(),
@@ -203,7 +209,7 @@ fn image(name: PageName, tablet: &Tablet, core: &PageCore, snapshot: &Snapshot<'
     }
 }
 
-/// The id that the user chose for an element.
+/// The id that the user chose for an element, if one was chosen.
 pub(crate) fn chosen_id(core: &PageCore, at: usize, values: &ValueRegion) -> Option<UserId> {
     match values.decode(core.user_id(at)) {
         Content::One(value) => UserId::from_value(&value),

@@ -1,8 +1,13 @@
 //! Packing the adjacency of a bulk load, or of a restored graph, into blocks.
 //!
-//! A counting sort, once for each direction and edge label set: count the edges of each vertex, lay the runs
-//! out page by page in the order of the vertices, drop each edge into its run, sort each run by neighbor, and cut the
-//! whole into one block a page. The two directions are packed by two threads.
+//! This is a counting sort for each direction and edge label set:
+//!
+//! 1. Count the edges of each vertex.
+//! 2. Lay out the runs page by page, in the order of the vertices.
+//! 3. Put each edge into its run, and sort each run by neighbor.
+//! 4. Cut the array of all runs into one block for each page.
+//!
+//! Two threads pack the two directions. The pages are not published yet, so no thread but these two uses them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,20 +16,20 @@ use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 use mangrove_reclaim::epoch;
 
 use crate::adjacency::Block;
-use crate::load::bulk::Staged;
+use crate::load::staged::StagedPages;
 use crate::page::{EdgePage, PAGE_SLOTS, VertexPage};
 use crate::store::Store;
 
 const SLOTS: usize = PAGE_SLOTS as usize;
 
-/// Gives every staged page of vertices its adjacency tables.
-pub(crate) fn pack(store: &Store, vertices: &Staged<VertexPage>, edges: &Staged<EdgePage>) {
+/// Makes the adjacency tables of all staged pages of vertices. The ends of all edges are on these pages.
+pub(crate) fn pack(store: &Store, vertices: &StagedPages<VertexPage>, edges: &StagedPages<EdgePage>) {
     let mut labels: BTreeMap<LabelSetId, Vec<usize>> = BTreeMap::new();
     for (index, (_, _, page)) in edges.pages.iter().enumerate() {
         labels.entry(page.core.label).or_default().push(index);
     }
     let one_way = |direction| {
-        let mut touched = Touched::of(vertices.pages.len());
+        let mut touched = TouchedPages::of(vertices.pages.len());
         for (&label, pages) in &labels {
             Packer { store, vertices, edges, pages, direction, label }.run(&mut touched);
             touched.clear();
@@ -36,21 +41,21 @@ pub(crate) fn pack(store: &Store, vertices: &Staged<VertexPage>, edges: &Staged<
     });
 }
 
-/// Pages of vertices that have edges of a label, numbered in the order in which they were met: so that a label costs no
-/// more than its own edges and pages, however large the graph is.
-struct Touched {
-    /// By page, its number or `NONE`.
+/// The pages of vertices that have edges of one label set, numbered in the order in which they were met. So a label set
+/// costs no more than its own edges and pages, however large the graph is.
+struct TouchedPages {
+    /// The number of each page, or `NONE`.
     numbers: Vec<u32>,
-    /// By number, the page.
+    /// The page of each number.
     pages: Vec<usize>,
 }
 
-impl Touched {
+impl TouchedPages {
     const NONE: u32 = u32::MAX;
 
-    /// None yet, of so many pages.
+    /// No page yet, of this many pages.
     fn of(pages: usize) -> Self {
-        Touched { numbers: vec![Self::NONE; pages], pages: Vec::new() }
+        TouchedPages { numbers: vec![Self::NONE; pages], pages: Vec::new() }
     }
 
     /// The number of a page, which it gets now if it has none.
@@ -63,30 +68,34 @@ impl Touched {
         *number as usize
     }
 
-    /// Forgets them.
+    /// Forgets all numbers.
     fn clear(&mut self) {
         self.pages.drain(..).for_each(|page| self.numbers[page] = Self::NONE);
     }
 }
 
+/// Packs the lists of one direction and edge label set.
 struct Packer<'a> {
     store: &'a Store,
-    vertices: &'a Staged<VertexPage>,
-    edges: &'a Staged<EdgePage>,
-    /// Where the pages of the label are among those of edges.
+    vertices: &'a StagedPages<VertexPage>,
+    edges: &'a StagedPages<EdgePage>,
+    /// The indexes of the label set's pages among the staged pages of edges.
     pages: &'a [usize],
     direction: Direction,
     label: LabelSetId,
 }
 
 impl Packer<'_> {
-    fn run(&self, touched: &mut Touched) {
+    /// Packs the lists. `touched` has no page yet.
+    fn run(&self, touched: &mut TouchedPages) {
+        // By page number and slot: the length of the run.
         let mut counts: Vec<u32> = Vec::new();
         self.each_edge(|index, at, _, _| {
             let number = touched.number(index);
             counts.resize(touched.pages.len() * SLOTS, 0);
             counts[number * SLOTS + at] += 1;
         });
+        // By page number and slot: where the next edge of the run goes.
         let mut next: Vec<usize> = Vec::with_capacity(counts.len());
         let mut total = 0;
         for &count in &counts {
@@ -107,8 +116,8 @@ impl Packer<'_> {
         }
     }
 
-    /// Calls `each` with every edge: the page and the offset of the vertex whose list it goes to, the vertex at its other
-    /// end, and its id.
+    /// Calls `each` with every edge: the index of the page and the offset of the vertex whose list it goes to, the
+    /// vertex at its other end, and its id.
     fn each_edge(&self, mut each: impl FnMut(usize, usize, VertexId, EdgeId)) {
         let pin = epoch::pin();
         for (tablet, number, page) in self.pages.iter().map(|index| &self.edges.pages[*index]) {
@@ -129,18 +138,20 @@ impl Packer<'_> {
         }
     }
 
+    /// Packs the lists of one page. `lengths` has one entry for each slot, and `cells` their edges, run after run.
     fn pack_page(&self, index: usize, lengths: &[u32], cells: &mut [(VertexId, EdgeId)]) {
         for run in runs(lengths) {
             cells[run].sort_unstable();
         }
         let block = Block::of(cells);
         let (tablet, _, page) = &self.vertices.pages[index];
-        let tablet = self.store.tablet(*tablet).expect("pages are staged for tablets there are");
+        let tablet = self.store.tablet(*tablet).expect("a page is staged only for a tablet that exists");
         let table = page.table_or_create(self.direction, self.label, &self.store.sizes, &self.store.memory);
         table.set_block(block, lengths, &self.store.sizes, &tablet.lists, self.store.space());
     }
 }
 
+/// The ranges of runs of these lengths.
 fn runs(lengths: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let mut end = 0;
     lengths.iter().map(move |&len| {

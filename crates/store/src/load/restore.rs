@@ -1,26 +1,26 @@
-//! A store made again: of images of its pages, and of what a log says came after them.
+//! Restoring a store: from images of its pages, and from the after-images of the commits that the log has after them.
 //!
 //! ```text
 //! images ──▶ private pages ──▶ redo, in the order of the log ──▶ finish: pack, publish, index ──▶ Store
 //! ```
 //!
-//! A [`Restore`] owns an empty store that nobody else has yet. Each tablet's pages are restored on their own, by one
-//! thread at a time ([`Restore::tablet`]), so tablets go side by side. Redo is applied in place: there are no
-//! snapshots, and the last in the order of the log wins. [`Restore::finish`] then does what needs all tablets: it checks
-//! that edges have ends, packs the adjacency, publishes the pages as the base that every snapshot sees, fills the
-//! indexes, and gives the places that have no element to new ones.
+//! A [`Restore`] owns an empty store that no other thread has yet. One thread at a time restores the pages of a tablet
+//! ([`Restore::tablet`]), so several tablets are restored in parallel. Redo is applied in place: there are no
+//! snapshots, and the last write in the order of the log wins. [`Restore::finish`] does the rest, which needs all
+//! tablets. It checks that edges have ends, packs the adjacency, publishes the pages as the base that every snapshot
+//! sees, fills the indexes, and makes empty slots free.
 //!
-//! What is restored is what was, except for what nobody can tell:
+//! A restored store differs from the original in nothing that a transaction can observe:
 //!
-//! 1. Every element has its id, chosen or automatic, and a place that had an element is given away under a later
-//!    generation.
-//! 2. Pages keep their numbers, and with them [`Store::pages_changed_since`] its meaning: an image that was put in
-//!    counts as unchanged, what redo touches as changed by that commit.
-//! 3. Nothing that is put in is believed: whatever contradicts itself or the rest is [`Damage`], and names the page.
-//!    After damage the store is dropped.
-//! 4. Reserved slots whose element was never committed are free places like others.
+//! 1. Every element has its old id, chosen or not. A slot that had an element is given away under a later generation
+//!    (STORE-33).
+//! 2. Pages keep their numbers (STORE-34). [`Store::pages_changed_since`] goes on as before: a page from an image
+//!    counts as unchanged, and a page that redo touches as changed by that commit.
+//! 3. Input is not trusted. A contradiction in it is [`Damage`], which names the page. After damage the store is
+//!    dropped.
+//! 4. A reserved slot whose element was never committed is a free slot.
 //!
-//! Not here: files and bytes (`durable`), and the names of labels and keys, which are put into the catalog first.
+//! Not here: files and bytes (`durable`), and the names of labels and keys, which must be put into the catalog first.
 
 mod finish;
 
@@ -30,12 +30,13 @@ use hashbrown::HashMap;
 use mangrove_graph::{
     EdgeId, ElementId, ElementKind, GENERATION_MAX, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId,
 };
+use mangrove_locks::{Guard, Mutex, rank};
 use mangrove_reclaim::epoch;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 
 use crate::cell::Content;
-use crate::load::bulk::Paged;
 use crate::load::image::{ColumnImage, PageImage};
+use crate::load::staged::HasPageCore;
 use crate::memory::{Garbage, Memory};
 use crate::page::{EdgePage, PageCore, PageName, SlotSet, Tablet, VertexPage, value_garbage};
 use crate::store::Store;
@@ -44,12 +45,12 @@ use crate::write::redo::Redo;
 
 pub use finish::{RestorePhase, RestoreSummary, Restored};
 
-/// What was put in contradicts itself or the rest.
+/// A contradiction in images or redo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The page it was found on.
+    /// The page on which it was found.
     pub page: PageName,
-    /// What is wrong with it.
+    /// The contradiction, for people.
     pub message: String,
 }
 
@@ -65,30 +66,37 @@ fn damage(page: PageName, message: impl Into<String>) -> Damage {
     Damage { page, message: message.into() }
 }
 
+/// The result of a step of a restore.
 type Outcome<T = ()> = Result<T, Damage>;
 
-/// A page that nobody else can see yet.
+/// A page that is being restored, and is not published.
 struct PrivatePage<P> {
     page: Box<P>,
+    /// The number of slots, from the front, that were ever reserved.
     used: u32,
+    /// The slots with an element.
     live: SlotSet,
+    /// The timestamp of the last commit that changed the page; the base for a page from an image.
     changed: u64,
 }
 
 /// The pages of one kind of one tablet, by number.
 type Pages<P> = HashMap<u32, PrivatePage<P>, foldhash::fast::RandomState>;
 
+/// The pages of one tablet.
 #[derive(Default)]
 struct TabletPages {
     vertices: Pages<VertexPage>,
     edges: Pages<EdgePage>,
 }
 
-/// What restoring needs of a page besides its core.
-trait PageRecord: Paged + Sized {
+/// A page of vertices or of edges that is being restored.
+trait PageRecord: HasPageCore + Sized {
+    /// Makes an empty page.
     fn make(labels: LabelSetId, capacity: u32, memory: &Memory) -> Self;
-    /// Copies what is not in the core.
+    /// Copies the part of a slot that is not in the core.
     fn copy_slot(&self, at: usize, to: &mut Self);
+    /// Counts the memory of a page out that is about to be dropped.
     fn remove_bytes(&self, memory: &Memory);
 }
 
@@ -115,11 +123,11 @@ impl PageRecord for EdgePage {
     }
 }
 
-/// See the module.
+/// A store that is being restored.
 pub struct Restore {
     store: Store,
-    /// By tablet, counting from 0.
-    tablets: Box<[Mutex<TabletPages>]>,
+    /// The pages of each tablet, counting from 0.
+    tablets: Box<[Mutex<TabletPages, rank::RestoredTablet>]>,
 }
 
 impl fmt::Debug for Restore {
@@ -129,19 +137,19 @@ impl fmt::Debug for Restore {
 }
 
 impl Restore {
-    /// Restores into a store that nothing was ever written to.
+    /// Restores into an empty store. Panics if something was written to it.
     pub fn new(store: Store) -> Self {
         assert!(store.is_empty(), "a graph is restored into an empty store");
         let tablets = (0..store.tablets.len()).map(|_| Mutex::default()).collect();
         Restore { store, tablets }
     }
 
-    /// The store, for its catalog, which is to have all names before [`Restore::finish`].
+    /// The store, whose catalog must have all names before [`Restore::finish`].
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The turn to restore a tablet; `None` where there is no such tablet. Waits for whoever has it.
+    /// The turn to restore a tablet; `None` if there is no such tablet. Waits while another thread has the turn.
     pub fn tablet(&self, id: TabletId) -> Option<TabletRestore<'_>> {
         let pages = self.tablets.get(usize::from(id.0).checked_sub(1)?)?.lock();
         Some(TabletRestore { store: &self.store, tablet: self.store.tablet(id)?, pages, garbage: Vec::new() })
@@ -149,11 +157,13 @@ impl Restore {
 }
 
 /// The turn to restore one tablet.
+///
+/// Its methods fail with [`Damage`] if the input contradicts itself or the pages that were restored before.
 pub struct TabletRestore<'a> {
     store: &'a Store,
     tablet: &'a Tablet,
-    pages: MutexGuard<'a, TabletPages>,
-    /// Records that no cell names any more.
+    pages: Guard<MutexGuard<'a, TabletPages>, rank::RestoredTablet>,
+    /// Records of values that redo has replaced.
     garbage: Vec<Garbage>,
 }
 
@@ -175,7 +185,7 @@ impl fmt::Debug for TabletRestore<'_> {
 impl TabletRestore<'_> {
     // --- Images -------------------------------------------------------------------------------------
 
-    /// Makes a page of its image. Of several images of a page only the newest is put in, and before any redo.
+    /// Makes a page from its image. The caller puts in one image of a page, the newest, and does so before any redo.
     pub fn image(&mut self, image: PageImage) -> Outcome {
         let name = image.name;
         if name.tablet != self.tablet.id {
@@ -200,13 +210,13 @@ impl TabletRestore<'_> {
 
     // --- Redo ---------------------------------------------------------------------------------------
 
-    /// A vertex came to be with the commit at `ts`.
+    /// Redoes that the commit at `ts` has added a vertex.
     pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
         let at = SlotPosition::of(ElementId::Vertex(id));
-        begin(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
+        begin_element(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
     }
 
-    /// An edge came to be with the commit at `ts`.
+    /// Redoes that the commit at `ts` has added an edge.
     pub fn edge(
         &mut self,
         ts: u64,
@@ -216,12 +226,12 @@ impl TabletRestore<'_> {
         chosen: Option<&UserId>,
     ) -> Outcome {
         let at = SlotPosition::of(ElementId::Edge(id));
-        let page = begin(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
+        let page = begin_element(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
         page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
         Ok(())
     }
 
-    /// An element was deleted by the commit at `ts`.
+    /// Redoes that the commit at `ts` has deleted an element.
     pub fn delete(&mut self, ts: u64, element: ElementId) -> Outcome {
         let (slot, tablet) = (SlotPosition::of(element), self.tablet);
         let mut garbage = std::mem::take(&mut self.garbage);
@@ -236,7 +246,7 @@ impl TabletRestore<'_> {
         Ok(())
     }
 
-    /// The commit at `ts` left this under a key of an element.
+    /// Redoes that the commit at `ts` has set the values under a key of an element.
     pub fn property(&mut self, ts: u64, element: ElementId, key: KeyId, content: Content) -> Outcome {
         let (slot, store, tablet) = (SlotPosition::of(element), self.store, self.tablet);
         let (core, _) = self.living(ts, slot, "gets a property")?;
@@ -250,7 +260,7 @@ impl TabletRestore<'_> {
         Ok(())
     }
 
-    /// What a commit at `ts` left is done again.
+    /// Applies one after-image of the commit at `ts`.
     pub fn redo(&mut self, ts: u64, redo: Redo) -> Outcome {
         match redo {
             Redo::Insert { element: ElementId::Vertex(id), labels, user_id, .. } => {
@@ -268,9 +278,14 @@ impl TabletRestore<'_> {
         }
     }
 
-    /// The page of an element that there is, changed at `ts`.
+    /// The core of an element's page, and the page's slots with elements. Notes that the commit at `ts` has changed the
+    /// page. Fails if there is no such element; `what` says what the commit does to it.
     fn living(&mut self, ts: u64, slot: SlotPosition, what: &str) -> Outcome<(&PageCore, &mut SlotSet)> {
-        fn found<P: Paged>(pages: &mut Pages<P>, ts: u64, slot: SlotPosition) -> Option<(&PageCore, &mut SlotSet)> {
+        fn found<P: HasPageCore>(
+            pages: &mut Pages<P>,
+            ts: u64,
+            slot: SlotPosition,
+        ) -> Option<(&PageCore, &mut SlotSet)> {
             let private = pages.get_mut(&slot.page.number)?;
             let core = private.page.core();
             let is_there = private.live.contains(slot.offset) && core.generation(slot.offset) == slot.generation;
@@ -287,7 +302,7 @@ impl TabletRestore<'_> {
     }
 }
 
-/// Where an element lies, and in which generation.
+/// The slot of an element, and the element's generation.
 #[derive(Clone, Copy, Debug)]
 struct SlotPosition {
     page: PageName,
@@ -299,7 +314,7 @@ impl SlotPosition {
     fn of(element: ElementId) -> Self {
         let (kind, id) = match element {
             ElementId::Vertex(id) => (ElementKind::Vertex, id),
-            // Both kinds of ids have the same bits.
+            // Ids of both kinds have the same bits.
             ElementId::Edge(id) => (ElementKind::Edge, VertexId::from_bits(id.to_bits())),
         };
         let page = PageName { tablet: id.tablet(), kind, number: id.page() as u32 };
@@ -313,7 +328,7 @@ impl fmt::Display for SlotPosition {
     }
 }
 
-/// Whether an image is one of a page that there can be.
+/// Fails if an image contradicts itself.
 fn check_image(image: &PageImage) -> Outcome {
     let PageImage { name, capacity, used, live, generations, ids, ends, columns, .. } = image;
     let wrong = |message: String| Err(damage(*name, message));
@@ -341,7 +356,7 @@ fn check_image(image: &PageImage) -> Outcome {
     }
 }
 
-/// Fills a new page; false if there is one.
+/// Fills a new page from its image. Returns false if there is already a page of that number.
 fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page: P, image: PageImage) -> bool {
     let core = page.core();
     for (at, &generation) in image.generations.iter().enumerate() {
@@ -360,8 +375,9 @@ fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page
     pages.insert(image.name.number, private).is_none()
 }
 
-/// Gives a slot to an element; its page.
-fn begin<'p, P: PageRecord>(
+/// Gives a slot to an element that the commit at `ts` has added. Returns the page, which is made if it is missing.
+/// Fails if the page has another label set, or if the slot has an element or a later generation.
+fn begin_element<'p, P: PageRecord>(
     pages: &'p mut Pages<P>,
     store: &Store,
     tablet: &Tablet,
@@ -386,7 +402,8 @@ fn begin<'p, P: PageRecord>(
         *private.page = enlarged(&*private.page, private.used as usize, capacity, store);
     }
     let core = private.page.core();
-    // What never had an element may begin with any generation.
+    // An empty slot may begin with any generation from its own on: generations of elements that one transaction created
+    // and deleted are in no log.
     let is_taken = private.live.contains(slot.offset) || slot.generation < core.generation(slot.offset);
     if is_taken {
         let message = format!("an element comes to be in {slot} by commit {ts}, and the slot has one or a later one");
@@ -402,8 +419,8 @@ fn begin<'p, P: PageRecord>(
     Ok(&private.page)
 }
 
-/// The same page with more slots. The first pages of a label set have fewer than the later ones, and the log does not
-/// say which they are: a page that only the log knows begins small and is enlarged when it turns out not to be.
+/// The same page with more slots. The first pages of a label set have fewer slots than later ones, and the log does not
+/// say which pages those are. So a page that only the log has begins small, and is enlarged if a later slot is used.
 fn enlarged<P: PageRecord>(page: &P, used: usize, capacity: u32, store: &Store) -> P {
     let (core, memory) = (page.core(), &store.memory);
     let mut large = P::make(core.label, capacity, memory);

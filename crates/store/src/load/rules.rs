@@ -1,4 +1,6 @@
 //! Checking the rows of a bulk load against the rules of the schema.
+//!
+//! The loader calls the check before it stores a row of the batch. So a batch that breaks a rule adds nothing.
 
 use mangrove_graph::{ElementKind, KeyId, LabelId, LabelSetId, Result, Value};
 
@@ -7,7 +9,7 @@ use crate::schema::ElementImage;
 use crate::store::Store;
 
 impl Store {
-    /// Whether rows of a bulk load keep to the rules.
+    /// Fails if a row of a bulk load breaks a rule. `ends` gives the labels of the ends of a row's edge.
     pub(crate) fn check_rows(
         &self,
         kind: ElementKind,
@@ -37,7 +39,7 @@ impl Store {
     }
 }
 
-/// The values of one row of a column.
+/// Appends the values of one row of a column. A row without a value appends nothing.
 fn column_values(column: &BulkColumn, row: usize, out: &mut Vec<(KeyId, Option<Value>)>) {
     let mut push = |value: Value| out.push((column.key, Some(value)));
     match &column.values {

@@ -1,45 +1,48 @@
-//! What the store's memory goes into, counted to the byte, and the limit on it.
+//! The memory of a store, counted to the byte by kind, and the limit on it.
 //!
-//! Every allocation that grows with the graph is counted under its [`RecordKind`] when it is made:
-//! capacity, not use, so a half-filled page counts whole. The bookkeeping of the allocator and a few fixed
-//! structures (the `Store` itself, 64 tablets) are not counted. [`crate::Store::memory_walk`] adds the
-//! same up from the structures themselves, and a test holds the two against each other.
+//! Every allocation that grows with the graph is counted under its [`RecordKind`] when it is made. An allocation counts
+//! with its capacity, so a page that is half full counts as a whole. The bookkeeping of the allocator and a few fixed
+//! structures (the [`Store`](crate::Store) itself, its tablets) are not counted.
+//!
+//! - **STORE-32.** While no thread writes or collects, the counters equal the sizes of the structures:
+//!   [`Store::memory`](crate::Store::memory) has the same sum as [`Store::memory_walk`](crate::Store::memory_walk).
+//!   Tests compare the two.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
+use mangrove_locks::{Mutex, rank};
 use mangrove_reclaim::{Accounting, Usage};
-use parking_lot::Mutex;
 
-/// What memory is used for.
+/// A use of memory that is counted on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum RecordKind {
-    /// Pages of vertices: their fixed parts.
+    /// The fixed parts of pages of vertices.
     VertexPage,
-    /// Pages of edges: their fixed parts with sources and targets.
+    /// The fixed parts of pages of edges, with sources, targets and reference counts.
     EdgePage,
-    /// Begin and end words.
+    /// Version words, generations, and sets of free slots.
     Version,
-    /// Columns of properties and user ids.
+    /// Columns of properties and of chosen ids.
     Column,
     /// Heads and records of undo chains.
     Undo,
     /// Values that do not fit in a column.
     Value,
-    /// Descriptors of adjacency lists.
+    /// Adjacency tables with their descriptors, previous layouts and names of ended edges.
     Descriptor,
-    /// Packed neighbor runs.
+    /// Packed runs of adjacency lists.
     Block,
     /// Headers of long, growing or dirty adjacency lists.
     ListHeader,
     /// Tails of adjacency lists.
     Tail,
-    /// Translation of user ids.
+    /// The indexes from chosen ids to elements.
     IdIndex,
-    /// Tables of page pointers and cursors.
+    /// Page directories, and the cursors that say where new elements go.
     Directory,
-    /// Tables and leaves of property indexes, with the values they hold.
+    /// Property indexes with the values that they hold.
     PropertyIndex,
     /// Logs of commits that wait for the garbage collector.
     Log,
@@ -62,37 +65,38 @@ const KINDS: [(RecordKind, &str); 14] = [
     (RecordKind::Log, "logs awaiting collection"),
 ];
 
-/// The store tells the process's budget of its memory in multiples of this.
+/// A store reports its memory to the budget of the process in multiples of this many bytes.
 const BUDGET_GRAIN: u64 = 256 << 10;
-/// It tells of memory that was freed when that is more than this.
+/// A store reports freed memory when it is more than this many bytes.
 const BUDGET_SLACK: u64 = 2 * BUDGET_GRAIN;
-/// What [`Memory::told`] is without a budget.
+/// The value of [`Memory::reported`] without a budget: no total exceeds it, so nothing is reported.
 const WITHOUT_BUDGET: u64 = u64::MAX;
 
-/// The counters of one store.
+/// The counters of one store. Invariant: STORE-32.
+// Relaxed throughout: the counters publish nothing.
 #[derive(Debug)]
 pub struct Memory {
     allocations: [AtomicU64; KINDS.len()],
     bytes: [AtomicU64; KINDS.len()],
     total: AtomicU64,
     limit_bytes: AtomicU64,
-    /// What the budget has been told of the total.
-    told: AtomicU64,
+    /// The part of the total that the budget counts, in bytes.
+    reported: AtomicU64,
     budget: MemoryBudget,
-    draw: Mutex<Draw>,
+    draw: Mutex<Draw, rank::MemoryDraw>,
 }
 
 impl Memory {
-    /// Counters at zero with a limit on their sum.
+    /// Counters at zero, with a limit on their sum in bytes.
     #[cfg(test)]
     pub(crate) fn new(limit_bytes: u64) -> Self {
         Memory::drawing_on(&MemoryBudget::unlimited(), limit_bytes)
     }
 
-    /// The same, and their sum counts in a budget of the process.
+    /// As `Memory::new`, with a sum that counts in the budget of the process.
     pub(crate) fn drawing_on(budget: &MemoryBudget, limit_bytes: u64) -> Self {
         Memory {
-            told: AtomicU64::new(if budget.is_unlimited() { WITHOUT_BUDGET } else { 0 }),
+            reported: AtomicU64::new(if budget.is_unlimited() { WITHOUT_BUDGET } else { 0 }),
             draw: Mutex::new(budget.account(Purpose::Graphs)),
             budget: budget.clone(),
             allocations: Default::default(),
@@ -102,8 +106,7 @@ impl Memory {
         }
     }
 
-    // Relaxed throughout: the counters publish nothing.
-    /// Counts an allocation; one of no bytes is none.
+    /// Counts an allocation (STORE-32). An allocation of no bytes does not count.
     pub(crate) fn add(&self, kind: RecordKind, bytes: usize) {
         if bytes == 0 {
             return;
@@ -111,12 +114,12 @@ impl Memory {
         self.allocations[kind as usize].fetch_add(1, Ordering::Relaxed);
         self.bytes[kind as usize].fetch_add(bytes as u64, Ordering::Relaxed);
         let total = self.total.fetch_add(bytes as u64, Ordering::Relaxed).wrapping_add(bytes as u64);
-        if total > self.told.load(Ordering::Relaxed) {
-            self.tell_budget();
+        if total > self.reported.load(Ordering::Relaxed) {
+            self.report_to_budget();
         }
     }
 
-    /// Counts an allocation out that [`Memory::add`] counted.
+    /// Takes back what [`Memory::add`] counted for an allocation of this size.
     pub(crate) fn remove(&self, kind: RecordKind, bytes: usize) {
         if bytes == 0 {
             return;
@@ -124,36 +127,36 @@ impl Memory {
         self.allocations[kind as usize].fetch_sub(1, Ordering::Relaxed);
         self.bytes[kind as usize].fetch_sub(bytes as u64, Ordering::Relaxed);
         let total = self.total.fetch_sub(bytes as u64, Ordering::Relaxed).wrapping_sub(bytes as u64);
-        let told = self.told.load(Ordering::Relaxed);
-        if told.saturating_sub(total) > BUDGET_SLACK && told != WITHOUT_BUDGET {
-            self.tell_budget();
+        let reported = self.reported.load(Ordering::Relaxed);
+        if reported.saturating_sub(total) > BUDGET_SLACK && reported != WITHOUT_BUDGET {
+            self.report_to_budget();
         }
     }
 
-    /// Counts the total in the budget.
+    /// Reports the total to the budget.
     #[cold]
-    fn tell_budget(&self) {
+    fn report_to_budget(&self) {
         let mut draw = self.draw.lock();
-        let told = self.total.load(Ordering::Relaxed).next_multiple_of(BUDGET_GRAIN);
-        draw.count(told);
-        self.told.store(told, Ordering::Relaxed);
+        let reported = self.total.load(Ordering::Relaxed).next_multiple_of(BUDGET_GRAIN);
+        draw.count(reported);
+        self.reported.store(reported, Ordering::Relaxed);
     }
 
-    /// One allocation, or none where `before` is 0, has become another one, or none.
+    /// Counts that an allocation was replaced by one of another size. A size of 0 stands for no allocation.
     pub(crate) fn resize(&self, kind: RecordKind, before: usize, after: usize) {
         self.add(kind, after);
         self.remove(kind, before);
     }
 
-    /// An error when the limit is reached, the graph's own or the budget's. Asked before a write begins, so a write may
-    /// overshoot it by what it allocates itself.
+    /// Fails if the graph's own limit or the budget's is reached. Callers check before a write begins, so a write may
+    /// exceed the limit by its own allocations.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_own()?;
         self.budget.check_graphs()
     }
 
-    /// An error while nothing can be added, however long one waits: unlike [`Memory::check`] not where others will give back
-    /// what they have drawn on the budget.
+    /// Fails if nothing can be added until something is deleted or a limit is raised. Unlike [`Memory::check`], it
+    /// passes if queries will give back enough of what they have drawn on the budget.
     pub(crate) fn check_lasting(&self) -> Result<()> {
         self.check_own()?;
         self.budget.check_graphs_share()
@@ -174,21 +177,22 @@ impl Memory {
         ))
     }
 
-    /// What the sum counts in.
+    /// The budget of the process, in which the sum counts.
     pub(crate) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
-    /// The graph's own limit.
+    /// The graph's own limit in bytes.
     pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
-    /// Changes the limit, for writes from now on.
+    /// Changes the limit for writes from now on.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit_bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// The counters, without the use of pools ([`MemoryReport::add_usage`]).
     pub(crate) fn report(&self) -> MemoryReport {
         let rows = KINDS
             .iter()
@@ -220,37 +224,38 @@ impl Accounting<RecordKind> for Memory {
 /// One line of a [`MemoryReport`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryRow {
-    /// What for.
+    /// The use that the row counts.
     pub kind: RecordKind,
-    /// The kind in words.
+    /// The name of the kind.
     pub name: &'static str,
-    /// How many allocations.
+    /// The number of allocations.
     pub allocations: u64,
-    /// How many bytes.
+    /// The sum of their sizes in bytes.
     pub bytes: u64,
     /// Records of a pool that are in use; 0 for kinds that come from no pool.
     pub live: u64,
-    /// Of the bytes, those of a pool's records that were given back and will be used again.
+    /// The part of `bytes` that free records of a pool take. They will be used again.
     pub free_bytes: u64,
 }
 
-/// What the memory of a store goes into.
+/// The memory of a store by kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryReport {
-    /// One row a kind.
+    /// One row for each kind.
     pub rows: Vec<MemoryRow>,
-    /// The limit.
+    /// The graph's own limit in bytes.
     pub limit_bytes: u64,
 }
 
 impl MemoryReport {
+    /// Adds the use of a pool to the row of its kind.
     pub(crate) fn add_usage(&mut self, kind: RecordKind, usage: Usage) {
         let row = &mut self.rows[kind as usize];
         row.live += usage.live;
         row.free_bytes += usage.free_bytes;
     }
 
-    /// The sum of all kinds.
+    /// The sum over all kinds in bytes.
     pub fn total_bytes(&self) -> u64 {
         self.rows.iter().map(|row| row.bytes).sum()
     }

@@ -1,31 +1,30 @@
-//! What of a store waits in a limbo, and the two things a structure needs that grows while readers use it.
+//! The garbage of a store: unlinked memory and records that wait in a limbo for their grace period.
 //!
-//! `mangrove_reclaim` says when unlinked things may be used again; here is which things a store unlinks.
+//! `mangrove_reclaim` decides when the grace period is over (RECLAIM-3). `garbage` gives back what leaves the limbo.
 
 use mangrove_graph::ElementId;
 use mangrove_reclaim::{Retired, Unlinked};
 
 use crate::memory::{Memory, Write};
 
-/// Something unlinked. Numbers are those of the tablet's pools.
+/// Unlinked memory, or an unlinked record. `record`, `start` and `len` are numbers in the pools of the tablet.
 #[derive(Debug)]
 pub(crate) enum Garbage {
     /// Memory to be freed.
     Box(Retired),
     /// An undo record.
     Undo { tablet: u16, record: u64 },
-    /// A record of the value region that no cell names any more: its content is refused to readers next.
+    /// A record of the value region that no cell names. After the grace period, readers are refused its content.
     Value { tablet: u16, record: u64 },
-    /// A record of the value region whose content is refused: it is cleared next.
+    /// A record of the value region whose content is refused. After the grace period it is cleared.
     DyingValue { tablet: u16, record: u64 },
     /// A header of an adjacency list.
     Header { tablet: u16, record: u64 },
     /// A row of a tail.
     Row { tablet: u16, start: u64, len: u64 },
-    /// The slot of an element that left no trace.
+    /// The slot of an element that nothing names.
     Slot(ElementId),
-    /// The log of a transaction that was rolled back: while readers of the rollback may be there, a cell must not look as
-    /// if it had never been written (`cell::column`).
+    /// The log of a transaction that was rolled back. Its undo records stay linked for a grace period (STORE-6).
     Aborted(Vec<Write>),
 }
 
@@ -48,16 +47,16 @@ impl Unlinked for Garbage {
 /// The limbo of a store.
 pub(crate) type Limbo = mangrove_reclaim::Limbo<Garbage>;
 
-/// What a structure needs that outgrows its memory while readers use it.
+/// The accounts that a structure needs to grow while readers use it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space<'a> {
-    /// Counts its bytes.
+    /// Counts the bytes of the structure.
     pub(crate) memory: &'a Memory,
-    /// Holds the memory that it has outgrown until no reader uses it.
+    /// Takes the memory that the structure has outgrown, until no reader uses it.
     pub(crate) limbo: &'a Limbo,
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 pub(crate) fn release_boxes(limbo: &Limbo) {
     limbo.release(usize::MAX, |garbage| unreachable!("{garbage:?} is no memory"));
 }

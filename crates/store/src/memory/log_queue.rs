@@ -1,60 +1,66 @@
-//! What is known to be garbage, or will be: the way from a finished transaction to the work that it leaves.
+//! Logs of commits that wait for collection.
 //!
-//! Nothing scans the graph for garbage. A commit hands over its log, which names every version it replaced and every
-//! element it ended. Its thread keeps it in a shard and works it off itself, a batch at a time, once every snapshot
-//! has passed it: the lines that the commits wrote are in its cache still.
+//! No thread scans the graph for garbage. A commit hands over its log, which names every version that it replaced and
+//! every element that it ended. The committer's thread keeps the log in a shard. When every snapshot has passed the
+//! commit, the same thread works the log off, many writes at a time, while the cache lines are still in its cache. That
+//! is a *sweep*.
 //!
 //! ```text
 //! Store::retire ──▶ shard of the thread, by commit timestamp ──▶ (oldest snapshot has passed it) ──▶ Store::sweep
-//! Store::retire_aborted ──▶ limbo (readers of the rollback) ──▶ whoever empties limbo
+//! Store::retire_aborted ──▶ limbo (readers of the rollback) ──▶ the thread that empties the limbo
 //! ```
 //!
-//! What takes longer, or needs a tablet to itself, becomes one of the tablet's [`Tasks`] for a collector: vertices to
-//! be taken apart, pages to be frozen, adjacency tables to be compacted. `reclaim` does the work.
+//! Work that takes longer, or needs the tablet's turn, becomes a task of the tablet ([`Tasks`](crate::page::Tasks)) for
+//! a collector: taking vertices apart, freezing pages, compacting adjacency tables. `garbage` does the work. This file
+//! only keeps the logs. It gives out a log once, and not before the oldest snapshot is at or above the log's commit.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicUsize, Mutex, thread_local};
 
 use crate::memory::{Memory, RecordKind, Write};
 
-/// Committers that finish at the same time rarely meet in one of these.
+/// The number of shards. Committers that finish at the same time rarely meet in one.
 const SHARDS: usize = 8;
-/// A log of more writes than this is kept as it came; smaller ones are copied together.
+/// The most writes of a small log. Small logs are copied into one ring; larger ones are kept as they came.
 const SMALL_MAX: usize = 256;
-/// A shard may have so many writes more or fewer than it has told everybody.
-const UNTOLD_MAX: usize = 256;
-/// So many writes in all shards are more than threads leave that clear up behind themselves.
+/// The number of writes of a shard may differ from the reported number by less than this.
+const UNREPORTED_MAX: usize = 256;
+/// From this backlog in all shards on, committers do not keep up with their own garbage, so a collector helps.
 pub(crate) const BEHIND_WRITES: usize = 1 << 13;
-/// Writes in a shard that are worth a sweep by its thread: as many as leave its cache to the transactions.
+/// Writes in a shard that are worth a sweep by its thread. A sweep of this size leaves most of the thread's cache to
+/// transactions.
 const SWEEP_WRITES: usize = 256;
-/// A sweep takes no more than this, though more may wait since an old snapshot has gone: twice what comes in meanwhile.
+/// The most writes that a sweep takes: twice as many as come in between two sweeps. More may wait after an old snapshot
+/// has ended.
 const SWEEP_WRITES_MAX: usize = 2 * SWEEP_WRITES;
 
 thread_local! {
-    /// Which shard this thread uses, whatever the queue; drawn when it is first needed.
+    /// The shard that this thread uses in every queue. Drawn when it is first needed.
     #[allow(clippy::missing_const_for_thread_local, reason = "the model checker's macro takes no const block")]
     static SHARD: Cell<usize> = Cell::new(usize::MAX);
 }
 
-/// Logs of one shard, each kind nearly in the order of timestamps.
+/// The logs of one shard. Small and large ones are each nearly in the order of timestamps.
 #[derive(Debug, Default)]
-struct Shard {
-    /// Timestamps and lengths of small logs, whose writes follow one another in `writes`.
+struct LogShard {
+    /// Timestamp and length of each small log. Their writes are in `writes`, log after log.
     commits: VecDeque<(u64, u32)>,
     writes: VecDeque<Write>,
+    /// Timestamp and writes of each large log.
     large: VecDeque<(u64, Vec<Write>)>,
-    /// How many writes `Queue::waiting` counts here.
-    told: usize,
+    /// The number of writes of this shard that `LogQueue::waiting` counts.
+    reported: usize,
     /// The thread sweeps when `writes` is as long as this.
     sweep_at: usize,
 }
 
-impl Shard {
-    /// What the small logs take.
+impl LogShard {
+    /// The bytes of the small logs.
     fn ring_bytes(&self) -> usize {
         self.commits.capacity() * size_of::<(u64, u32)>() + self.writes.capacity() * size_of::<Write>()
     }
@@ -74,15 +80,17 @@ impl Shard {
         self.account(before, memory);
     }
 
-    /// Tells everybody about `here` writes, where that differs enough from what was told.
-    fn tell(&mut self, here: usize, waiting: &AtomicUsize) {
-        if here.abs_diff(self.told) >= UNTOLD_MAX || (here == 0 && self.told > 0) {
-            // It wraps around to a subtraction, and never below zero: every shard takes back only what it has told.
-            waiting.fetch_add(here.wrapping_sub(self.told), Ordering::Relaxed);
-            self.told = here;
+    /// Reports that there are `here` writes, if that differs enough from the last report.
+    fn report(&mut self, here: usize, waiting: &AtomicUsize) {
+        if here.abs_diff(self.reported) >= UNREPORTED_MAX || (here == 0 && self.reported > 0) {
+            // The difference may wrap to a subtraction. The sum does not fall below zero, since a shard takes back only
+            // what it has reported.
+            waiting.fetch_add(here.wrapping_sub(self.reported), Ordering::Relaxed);
+            self.reported = here;
         }
     }
 
+    /// Counts a change of the ring's memory.
     fn account(&self, before: usize, memory: &Memory) {
         let after = self.ring_bytes();
         if after != before {
@@ -90,10 +98,10 @@ impl Shard {
         }
     }
 
-    /// Takes small logs up to a timestamp, of about `limit` writes.
+    /// Takes small logs of commits up to `oldest`, until they have `limit` writes or more.
     fn take_small(&mut self, oldest: u64, limit: usize, taken: &mut Vec<Write>, memory: &Memory) {
         let mut count = 0;
-        // One that was overtaken by a later commit waits for the next time.
+        // A log that comes after one of a later commit waits for the next time.
         while count < limit
             && let Some(&(ts, len)) = self.commits.front()
             && ts <= oldest
@@ -110,7 +118,7 @@ impl Shard {
     }
 }
 
-/// A new element leaves nothing behind. (Its page notes that it has come: `ending`.)
+/// Returns true if a committed write leaves garbage. A new element leaves none.
 fn leaves_garbage(write: &Write) -> bool {
     !matches!(write, Write::Begin(_))
 }
@@ -119,48 +127,48 @@ fn large_bytes(log: &[Write]) -> usize {
     size_of_val(log) + size_of::<(u64, Vec<Write>)>()
 }
 
-/// What is to be done after a commit has handed over its log.
+/// The work that waits after a commit has handed over its log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backlog {
-    /// Nothing yet.
+    /// Too little to do anything now.
     Small,
-    /// The thread should clear up behind itself: [`crate::Store::sweep`].
+    /// Enough for the committer's thread to call [`crate::Store::sweep`].
     Sweep,
-    /// So much at once that it is a collector's work.
+    /// A log so large that a collector should work it off.
     Large,
 }
 
-/// Logs of commits that some snapshot may still look behind.
+/// Logs of commits whose older versions some snapshot may still see.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    shards: [CachePadded<Mutex<Shard>>; SHARDS],
-    /// About how many writes are waiting.
+pub(crate) struct LogQueue {
+    shards: [CachePadded<Mutex<LogShard, rank::FinishedLogs>>; SHARDS],
+    /// The approximate number of writes that wait.
     waiting: CachePadded<AtomicUsize>,
     next_shard: AtomicUsize,
 }
 
-impl Queue {
+impl LogQueue {
     pub(crate) fn new() -> Self {
-        Queue {
+        LogQueue {
             shards: std::array::from_fn(|_| CachePadded::default()),
             waiting: CachePadded::new(AtomicUsize::new(0)),
             next_shard: AtomicUsize::new(0),
         }
     }
 
-    /// A thread keeps to one shard, so that committers on several cores do not pass its lines to and fro.
-    fn own_shard(&self) -> &Mutex<Shard> {
+    /// The shard of the calling thread. A thread keeps to one shard, so that its cache lines stay with one core.
+    fn own_shard(&self) -> &Mutex<LogShard, rank::FinishedLogs> {
         let number = SHARD.try_with(|shard| {
             if shard.get() == usize::MAX {
                 shard.set(self.next_shard.fetch_add(1, Ordering::Relaxed));
             }
             shard.get()
         });
-        // A thread that is about to end has no number any more.
+        // A thread that is about to end has lost its number.
         &self.shards[number.unwrap_or(0) % SHARDS]
     }
 
-    /// Takes over the log of a commit.
+    /// Takes over the log of a commit at `ts`.
     pub(crate) fn push(&self, ts: u64, mut log: Vec<Write>, memory: &Memory) -> Backlog {
         if !log.iter().any(leaves_garbage) {
             return Backlog::Small;
@@ -176,7 +184,7 @@ impl Queue {
             shard.large.push_back((ts, log));
         }
         let here = if shard.large.is_empty() { shard.writes.len() } else { shard.len() };
-        shard.tell(here, &self.waiting);
+        shard.report(here, &self.waiting);
         if !is_small {
             Backlog::Large
         } else if shard.writes.len() >= shard.sweep_at.max(SWEEP_WRITES) {
@@ -186,20 +194,22 @@ impl Queue {
         }
     }
 
-    /// Takes what small logs the calling thread has handed over and every snapshot sees by now: enough for a sweep.
+    /// Takes small logs for a sweep: those that the calling thread has handed over, and whose commits every snapshot
+    /// sees.
     pub(crate) fn take_own(&self, oldest: u64, memory: &Memory) -> Vec<Write> {
         let mut shard = self.own_shard().lock();
         let mut taken = Vec::new();
         shard.take_small(oldest, SWEEP_WRITES_MAX, &mut taken, memory);
-        // What is too young is not looked at again after every commit.
+        // So the thread does not look again after every commit at logs that some snapshot does not see yet.
         shard.sweep_at = if taken.len() < SWEEP_WRITES_MAX { shard.writes.len() + SWEEP_WRITES } else { SWEEP_WRITES };
         let here = shard.len();
-        shard.tell(here, &self.waiting);
+        shard.report(here, &self.waiting);
         taken
     }
 
-    /// Takes logs whose commit every snapshot sees, of about `limit` writes: each shard's together. Small logs are left
-    /// to the threads that they came from, unless `all` are wanted or those threads are behind.
+    /// Takes logs whose commits every snapshot sees, until they have `limit` writes or more. The small logs of a shard
+    /// come as one list. Small logs are left to the threads that they came from, unless `all` are wanted or the backlog
+    /// has reached [`BEHIND_WRITES`].
     pub(crate) fn take(&self, oldest: u64, limit: usize, all: bool, memory: &Memory) -> Vec<Vec<Write>> {
         let (mut taken, mut count) = (Vec::new(), 0);
         let with_small = all || self.len_about() >= BEHIND_WRITES;
@@ -209,7 +219,7 @@ impl Queue {
             }
             let mut shard = shard.lock();
             let mut writes = Vec::new();
-            // `limit - count` would release the buffers of the first shards only.
+            // An unlimited take also frees the buffers of the shards, which `take_small` recognizes by the limit.
             let left = if limit == usize::MAX { limit } else { limit - count };
             if with_small {
                 shard.take_small(oldest, left, &mut writes, memory);
@@ -225,17 +235,17 @@ impl Queue {
                 taken.extend(shard.large.pop_front().map(|(_, log)| log));
             }
             let here = shard.len();
-            shard.tell(here, &self.waiting);
+            shard.report(here, &self.waiting);
         }
         taken
     }
 
-    /// About how many writes are waiting.
+    /// The approximate number of writes that wait. Takes no lock.
     pub(crate) fn len_about(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// How many writes are waiting.
+    /// The number of writes that wait.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
     }

@@ -1,8 +1,10 @@
-//! Counters of what waits to be reclaimed and what was, for reports.
+//! Figures of garbage that waits and of garbage that was collected, for reports.
+//!
+//! Collectors add to the counts. No decision depends on them.
 
 use mangrove_reclaim::sync::AtomicU64;
 
-/// What was reclaimed since the store was made.
+/// Counts of the garbage that was collected since the store was made. [`GarbageReport`] explains the fields.
 #[derive(Debug, Default)]
 pub(crate) struct Reclaimed {
     pub(crate) versions: AtomicU64,
@@ -14,27 +16,27 @@ pub(crate) struct Reclaimed {
     pub(crate) pages: AtomicU64,
 }
 
-/// What waits to be reclaimed, and what was, since the store was made.
+/// Counts of garbage that waits, and of garbage that was collected since the store was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GarbageReport {
-    /// Writes of commits that a running snapshot may look behind.
+    /// Waiting: writes in the logs of commits.
     pub queued_writes: u64,
-    /// Tasks that are ready.
+    /// Waiting: tasks of tablets that a collector may work off.
     pub tasks: u64,
-    /// Things unlinked that wait for readers to leave.
+    /// Waiting: unlinked memory and records whose grace period is not over.
     pub in_limbo: u64,
-    /// Older versions of properties reclaimed.
+    /// Collected: older versions of properties.
     pub versions: u64,
-    /// Records of the value region reclaimed.
+    /// Collected: records of the value region.
     pub values: u64,
-    /// Slots of vertices reclaimed.
+    /// Collected: slots of vertices.
     pub vertices: u64,
-    /// Slots of edges reclaimed.
+    /// Collected: slots of edges.
     pub edges: u64,
-    /// Cells of adjacency lists dropped.
+    /// Collected: cells of adjacency lists.
     pub cells: u64,
-    /// Adjacency tables compacted.
+    /// Compacted adjacency tables.
     pub tables: u64,
-    /// Pages that lost their version words.
+    /// Frozen pages.
     pub pages: u64,
 }

@@ -2,7 +2,7 @@
 //!
 //! A page is the unit of scans, counts, loading, compaction and checkpoints. Slot `page * PAGE_SLOTS + offset` never
 //! moves. The first page of a label set is small, so that a graph with many labels and few elements stays small.
-//! [`PageCore`] is what pages of vertices and of edges have in common.
+//! [`PageCore`] has the parts that pages of vertices and of edges share.
 //!
 //! A page that transactions write to has *version words*, two a slot. They are transient: freezing (`freeze`) takes
 //! them away.
@@ -34,7 +34,7 @@ use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
 pub(crate) use mangrove_graph::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 
-/// What pages of vertices and of edges have in common. Invariants: STORE-20, STORE-23, STORE-26.
+/// The parts that pages of vertices and of edges share. Invariants: STORE-20, STORE-23, STORE-26.
 #[derive(Debug)]
 pub(crate) struct PageCore {
     /// The label set of every element of the page.
@@ -106,6 +106,7 @@ impl PageCore {
             return None;
         }
         let at = self.used.fetch_add(1, Ordering::AcqRel);
+        debug_assert!(at >= self.capacity || self.is_vacant(at as usize), "slot {at} has an element before its first");
         (at < self.capacity).then_some(at as usize)
     }
 
@@ -137,7 +138,7 @@ impl PageCore {
         (!self.versions.is_some() && !self.free_slots.is_some()).then(|| self.clean_slots())
     }
 
-    /// Starts loading what a count looks at.
+    /// Starts loading the fields that a count reads.
     pub(crate) fn prefetch_counts(&self) {
         mangrove_reclaim::prefetch::prefetch(&self.label);
         mangrove_reclaim::prefetch::prefetch(&self.versions);
@@ -147,6 +148,7 @@ impl PageCore {
     pub(crate) fn versions<'p>(&'p self, pin: &'p Pin, memory: &Memory) -> &'p [VersionPair] {
         let mut bytes_made = 0;
         let (words, is_new) = self.versions.get_or_init(pin, || {
+            debug_assert!(self.clean_slots() <= self.used(), "an element is in a slot that was never handed out");
             let begin = |at| if self.is_frozen(at, pin) { BASE_TS } else { NEVER };
             let pairs: Box<[VersionPair]> = (0..self.capacity()).map(|at| VersionPair::begun(begin(at))).collect();
             bytes_made = size_of_val(&*pairs);
@@ -188,7 +190,7 @@ impl PageCore {
     }
 
     /// Makes the page frozen: notes how many slots have elements, and which of these are free, and takes the version
-    /// words away. By the collector that freezes the page (`freeze`).
+    /// words away. The caller is the collector that freezes the page (`freeze`).
     pub(crate) fn take_versions(
         &self,
         slots: usize,
@@ -196,6 +198,11 @@ impl PageCore {
         memory: &Memory,
         garbage: &mut Vec<Garbage>,
     ) {
+        assert!(slots <= self.capacity(), "{slots} slots are frozen of {}", self.capacity);
+        debug_assert!(
+            free_slots.is_none_or(|free_slots| free_slots.iter().all(|at| at < slots)),
+            "a free slot was never handed out"
+        );
         let bytes = |is_there| if is_there { size_of::<SlotSet>() } else { 0 };
         memory.resize(RecordKind::Version, bytes(self.free_slots.is_some()), bytes(free_slots.is_some()));
         garbage.extend(self.free_slots.swap(free_slots).map(Garbage::Box));
@@ -221,6 +228,11 @@ impl PageCore {
         }
     }
 
+    /// Returns true if a slot has no element: it is free, or a transaction owns it and has not begun.
+    pub(crate) fn is_vacant(&self, at: usize) -> bool {
+        self.version(at) == (NEVER, NEVER)
+    }
+
     #[inline]
     pub(crate) fn visible(&self, at: usize, snapshot: &Snapshot<'_>) -> bool {
         self.visible_under(&epoch::pin(), at, snapshot)
@@ -238,7 +250,7 @@ impl PageCore {
         }
     }
 
-    /// Starts loading what leads to the version words.
+    /// Starts loading the pointers that lead to the version words.
     #[inline]
     pub(crate) fn prefetch(&self) {
         mangrove_reclaim::prefetch::prefetch(&self.versions);

@@ -1,4 +1,4 @@
-//! Pages of edges: what all pages have, the ends of each edge, and the reference counts of edges that are over.
+//! Pages of edges: a [`PageCore`], the ends of each edge, and the reference counts of ended edges.
 //!
 //! The ends are an array of the page's slots. A frozen page with many free slots has them *packed*: only the ends of
 //! its elements, in the order of their slots, found by counting the elements before. They are unpacked before the first
@@ -12,9 +12,9 @@
 //! - **STORE-18.** An edge's slot has three references: its cells in two lists, and its columns. The slot is given back
 //!   when all are released. A cell counts as released when no layout that a cursor can reach holds it.
 //!
-//! One form of the ends is published before the other is taken away, so a reader finds one of the two, at the second
-//! look if need be. Both say the same of every element that the reader may ask for. Ends are packed while no writer
-//! owns a slot of the page (STORE-24), and written only by a writer that owns one.
+//! One form of the ends is published before the other is taken away, so a reader finds one of the two, at the latest at
+//! its second look. Both have the same ends for every element that the reader may ask for. Ends are packed only while
+//! no writer owns a slot of the page (STORE-24), and are written only by a writer that owns one.
 
 use std::sync::atomic::Ordering;
 
@@ -25,6 +25,7 @@ use mangrove_reclaim::{EpochCell, EpochSlice, Pin, epoch};
 use crate::memory::{Garbage, Memory, RecordKind};
 use crate::page::{PageCore, SlotSet};
 
+/// The ends of one slot.
 #[derive(Debug, Default)]
 struct Ends {
     source: AtomicU64,
@@ -47,7 +48,7 @@ impl Ends {
 #[derive(Debug)]
 struct PackedEnds {
     slots: SlotSet,
-    /// How many of the slots are before each word of the set.
+    /// How many slots of the set are before each of its words.
     before: [u16; SlotSet::WORDS],
     ends: Box<[(VertexId, VertexId)]>,
 }
@@ -82,7 +83,7 @@ impl PackedEnds {
 #[derive(Debug)]
 pub(crate) struct EdgePage {
     pub(crate) core: PageCore,
-    /// The ends of all slots. Either these or `packed` exist.
+    /// The ends of all slots. These or `packed` exist. If both do, these are right.
     ends: EpochSlice<Ends>,
     packed: EpochCell<PackedEnds>,
     /// How many references of an ended edge are released (STORE-18). Made with the first release.
@@ -91,16 +92,16 @@ pub(crate) struct EdgePage {
 
 /// The references of an edge's slot: two cells of lists, and the columns.
 const REFERENCES: u8 = 3;
-/// The ends of a frozen page are packed when this part of its slots is free.
+/// The ends of a frozen page are packed when at least one in this many of its slots is free.
 const PACKED_PART: usize = 8;
 
 impl EdgePage {
-    /// A page for transactions.
+    /// Makes a page that transactions write to.
     pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         Self::with_core(PageCore::live(label, capacity, memory), memory)
     }
 
-    /// A page to be filled in bulk.
+    /// Makes a page that a bulk load fills.
     pub(crate) fn clean(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         Self::with_core(PageCore::clean(label, capacity), memory)
     }
@@ -113,6 +114,7 @@ impl EdgePage {
         page
     }
 
+    /// The bytes of the page without its core.
     fn own_bytes(&self) -> usize {
         let pin = epoch::pin();
         let packed = self.packed.get(&pin).map_or(0, PackedEnds::bytes);
@@ -121,7 +123,7 @@ impl EdgePage {
 
     // --- Reference counts ---------------------------------------------------------------------------
 
-    /// Starts loading what [`EdgePage::release_reference`] changes.
+    /// Starts loading the count that [`EdgePage::release_reference`] changes.
     #[inline]
     pub(crate) fn prefetch_references(&self, at: usize, pin: &Pin) {
         if let Some(released) = self.released.get(pin) {
@@ -177,7 +179,7 @@ impl EdgePage {
         ends[at].set(source, target);
     }
 
-    /// Source and target.
+    /// Source and target of the edge in a slot.
     #[inline]
     pub(crate) fn ends(&self, at: usize, pin: &Pin) -> (VertexId, VertexId) {
         loop {
@@ -192,6 +194,7 @@ impl EdgePage {
         }
     }
 
+    /// Starts loading the ends of a slot.
     #[inline]
     pub(crate) fn prefetch_ends(&self, at: usize, pin: &Pin) {
         if let Some(ends) = self.ends.get(pin) {
@@ -203,8 +206,9 @@ impl EdgePage {
         }
     }
 
-    /// Gives up what a frozen page does not need: reference counts, and the ends of free slots. By a collector that has
-    /// withdrawn the page's free slots and closed its end words, so that no edge here is over or begins (STORE-24).
+    /// Gives up the memory that a frozen page does not need: reference counts, and the ends of free slots. The caller
+    /// is a collector that has withdrawn the page's free slots and closed its end words. So no edge here has ended, and
+    /// none begins or ends meanwhile (STORE-21, STORE-24).
     pub(crate) fn shrink(&self, free_slots: Option<&SlotSet>, memory: &Memory, garbage: &mut Vec<Garbage>, pin: &Pin) {
         let released = self.released.bytes();
         if released > 0 {
@@ -215,7 +219,7 @@ impl EdgePage {
             (0..self.core.used()).filter(|&at| free_slots.is_none_or(|free_slots| !free_slots.contains(at))).collect();
         let free = free_slots.map_or(0, SlotSet::len);
         if free * PACKED_PART < self.core.capacity() {
-            // A slot was used again since the ends were packed.
+            // A packed form is stale if the ends were unpacked after it was made.
             if self.ends.is_some() {
                 self.replace_packed(None, memory, garbage, pin);
             }
@@ -228,12 +232,14 @@ impl EdgePage {
         }
     }
 
+    /// Replaces the packed form, or takes it away.
     fn replace_packed(&self, new: Option<PackedEnds>, memory: &Memory, garbage: &mut Vec<Garbage>, pin: &Pin) {
         let before = self.packed.get(pin).map_or(0, PackedEnds::bytes);
         memory.resize(RecordKind::EdgePage, before, new.as_ref().map_or(0, PackedEnds::bytes));
         garbage.extend(self.packed.swap(new).map(Garbage::Box));
     }
 
+    /// Calls `add` with the sizes of the page's parts in bytes.
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
         add(RecordKind::EdgePage, self.own_bytes());
         self.core.add_bytes(add);
@@ -275,7 +281,7 @@ mod tests {
             let (source, target) = page.ends(at, &pin);
             assert_eq!((source.to_bits(), target.to_bits()), expected, "{at}");
         }
-        // One of the places is used again.
+        // One of the slots is used again.
         page.set_ends(1, vertex(8), vertex(9), &memory, &pin);
         assert_eq!((page.ends(1, &pin), page.ends(0, &pin)), ((vertex(8), vertex(9)), (vertex(0), vertex(7))));
         page.shrink(None, &memory, &mut garbage, &pin);

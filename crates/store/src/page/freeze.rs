@@ -6,13 +6,14 @@
 //! collector *closes* the end words first:
 //!
 //! ```text
-//! collector: end words NEVER ─▶ CLOSED, one by one ──▶ clean, free slots ──▶ words away
+//! collector: end words NEVER ─▶ CLOSED, one by one ──▶ publishes the free slots ──▶ takes the words away
 //! deleter:   end word NEVER ─▶ claim
-//!            meets CLOSED ──▶ makes new words, all of whose begins are the base, and claims there
+//!            meets CLOSED ──▶ waits until the words are open again, and claims there, or until they are gone
+//!            no words ──▶ makes new words, in which all elements began with the base, and claims there
 //! ```
 //!
 //! - **STORE-21.** An end word is claimed by compare-and-swap from `NEVER` only, so no transaction claims a `CLOSED`
-//!   word. A transaction that meets one makes new words.
+//!   word. A transaction that meets one waits until the collector has opened the word or taken it away.
 //! - **STORE-22.** A page that is full and not frozen is looked at again after the commit of the next element that
 //!   begins on it. A page with free slots is found by a walk over pages that were left alone.
 //! - **STORE-24.** A page is frozen with free slots only after all of these were withdrawn from the account of free
@@ -27,11 +28,11 @@
 //!    it misses is claimed in new words, later than anything that the reader sees.
 //! 3. New words say that the elements began with the base and that the free slots never had an element. For snapshots
 //!    from the oldest one on, that is the same as what happened.
-//! 4. A thread that makes new words runs a transaction or owns a slot of the page. So between its look at the free
-//!    slots and its words, no element comes or goes that all snapshots see.
+//! 4. A thread that makes new words runs a transaction or owns a slot of the page. That holds back the oldest snapshot
+//!    or the next freezing. So the free slots by which it fills in the words are still right when it publishes them.
 //!
-//! Pages without free slots are frozen as soon as every snapshot sees the last element. Pages with free slots are
-//! frozen when they were left alone for a while ([`crate::Store::compact`]), since the next element in a free slot
+//! A page without free slots is frozen as soon as every snapshot sees its youngest element. A page with free slots is
+//! frozen when it was left alone for a while ([`crate::Store::compact`]), since the next element in a free slot
 //! costs version words for the whole page.
 //!
 //! One thread at a time freezes in a tablet. No writer reserves a slot of a full page, or of one that was loaded in
@@ -43,7 +44,7 @@ use mangrove_reclaim::Pin;
 
 use crate::memory::{Garbage, Memory};
 use crate::page::{PageCore, SlotSet};
-use crate::version::{CLOSED, NEVER, TIMESTAMP_MAX, VersionPair};
+use crate::version::{CLOSED, NEVER, Standing, VersionPair};
 
 /// The outcome of an attempt to freeze a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,23 +53,24 @@ pub(crate) enum Freezing {
     Done,
     /// Some snapshot does not see an element yet: worth another look after that snapshot.
     TooYoung,
-    /// A transaction ends an element, or there are free slots. The next element that begins here lists the page again,
-    /// or a walk over quiet pages finds it (STORE-22).
+    /// The page is not full, a transaction ends an element, or free slots were not withdrawn. The next element that
+    /// begins here lists the page again, or a walk over pages that were left alone finds it (STORE-22).
     NotNow,
 }
 
-/// What a collector brings to the freezing of a page.
+/// The things that a collector freezes a page with.
 pub(crate) struct Closing<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) garbage: &'a mut Vec<Garbage>,
     pub(crate) pin: &'a Pin,
-    /// How many slots were withdrawn: the page must have exactly as many free slots.
+    /// The number of slots that were withdrawn. The page must have exactly as many free slots (STORE-24).
     pub(crate) free_slots: usize,
 }
 
 impl PageCore {
-    /// How many slots have no element and no owner, as the version words say.
-    pub(crate) fn count_free_slots(&self, pin: &Pin) -> usize {
+    /// How many used slots have no element, as the version words say. A reserved slot counts until its owner claims the
+    /// begin word.
+    pub(crate) fn count_empty_slots(&self, pin: &Pin) -> usize {
         let words = self.current_versions(pin).unwrap_or_default();
         words[..self.used().min(words.len())].iter().filter(|pair| pair.load() == (NEVER, NEVER)).count()
     }
@@ -82,13 +84,15 @@ impl PageCore {
         while_closed: impl FnOnce(Option<&SlotSet>, &mut Closing<'_>),
     ) -> Freezing {
         let Some(words) = self.current_versions(closing.pin) else { return Freezing::NotNow };
+        // 0 for a page that is not full: it is not frozen.
         let filled = if self.is_full_for_good() { self.used() } else { 0 };
         let (mut is_young, mut free_slots) = (false, SlotSet::default());
         for (at, pair) in words[..filled].iter().enumerate() {
-            match pair.load() {
-                (NEVER, NEVER) if closing.free_slots > 0 => free_slots.insert(at),
-                (begin, NEVER) if begin <= TIMESTAMP_MAX => is_young |= begin > oldest,
-                _ => return Freezing::NotNow,
+            match Standing::of(pair.load(), oldest) {
+                Standing::Vacant if closing.free_slots > 0 => free_slots.insert(at),
+                Standing::Frozen => {}
+                Standing::Young => is_young = true,
+                Standing::Vacant | Standing::Changing | Standing::Over => return Freezing::NotNow,
             }
         }
         if is_young {

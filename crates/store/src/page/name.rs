@@ -1,15 +1,15 @@
-//! What a page is called: tablet, kind and number.
+//! The name of a page: tablet, kind and number.
 
 use mangrove_graph::{ElementKind, TabletId};
 
-/// Which page.
+/// The name of a page in a store. It never changes (STORE-34).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PageName {
-    /// The tablet it is in.
+    /// The tablet that the page is in.
     pub tablet: TabletId,
-    /// What is on it: vertices and edges are numbered apart.
+    /// The kind of its elements. Pages of vertices and pages of edges are numbered apart.
     pub kind: ElementKind,
-    /// Its number.
+    /// The number of the page, from 0.
     pub number: u32,
 }
 

@@ -1,4 +1,6 @@
-//! A set of slots of a page: one bit a slot.
+//! A set of slots of a page, such as its free slots or the slots that have a value: one bit a slot.
+//!
+//! A set is a plain value of 128 bytes. Its slots are below [`PAGE_SLOTS`].
 
 use mangrove_graph::PAGE_SLOTS;
 
@@ -9,7 +11,7 @@ const WORDS: usize = PAGE_SLOTS as usize / 64;
 pub struct SlotSet([u64; WORDS]);
 
 impl SlotSet {
-    /// How many 64-bit words a set is.
+    /// How many 64-bit words a set has.
     pub const WORDS: usize = WORDS;
 
     /// The set with these words; slot 0 is the lowest bit of the first.
@@ -22,7 +24,7 @@ impl SlotSet {
         &self.0
     }
 
-    /// Whether a slot is in the set.
+    /// Returns true if a slot is in the set.
     #[inline]
     pub fn contains(&self, at: usize) -> bool {
         self.0.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
@@ -34,7 +36,7 @@ impl SlotSet {
         self.0[at / 64] |= 1 << (at % 64);
     }
 
-    /// Takes a slot out.
+    /// Takes a slot out, below [`PAGE_SLOTS`].
     #[inline]
     pub fn remove(&mut self, at: usize) {
         self.0[at / 64] &= !(1 << (at % 64));
@@ -45,12 +47,12 @@ impl SlotSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether none is.
+    /// Returns true if the set has no slot.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Whether all of its slots are in another set.
+    /// Returns true if all slots of the set are in the other set.
     pub fn is_subset(&self, other: &SlotSet) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| mine & !theirs == 0)
     }

@@ -1,12 +1,13 @@
-//! Tablets: a share of the vertices with all their adjacency, properties and out-edges.
+//! Tablets: a share of the vertices, with their properties, their adjacency and the edges that leave them.
 //!
-//! A tablet owns its pages and the pools that their records come from, so that it can later be moved,
-//! checkpointed or dropped as one piece. A page is registered once and never moves.
+//! A tablet owns its pages and the pools that their records come from, so no record is shared between tablets. A page
+//! is registered once, under a number that it keeps (STORE-34), and never moves.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{ElementKind, TabletId};
+use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use mangrove_reclaim::{Pin, Usage};
 
@@ -34,8 +35,7 @@ impl<P> PageTable<P> {
         self.pages.get(number as u64)?.get().map(|page| &**page)
     }
 
-    /// How many pages there are. The last ones may still be on their way in; what they hold is visible to
-    /// nobody who counts now.
+    /// The number of pages. The last ones may not be published yet; no snapshot that exists now sees an element there.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire) as usize
     }
@@ -48,19 +48,19 @@ impl<P> PageTable<P> {
         number
     }
 
-    /// Puts a page in the place that it had before, in a directory that nobody else uses yet. False if the place is
-    /// taken.
+    /// Puts a restored page into the directory under its old number (STORE-34). No other thread uses the directory yet.
+    /// Returns false if the number is taken.
     pub(crate) fn put(&self, number: u32, page: Box<P>, memory: &Memory) -> bool {
         self.count.fetch_max(number + 1, Ordering::AcqRel);
         self.pages.ensure(u64::from(number), memory).set(page).is_ok()
     }
 
-    /// The pages there are.
+    /// The published pages.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
         (0..self.count()).filter_map(|number| self.get(number))
     }
 
-    /// The pages there are, with their numbers.
+    /// The published pages with their numbers, which may have gaps.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &P)> {
         (0..self.count()).filter_map(|number| Some((number, self.get(number)?)))
     }
@@ -70,46 +70,47 @@ impl<P> PageTable<P> {
     }
 }
 
-/// Which page takes the next element of a label set.
+/// The cursor for new elements of a label set: the page that takes the next one, and the free slots.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
     /// Tablet << 32 | page number + 1; 0 before the first page.
     at: AtomicU64,
     /// Held while the next page is made.
-    pub(crate) turn: Mutex<()>,
-    /// Slots that elements left: taken first.
+    pub(crate) turn: Mutex<(), rank::PageTurn>,
+    /// Slots that elements have left, which are taken first.
     pub(crate) free: FreeSlots,
 }
 
 impl Cursor {
-    /// Tablet and page.
+    /// Tablet and number of the page, if there is one.
     #[inline]
     pub(crate) fn get(&self) -> Option<(TabletId, usize)> {
         let at = self.at.load(Ordering::Acquire);
         (at != 0).then(|| (TabletId((at >> 32) as u16), (at as u32 - 1) as usize))
     }
 
+    /// Moves the cursor to a page.
     pub(crate) fn set(&self, tablet: TabletId, page: u32) {
         self.at.store((u64::from(tablet.0) << 32) | u64::from(page + 1), Ordering::Release);
     }
 }
 
-/// See the module.
+/// A share of the vertices, and the edges that leave them.
 #[derive(Debug)]
 pub(crate) struct Tablet {
     pub(crate) id: TabletId,
     pub(crate) vertices: PageTable<VertexPage>,
     pub(crate) edges: PageTable<EdgePage>,
-    /// Where new edges go, by label set.
+    /// The cursors for new edges, by label set.
     pub(crate) edge_cursors: ChunkedArray<Cursor, 3>,
     pub(crate) values: ValueRegion,
     pub(crate) undo: UndoPool,
     pub(crate) lists: ListStorage,
-    /// What the collector has to do here.
-    pub(crate) tasks: Mutex<Tasks>,
-    /// Held by the collector that works here.
-    pub(crate) turn: Mutex<()>,
-    /// Whether there may be pages with free slots to be frozen, once they are left alone.
+    /// The tasks of collectors in this tablet.
+    pub(crate) tasks: Mutex<Tasks, rank::CollectorTasks>,
+    /// Held by the collector that works on vertices, pages and tables of this tablet.
+    pub(crate) turn: Mutex<(), rank::CollectorTurn>,
+    /// True if there may be pages with free slots that can be frozen when they are left alone.
     has_new_free_slots: AtomicBool,
 }
 
@@ -129,17 +130,27 @@ impl Tablet {
         }
     }
 
-    /// Says that a page may have become one with free slots to be frozen.
+    /// Notes that there may be a page with free slots to be frozen.
     pub(crate) fn note_free_slots(&self) {
-        // Mostly set already, and then its line stays with everybody.
+        // Mostly the flag is set already, and then every core keeps a copy of its cache line.
         if !self.has_new_free_slots.load(Ordering::SeqCst) {
             self.has_new_free_slots.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Whether there may be such pages, before the caller looks at them.
+    /// Returns true if [`Tablet::note_free_slots`] was called since the last look. The caller takes the note before it
+    /// looks at the pages, so that a page noted meanwhile is found by the next look.
     pub(crate) fn take_new_free_slots(&self) -> bool {
         self.has_new_free_slots.swap(false, Ordering::SeqCst)
+    }
+
+    /// The cores of all published pages of one kind, with the numbers of the pages.
+    pub(crate) fn cores(&self, kind: ElementKind) -> impl Iterator<Item = (usize, &PageCore)> {
+        let count = match kind {
+            ElementKind::Vertex => self.vertices.count(),
+            ElementKind::Edge => self.edges.count(),
+        };
+        (0..count).filter_map(move |number| Some((number, page_core(self, kind, number)?)))
     }
 
     /// The undo records, to be read under this pin.
@@ -154,7 +165,7 @@ impl Tablet {
         Some((page, page.tables(name.direction).get(name.label.0)?))
     }
 
-    /// How much of its pools is in use.
+    /// The use of each pool.
     pub(crate) fn usage(&self) -> [(RecordKind, Usage); 4] {
         let (headers, tails) = self.lists.usage();
         [
@@ -165,6 +176,7 @@ impl Tablet {
         ]
     }
 
+    /// Calls `add` with the sizes of the tablet's parts in bytes.
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
         self.vertices.iter().for_each(|page| page.add_bytes(add));
         self.edges.iter().for_each(|page| page.add_bytes(add));
@@ -178,12 +190,12 @@ impl Tablet {
     }
 }
 
-/// The garbage that a cell is when nothing names it any more.
+/// The record of a cell as garbage, if the cell names one. No other cell may name the record.
 pub(crate) fn value_garbage(tablet: &Tablet, cell: RawCell) -> Option<Garbage> {
     cell.is_record().then_some(Garbage::Value { tablet: tablet.id.0, record: cell.word })
 }
 
-/// What vertices and edges have in common, of a page.
+/// The core of a page, by kind and number.
 pub(crate) fn page_core(tablet: &Tablet, kind: ElementKind, number: usize) -> Option<&PageCore> {
     match kind {
         ElementKind::Vertex => tablet.vertices.get(number).map(|page| &page.core),

@@ -1,7 +1,7 @@
-//! Pages of vertices: what all pages have, and the adjacency tables of the page's vertices.
+//! Pages of vertices: a [`PageCore`], and the adjacency tables of the page's vertices.
 //!
-//! There is a table for each direction and edge label set that any vertex of the page has had an edge of. Tables are added
-//! and stay; their positions are stable, so that cursors may keep them.
+//! A page has a table for a direction and an edge label set as soon as one of its vertices has such an edge. Tables are
+//! added and never removed. Their positions are stable, so cursors may keep them (RECLAIM-8).
 
 use mangrove_graph::{Direction, LabelSetId};
 use mangrove_reclaim::AppendMap;
@@ -20,12 +20,12 @@ pub(crate) struct VertexPage {
 }
 
 impl VertexPage {
-    /// A page for transactions.
+    /// Makes a page that transactions write to.
     pub(crate) fn live(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         Self::with_core(PageCore::live(label, capacity, memory), memory)
     }
 
-    /// A page to be filled in bulk.
+    /// Makes a page that a bulk load fills.
     pub(crate) fn clean(label: LabelSetId, capacity: u32, memory: &Memory) -> Self {
         Self::with_core(PageCore::clean(label, capacity), memory)
     }
@@ -35,7 +35,7 @@ impl VertexPage {
         VertexPage { core, outgoing: AppendMap::default(), incoming: AppendMap::default() }
     }
 
-    /// The adjacency tables of a direction (not `Both`) by edge label set, in the order they came to be.
+    /// The adjacency tables of a direction (not `Both`) by edge label set, in the order in which they were added.
     #[inline]
     pub(crate) fn tables(&self, direction: Direction) -> &AppendMap<AdjacencyTable> {
         match direction {
@@ -44,7 +44,7 @@ impl VertexPage {
         }
     }
 
-    /// The table for edges of a label set, made where it is missing.
+    /// The table for edges of a label set, which is made if it is missing.
     pub(crate) fn table_or_create(
         &self,
         direction: Direction,
@@ -56,6 +56,7 @@ impl VertexPage {
         self.tables(direction).get_or_insert_with(label.0, (memory, RecordKind::Descriptor), make)
     }
 
+    /// Calls `add` with the sizes of the page's parts in bytes.
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
         add(RecordKind::VertexPage, size_of::<VertexPage>());
         self.core.add_bytes(add);

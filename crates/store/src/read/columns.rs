@@ -1,12 +1,12 @@
 //! The values of several keys by column, for a batch whose elements lie anywhere.
 //!
-//! What must be known of an element for each of its values (its page, and whether the snapshot sees it) is found once
-//! for all keys: every row is given the number of its page among the pages of the batch, which are far fewer than its
-//! rows. A key is then looked up once a page, and its values are one walk over the rows: cells first, loaded ahead,
-//! then the records that cells name, all of them under way before the first is read.
+//! The page of an element and its visibility are found once for all keys. Every row gets the number of its page among
+//! the pages of the batch, which are far fewer than the rows. Then a key is looked up once for each page, and its
+//! values are read in one walk over the rows. Cells come first, and are loaded ahead. The records that cells name come
+//! second, and all of them are loaded ahead before the first is read.
 //!
-//! Cells of columns without undo chains are taken as they are, and all of a key are read again, version by version,
-//! if an update has come between (see the protocol in `column`).
+//! Cells of columns without undo chains are read without a look at versions. If an update comes in between, all cells
+//! of the key are read again, version by version (see the protocol in `cell::column`).
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -20,30 +20,30 @@ use crate::read::properties::push_values;
 use crate::read::view::{LOOK_AHEAD, StoreView};
 use crate::store::Element;
 
-/// The row has no visible element.
+/// Stands for the page of a row without a visible element.
 const NOWHERE: u32 = u32::MAX;
 
 /// The elements of a batch by their pages.
-struct Layout<'a> {
+struct BatchPages<'a> {
     pages: Vec<(&'a Tablet, &'a PageCore)>,
     /// The number of each row's page, or [`NOWHERE`].
     page_of: Vec<u32>,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> BatchPages<'a> {
     fn of<T: Element>(view: &StoreView<'a>, pin: &Pin, elements: &[T]) -> Self {
-        let mut layout = Layout { pages: Vec::new(), page_of: Vec::with_capacity(elements.len()) };
-        layout.find_pages(view, pin, elements);
-        layout.hide_unseen(view, pin, elements);
-        layout
+        let mut batch = BatchPages { pages: Vec::new(), page_of: Vec::with_capacity(elements.len()) };
+        batch.find_pages(view, pin, elements);
+        batch.hide_unseen(view, pin, elements);
+        batch
     }
 
-    /// Numbers the pages; whether their elements are seen is not asked yet, only loaded.
+    /// Numbers the pages of the elements, and starts loading their version words.
     fn find_pages<T: Element>(&mut self, view: &StoreView<'a>, pin: &Pin, elements: &[T]) {
         let mut numbers: HashMap<u64, u32, foldhash::fast::RandomState> = HashMap::default();
         let mut last = (u64::MAX, NOWHERE);
         for &element in elements {
-            // Ids of one page and one generation have this in common; several generations of a page are several here.
+            // The number is that of a page and a generation, so a page with several generations counts several times.
             let page = element.page();
             if last.0 != page {
                 let number = match numbers.entry(page) {
@@ -65,6 +65,7 @@ impl<'a> Layout<'a> {
         }
     }
 
+    /// Removes the page of every row whose element the snapshot does not see.
     fn hide_unseen<T: Element>(&mut self, view: &StoreView<'_>, pin: &Pin, elements: &[T]) {
         for (number, element) in self.page_of.iter_mut().zip(elements) {
             let Some((_, core)) = self.pages.get(*number as usize) else { continue };
@@ -78,7 +79,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The keys that elements on these pages may have values under, as the pages have them.
+    /// The keys for which any of the pages has a column, each once.
     fn keys(&self) -> Vec<KeyId> {
         let mut keys = Vec::new();
         for (_, core) in &self.pages {
@@ -94,13 +95,13 @@ impl<'a> Layout<'a> {
 
 /// A key's column on one page.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct ColumnSource<'a> {
     column: &'a Column,
-    /// Its cells, as long as nobody has updated any.
+    /// The cells, if no undo chain hangs from any of them.
     plain: Option<Plain<'a>>,
 }
 
-/// See [`mangrove_graph::GraphView::vertex_columns`].
+/// Reads the values of several keys, for [`mangrove_graph::GraphView::vertex_columns`].
 pub(crate) fn columns<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
@@ -108,64 +109,64 @@ pub(crate) fn columns<T: Element>(
     keys: Option<&[KeyId]>,
     out: &mut ValueColumns,
 ) {
-    let layout = Layout::of(view, pin, elements);
+    let batch = BatchPages::of(view, pin, elements);
     let all;
     let keys = match keys {
         Some(keys) => keys,
         None => {
-            all = layout.keys();
+            all = batch.keys();
             &all[..]
         }
     };
-    let (mut sources, mut cells) = (Vec::with_capacity(layout.pages.len()), Vec::with_capacity(elements.len()));
+    let (mut sources, mut cells) = (Vec::with_capacity(batch.pages.len()), Vec::with_capacity(elements.len()));
     for key in keys {
         sources.clear();
-        sources.extend(layout.pages.iter().map(|(_, core)| {
+        sources.extend(batch.pages.iter().map(|(_, core)| {
             let column = core.column(*key)?;
-            Some(Source { column, plain: column.plain() })
+            Some(ColumnSource { column, plain: column.plain() })
         }));
-        read_cells(view, pin, &layout, &mut sources, elements, &mut cells);
-        push(&layout, pin, &cells, out.column(*key));
+        read_cells(view, pin, &batch, &mut sources, elements, &mut cells);
+        push(&batch, pin, &cells, out.column(*key));
     }
 }
 
 /// The column that a row's cell is in.
 #[inline]
-fn source_of<'a>(layout: &Layout<'_>, sources: &[Option<Source<'a>>], row: usize) -> Option<Source<'a>> {
-    *sources.get(*layout.page_of.get(row)? as usize)?
+fn source_of<'a>(batch: &BatchPages<'_>, sources: &[Option<ColumnSource<'a>>], row: usize) -> Option<ColumnSource<'a>> {
+    *sources.get(*batch.page_of.get(row)? as usize)?
 }
 
-/// Reads the cells of one key: a row each.
+/// Reads the cells of one key, one for each row.
 fn read_cells<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
-    layout: &Layout<'_>,
-    sources: &mut [Option<Source<'_>>],
+    batch: &BatchPages<'_>,
+    sources: &mut [Option<ColumnSource<'_>>],
     elements: &[T],
     cells: &mut Vec<RawCell>,
 ) {
     loop {
         cells.clear();
         for (row, element) in elements.iter().enumerate().take(LOOK_AHEAD) {
-            source_of(layout, sources, row).into_iter().for_each(|ahead| ahead.column.prefetch(element.at()));
+            source_of(batch, sources, row).into_iter().for_each(|ahead| ahead.column.prefetch(element.at()));
         }
         for (row, element) in elements.iter().enumerate() {
             if let Some(ahead) = elements.get(row + LOOK_AHEAD)
-                && let Some(source) = source_of(layout, sources, row + LOOK_AHEAD)
+                && let Some(source) = source_of(batch, sources, row + LOOK_AHEAD)
             {
                 source.column.prefetch(ahead.at());
             }
-            let page = layout.page_of[row] as usize;
-            cells.push(match source_of(layout, sources, row) {
+            let page = batch.page_of[row] as usize;
+            cells.push(match source_of(batch, sources, row) {
                 None => RawCell::ABSENT,
-                Some(Source { plain: Some(plain), .. }) => plain.get(element.at()),
-                Some(Source { column, .. }) => {
-                    column.read(element.at(), &view.snapshot, layout.pages[page].0.undo_under(pin))
+                Some(ColumnSource { plain: Some(plain), .. }) => plain.get(element.at()),
+                Some(ColumnSource { column, .. }) => {
+                    column.read(element.at(), &view.snapshot, batch.pages[page].0.undo_under(pin))
                 }
             });
         }
-        // What was taken as it is must not have been updated meanwhile. Columns that were become none of those, so
-        // this comes to an end.
+        // A column that was read without versions must not have been updated meanwhile. One that was is read with
+        // versions in the next round, so there is a last round.
         let mut held = true;
         for source in sources.iter_mut().flatten() {
             if source.plain.is_some_and(|plain| !plain.held()) {
@@ -179,8 +180,8 @@ fn read_cells<T: Element>(
 }
 
 /// Appends the values of the cells.
-fn push(layout: &Layout<'_>, pin: &Pin, cells: &[RawCell], out: &mut ValueRows) {
-    let region = |row: usize| layout.pages.get(layout.page_of[row] as usize).map(|(tablet, _)| &tablet.values);
+fn push(batch: &BatchPages<'_>, pin: &Pin, cells: &[RawCell], out: &mut ValueRows) {
+    let region = |row: usize| batch.pages.get(batch.page_of[row] as usize).map(|(tablet, _)| &tablet.values);
     for (row, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.is_record()) {
         region(row).into_iter().for_each(|region| {
             region.prefetch(*cell);

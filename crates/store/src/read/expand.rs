@@ -1,12 +1,12 @@
 //! Expanding a batch of vertices along their edges.
 //!
-//! Two distances ahead: the descriptor of the vertex `2 × DISTANCE` on is on its way into the cache, and so
-//! is the run of the vertex `DISTANCE` on, whose descriptor has arrived by then. Neighbors are copied out
-//! without a look at them: the visibility of an edge implies that of its ends.
+//! Memory is loaded ahead in two steps: first the descriptor of the vertex `2 × DISTANCE` rows ahead, then the run of
+//! the vertex `DISTANCE` rows ahead. Its descriptor has arrived by then. Neighbors are copied without a look at them,
+//! since an edge is visible only if its ends are (GRAPH-2).
 //!
-//! A vertex's lists are numbered for the cursor: the place of the table among those of its direction (which
-//! is stable, tables are only added), and bit 31 for incoming edges. Inside a list the cursor carries the list's
-//! layout version: a list that compaction replaces meanwhile is read to its end as it was (`adjacency`).
+//! A cursor numbers the lists of a vertex by the position of the table among the tables of its direction, with bit 31
+//! set for incoming edges. Positions are stable, since tables are only added (RECLAIM-8). Inside a list the cursor
+//! carries the list's layout version. So a list that compaction replaces is read to its end as it was (STORE-17).
 
 use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
@@ -17,12 +17,12 @@ use crate::read::view::StoreView;
 
 const DISTANCE: usize = 8;
 const INCOMING: u32 = 1 << 31;
-/// Above the position in a cursor: the layout version of the list it is in.
+/// The position of the layout version in the word of a cursor. Its position in the list is below.
 const LAYOUT_SHIFT: u32 = 48;
 const POSITION_MASK: u64 = (1 << LAYOUT_SHIFT) - 1;
 
-/// Calls `each` with the lists of one page that a request takes, and their numbers, out first, until it
-/// returns false; whether it never did. Tables without a list are passed over.
+/// Calls `each` with the number of every table of a page that a request takes, and the table, outgoing ones first,
+/// until it returns false. Returns true if it never did. Tables without a list are passed over.
 #[inline]
 fn each_table<'p>(
     page: &'p VertexPage,
@@ -32,7 +32,7 @@ fn each_table<'p>(
 ) -> bool {
     let mut one_way = |way, flag: u32| {
         page.tables(way).each_while(|position, label, table| {
-            // Labels that edges no longer have leave empty tables behind.
+            // A table stays when all its edges are gone.
             !labels.takes(LabelSetId(label)) || table.is_empty() || each(flag | position, table)
         })
     };
@@ -40,20 +40,21 @@ fn each_table<'p>(
         && (direction == Direction::Out || one_way(Direction::In, INCOMING))
 }
 
+/// One call of an expansion.
 struct Expander<'a> {
     view: &'a StoreView<'a>,
     pin: &'a Pin,
     request: &'a ExpandRequest,
 }
 
-/// A vertex whose page was found ahead of its turn.
+/// The page of a vertex, found ahead of the vertex's turn.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct FoundVertex<'a> {
     tablet: &'a Tablet,
     page: &'a VertexPage,
-    /// The table of the request, where there is just one: the common case.
+    /// The table of the request, if there is exactly one, which is the common case.
     only: Option<(u32, &'a AdjacencyTable)>,
-    /// Whether there are no tables for the request at all.
+    /// True if the page has no table for the request.
     is_empty: bool,
 }
 
@@ -67,8 +68,8 @@ pub(crate) fn expand(
 ) -> bool {
     let pin = &epoch::pin();
     let expander = Expander { view, pin, request };
-    // Pages found so far, by row modulo the size: a row's page is looked up once.
-    let mut found: [Option<Found<'_>>; 2 * DISTANCE] = [None; 2 * DISTANCE];
+    // The pages found ahead, by row modulo the size, so that a row's page is looked up once.
+    let mut found: [Option<FoundVertex<'_>>; 2 * DISTANCE] = [None; 2 * DISTANCE];
     let first = cursor.row as usize;
     let rows_ahead = |from: usize, count: usize| from..(from + count).min(vertices.len());
     for row in rows_ahead(first, 2 * DISTANCE) {
@@ -100,9 +101,9 @@ pub(crate) fn expand(
 }
 
 impl<'a> Expander<'a> {
-    /// The page of a vertex, whose descriptors are then on their way.
+    /// Finds the page of a vertex, and starts loading the vertex's descriptors.
     #[inline]
-    fn find(&self, id: VertexId) -> Option<Found<'a>> {
+    fn find(&self, id: VertexId) -> Option<FoundVertex<'a>> {
         let (tablet, page) = self.view.store.vertex_page_unchecked(id)?;
         let (mut count, mut only) = (0, None);
         each_table(page, self.request.direction, &self.request.labels, |number, table| {
@@ -111,12 +112,12 @@ impl<'a> Expander<'a> {
             only = (count == 1).then_some((number, table));
             true
         });
-        Some(Found { tablet, page, only, is_empty: count == 0 })
+        Some(FoundVertex { tablet, page, only, is_empty: count == 0 })
     }
 
-    /// Calls `each` with the tables of the request until it returns false; whether it never did.
+    /// Calls `each` with the tables of the request until it returns false. Returns true if it never did.
     #[inline]
-    fn each_found(&self, found: &Found<'a>, mut each: impl FnMut(u32, &'a AdjacencyTable) -> bool) -> bool {
+    fn each_found(&self, found: &FoundVertex<'a>, mut each: impl FnMut(u32, &'a AdjacencyTable) -> bool) -> bool {
         match found.only {
             Some((number, table)) => each(number, table),
             None if found.is_empty => true,
@@ -125,7 +126,7 @@ impl<'a> Expander<'a> {
     }
 
     #[inline]
-    fn prefetch_lists(&self, id: VertexId, found: Option<Found<'a>>) {
+    fn prefetch_lists(&self, id: VertexId, found: Option<FoundVertex<'a>>) {
         if let Some(found) = found {
             self.each_found(&found, |_, table| {
                 table.prefetch_list(id.offset(), self.request.edges, &found.tablet.lists, self.pin);
@@ -134,9 +135,15 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// The lists of one vertex from the cursor on; false when the limit came first.
+    /// Copies the lists of one vertex from the cursor on. Returns false if the limit was reached first.
     #[inline]
-    fn expand_one(&self, id: VertexId, found: &Found<'a>, cursor: &mut ExpandCursor, out: &mut Expansion) -> bool {
+    fn expand_one(
+        &self,
+        id: VertexId,
+        found: &FoundVertex<'a>,
+        cursor: &mut ExpandCursor,
+        out: &mut Expansion,
+    ) -> bool {
         self.each_found(found, |number, table| {
             if number < cursor.list {
                 return true;
@@ -154,14 +161,15 @@ impl<'a> Expander<'a> {
                     list
                 }
             };
-            // GRAPH-2: a cell is visible on its own, so the neighbor is not read. GRAPH-4: the layout version keeps the order.
+            // GRAPH-2: the visibility of the edge decides, so the neighbor is not read. GRAPH-4: the layout version
+            // keeps the order.
             let (done, position) = self.copy(&list, cursor.row, cursor.position & POSITION_MASK, out);
             cursor.position = (u64::from(list.layout_version) << LAYOUT_SHIFT) | position;
             done
         })
     }
 
-    /// Copies a list from a position on; whether it is done, and the position reached.
+    /// Copies a list from a position on. Returns true if the list is done, and the position reached.
     fn copy(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
         let (done, position) = if list.dirty {
             self.copy_dirty(list, row, position, out)
@@ -175,6 +183,7 @@ impl<'a> Expander<'a> {
         out.len() >= self.request.limit
     }
 
+    /// As [`Expander::copy`], for the run of a clean list.
     #[inline]
     fn copy_clean(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
         let from = position as usize;
@@ -209,7 +218,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Takes cells whose edges are visible; the number of the last one where the limit came first.
+    /// Copies the cells whose edges are visible. If the limit was reached, returns the number of the last cell copied.
     fn copy_visible(
         &self,
         cells: impl Iterator<Item = (VertexId, EdgeId)>,
@@ -231,7 +240,7 @@ impl<'a> Expander<'a> {
 }
 
 impl StoreView<'_> {
-    /// How many cells of a list are visible.
+    /// The number of visible edges in a list.
     fn count_list(&self, pin: &Pin, list: &List<'_>) -> u64 {
         let packed = match list.dirty {
             false => list.neighbors.len() as u64,

@@ -1,6 +1,6 @@
-//! How a graph's adjacency lies: counts that tell why reading it has become slower, or has not.
+//! The layout of a graph's adjacency: counts that explain how fast it can be read.
 //!
-//! A walk over everything, for benches and for people; nothing decides by it.
+//! A walk over all tables, for benchmarks and for people. The store decides nothing by it.
 
 use mangrove_graph::Direction;
 use mangrove_reclaim::epoch;
@@ -9,27 +9,27 @@ use crate::adjacency::{follow_runs, is_clean_run};
 use crate::page::{PAGE_SLOTS, VertexPage};
 use crate::store::Store;
 
-/// See the module.
+/// Counts of pages, tables and lists, and of their layout in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdjacencyLayout {
     /// Pages of vertices.
     pub pages: u64,
-    /// Vertices on them.
+    /// Vertices on these pages.
     pub vertices: u64,
-    /// Tables of lists: one for each page, direction, and label set that edges there have or had.
+    /// Adjacency tables: one for each page, direction, and label set that edges of the page have or had.
     pub tables: u64,
-    /// Those without a list, which readers pass over.
+    /// Tables without a list, which readers pass over.
     pub empty_tables: u64,
-    /// Lists.
+    /// Lists that are not empty.
     pub lists: u64,
-    /// Those that are clean packed runs.
+    /// Lists that are clean packed runs.
     pub packed_lists: u64,
-    /// Into how many stretches these fall, in each of which runs follow one another in memory in the order of vertices.
+    /// Maximal groups of clean packed runs that are adjacent in memory, in the order of their vertices.
     pub stretches: u64,
 }
 
 impl Store {
-    /// Counts how the adjacency lies.
+    /// Counts pages, tables and lists. Visits every list.
     pub fn adjacency_layout(&self) -> AdjacencyLayout {
         let mut layout = AdjacencyLayout::default();
         for page in self.tablets.iter().flat_map(|tablet| tablet.vertices.iter()) {
@@ -57,7 +57,7 @@ impl AdjacencyLayout {
     }
 }
 
-/// How many times a reader of all packed runs of a table has to begin somewhere else.
+/// The number of groups of adjacent packed runs in a table.
 fn stretches(words: &[u64], ends: &mut [u32]) -> u64 {
     let (mut at, mut count) = (0, 0);
     while let Some(&word) = words.get(at) {
@@ -78,7 +78,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_was_loaded_lies_in_one_stretch_a_table() {
+    fn loaded_adjacency_is_one_stretch_a_table() {
         let store = Arc::new(Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() }));
         let [person, knows] = ["person", "knows"].map(|name| store.catalog().intern_label_text(name));
         let mut loader = BulkLoader::new(store.clone()).unwrap();

@@ -1,12 +1,13 @@
-//! Looking elements up by the ids that users know, and reading properties of what was found in the same go.
+//! Looking elements up by user id, and reading properties of the elements in the same call.
 //!
-//! From an id to a value there are several steps, each of which may be a cache miss that the next one waits for: the
-//! index's slot, the page, the cells of the element and its version words, the record of a value that is too long for its
-//! cell. A group of ids takes each step as a whole before the next one, so the misses of a step overlap; and one id alone
-//! has the cells of all its properties under way at the same time.
+//! From an id to a value there are several steps: the entry of the id index, the page, the version words and cells of
+//! the element, and the record of a value that is too long for its cell. Each may be a cache miss that the next step
+//! waits for. So a group of ids takes a step as a whole before the next one, and the misses of a step overlap. A single
+//! id has the cells of all its properties under way at the same time.
 //!
-//! The first candidate that the index has for an id is mostly the right one. Where it is not (ids that were given again
-//! after their element was deleted, strings with one hash) the id is looked up again by [`Store::find`].
+//! The first candidate of the id index is mostly the right one. If it is not, the id is looked up again by
+//! [`Store::find`]. That happens if an id was chosen again after its element was deleted, or if two strings have the
+//! same hash.
 
 use mangrove_graph::{ElementId, KeyId, UserId, ValueRows};
 use mangrove_reclaim::Pin;
@@ -19,14 +20,14 @@ use crate::read::properties::push_values;
 use crate::read::view::StoreView;
 use crate::store::{Element, Store};
 
-/// Ids that take a step together: more misses than a core keeps under way, few enough that what was loaded first is
-/// still there for the next step.
+/// How many ids take a step together. They cause more misses than a core keeps under way, and their lines stay in the
+/// cache until the next step.
 const GROUP: usize = 64;
-/// Keys that take a step together.
+/// How many keys take a step together.
 const KEYS: usize = 4;
 
-/// Calls `each` with the visible element of every id, if there is one, and appends its values under the keys; rows count
-/// the ids. `out` has a place for every key.
+/// Calls `each` with the visible element of every id, or with `None`, and appends the element's values under the keys.
+/// A row is the position of an id. `out` has one entry for each key.
 pub(crate) fn look_up<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
@@ -36,10 +37,10 @@ pub(crate) fn look_up<T: Element>(
     mut each: impl FnMut(Option<T>),
 ) {
     if let [_] = ids {
-        return Group::<T, 1>::new(view, pin, ids).look_up(0, keys, out, &mut each);
+        return LookUps::<T, 1>::new(view, pin, ids).look_up(0, keys, out, &mut each);
     }
     for (number, ids) in ids.chunks(GROUP).enumerate() {
-        Group::<T, GROUP>::new(view, pin, ids).look_up((number * GROUP) as u32, keys, out, &mut each);
+        LookUps::<T, GROUP>::new(view, pin, ids).look_up((number * GROUP) as u32, keys, out, &mut each);
     }
 }
 
@@ -49,12 +50,12 @@ struct Candidate<'a, T> {
     element: T,
     tablet: &'a Tablet,
     core: &'a PageCore,
-    /// Whether the id is the element's own number, which is its id as long as no user chose another.
+    /// True if the id was taken for the element's external number, which is its id unless the element has a chosen one.
     automatic: bool,
 }
 
-/// Up to `N` look-ups under way.
-struct Group<'a, T, const N: usize> {
+/// Up to `N` look-ups that take each step together.
+struct LookUps<'a, T, const N: usize> {
     view: &'a StoreView<'a>,
     pin: &'a Pin,
     ids: &'a [UserId],
@@ -62,9 +63,9 @@ struct Group<'a, T, const N: usize> {
     columns: [[Option<&'a Column>; N]; KEYS],
 }
 
-impl<'a, T: Element, const N: usize> Group<'a, T, N> {
+impl<'a, T: Element, const N: usize> LookUps<'a, T, N> {
     fn new(view: &'a StoreView<'a>, pin: &'a Pin, ids: &'a [UserId]) -> Self {
-        Group { view, pin, ids, candidates: [None; N], columns: [[None; N]; KEYS] }
+        LookUps { view, pin, ids, candidates: [None; N], columns: [[None; N]; KEYS] }
     }
 
     fn store(&self) -> &'a Store {
@@ -75,7 +76,7 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
         self.find_candidates();
         let first = &keys[..keys.len().min(KEYS)];
         self.find_columns(first);
-        self.make_sure(first);
+        self.replace_wrong_candidates(first);
         self.candidates[..self.ids.len()].iter().for_each(|found| each(found.map(|found| found.element)));
         for (number, (keys, out)) in keys.chunks(KEYS).zip(out.chunks_mut(KEYS)).enumerate() {
             if number > 0 {
@@ -85,7 +86,7 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
         }
     }
 
-    /// From ids to pages, whose headers are then under way.
+    /// Finds a candidate for each id, and starts loading the headers of their pages.
     fn find_candidates(&mut self) {
         let index = T::ids(self.store());
         let mut keys = [IdKey::of_int(0); N];
@@ -109,7 +110,7 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
         }
     }
 
-    /// From pages to cells and version words, which are then under way.
+    /// Finds the columns of the candidates, and starts loading their cells and version words.
     fn find_columns(&mut self, keys: &[KeyId]) {
         for (row, (id, candidate)) in self.ids.iter().zip(&self.candidates).enumerate() {
             let Some(Candidate { element, core, automatic, .. }) = candidate else { continue };
@@ -130,10 +131,10 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
         }
     }
 
-    /// Replaces candidates that are not the element.
-    fn make_sure(&mut self, keys: &[KeyId]) {
+    /// Looks ids up again whose candidate is not visible or does not have the id.
+    fn replace_wrong_candidates(&mut self, keys: &[KeyId]) {
         for (row, id) in self.ids.iter().enumerate() {
-            if self.candidates[row].is_some_and(|candidate| self.is_it(&candidate, id)) {
+            if self.candidates[row].is_some_and(|candidate| self.is_element_of(&candidate, id)) {
                 continue;
             }
             self.candidates[row] = self.find_other(id);
@@ -143,9 +144,9 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
         }
     }
 
-    /// Whether the snapshot sees the candidate, and it has the id.
+    /// Returns true if the snapshot sees the candidate, and it has the id.
     #[inline]
-    fn is_it(&self, candidate: &Candidate<'_, T>, id: &UserId) -> bool {
+    fn is_element_of(&self, candidate: &Candidate<'_, T>, id: &UserId) -> bool {
         let (core, at) = (candidate.core, candidate.element.at());
         at < core.capacity()
             && core.generation(at) == candidate.element.generation()
@@ -156,7 +157,7 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
             }
     }
 
-    /// The element with an id whose first candidate is not it.
+    /// The element with an id whose first candidate is not the right one.
     #[cold]
     fn find_other(&self, id: &UserId) -> Option<Candidate<'a, T>> {
         let reference = |bits| T::from_bits(bits).reference();
@@ -168,7 +169,7 @@ impl<'a, T: Element, const N: usize> Group<'a, T, N> {
         Some(Candidate { element, tablet, core, automatic: false })
     }
 
-    /// Appends the values of the columns that were found, with the group's rows from `first` on.
+    /// Appends the values of the columns that were found. The first id of the group is row `first`.
     fn read(&self, first: u32, out: &mut [ValueRows]) {
         for (columns, out) in self.columns.iter().zip(out) {
             let mut cells = [RawCell::ABSENT; N];

@@ -1,9 +1,11 @@
 //! Properties that are numbers of one type, read as plain arrays.
 //!
-//! A batch is cut into *stretches*: rows whose elements lie on one page. Page and column are looked up once a
-//! stretch; and where the elements follow one another on a page that carries no versions, as a scan finds them, tags
-//! and words are copied without a look at anything else. That the elements of a whole batch follow one another is found
-//! first, in one pass without a branch; the stretches are then known without another look at them.
+//! A batch is cut into *stretches*: successive rows whose elements lie on one page. Page and column are looked up once
+//! for each stretch. If the elements have successive slots of a page without version words, as a scan finds them, tags
+//! and words are copied without a look at anything else.
+//!
+//! One pass without a branch finds out whether all elements of a batch have successive ids. If they have, the ends of
+//! the stretches follow from their positions.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +18,7 @@ use crate::read::properties::Cells;
 use crate::read::view::StoreView;
 use crate::store::{Element, Slot};
 
-/// How many elements from the first on lie on its page; `is_run` says that they follow one another.
+/// How many elements, from the first on, lie on the page of the first. `is_run` is true if all ids are successive.
 fn stretch<T: Element>(elements: &[T], is_run: bool) -> usize {
     let Some(first) = elements.first() else { return 0 };
     if is_run {
@@ -25,10 +27,11 @@ fn stretch<T: Element>(elements: &[T], is_run: bool) -> usize {
     elements.iter().position(|element| element.page() != first.page()).unwrap_or(elements.len())
 }
 
-/// Stretches of this length on average are worth the look at their ends; shorter ones go cell by cell.
+/// A batch is read by stretches if these have at least this many rows on average, and cell by cell otherwise.
 const LONG_STRETCH: usize = 16;
 
-/// See [`mangrove_graph::GraphView::vertex_numbers`].
+/// Reads the numbers under a key, for [`mangrove_graph::GraphView::vertex_numbers`]. Returns false, and appends
+/// nothing, if a value is no number or has another type than the others.
 pub(crate) fn numbers<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
@@ -79,7 +82,7 @@ fn by_cells<T: Element>(view: &StoreView<'_>, pin: &Pin, elements: &[T], key: Ke
     })
 }
 
-/// Appends the numbers of a cell; false where it holds anything else.
+/// Appends the numbers of a cell. Returns false if it holds anything else.
 #[inline]
 fn push(cell: RawCell, (region, pin): (&ValueRegion, &Pin), row: u32, out: &mut Numbers) -> bool {
     match (cell.kind(), number_type(cell.tag)) {
@@ -105,7 +108,7 @@ fn push(cell: RawCell, (region, pin): (&ValueRegion, &Pin), row: u32, out: &mut 
     }
 }
 
-/// Reads elements of one page; `row` is the first one's.
+/// Reads the elements of one page, the first of which is in row `row`.
 fn read_stretch<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
@@ -114,7 +117,7 @@ fn read_stretch<T: Element>(
     key: KeyId,
     out: &mut Numbers,
 ) -> bool {
-    // The first ones may be no elements of the page.
+    // The first ids may name no elements.
     let mut slots = elements.iter().enumerate();
     let first = slots.find_map(|(at, element)| Some((at, view.store.slot(element.reference())?)));
     let Some((skipped, first)) = first else { return true };
@@ -136,7 +139,7 @@ fn read(view: &StoreView<'_>, pin: &Pin, slot: &Slot<'_>, column: &Column, at: u
     column.read(at, &view.snapshot, slot.tablet.undo_under(pin))
 }
 
-/// Reads a stretch a cell at a time.
+/// Reads a stretch cell by cell.
 fn read_each<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
@@ -146,7 +149,7 @@ fn read_each<T: Element>(
     out: &mut Numbers,
     cell: impl Fn(usize) -> RawCell,
 ) -> bool {
-    // A stretch is of one generation.
+    // All ids of a stretch have the same generation.
     let generation = elements.first().map_or(0, |element| element.generation());
     (row..).zip(elements).all(|(row, element)| {
         let at = element.at();
@@ -157,8 +160,8 @@ fn read_each<T: Element>(
     })
 }
 
-/// Copies a stretch of elements that follow one another on a page without versions and hold numbers of one type;
-/// false, and nothing copied, where it is not such a one.
+/// Copies a stretch of elements in successive slots of a page without version words, all with numbers of one type.
+/// Returns false, and copies nothing, if the stretch is not of that kind.
 fn copy_run<T: Element>(page: &Slot<'_>, plain: Plain<'_>, elements: &[T], row: u32, out: &mut Numbers) -> bool {
     let end = page.at + elements.len();
     let is_plain = page.core.is_first_generation() && page.core.clean_count().is_some_and(|clean| end <= clean);
@@ -168,7 +171,7 @@ fn copy_run<T: Element>(page: &Slot<'_>, plain: Plain<'_>, elements: &[T], row: 
     let (tags, words) = plain.arrays(page.at..end);
     let tag = tags[0].load(Ordering::Acquire);
     let Some(kind) = number_type(tag).filter(|kind| out.kind.is_none_or(|k| k == *kind)) else { return false };
-    // No way out before the end: that would be a branch a tag, and mostly they are all alike.
+    // The loop has no early exit, which would be a branch for each tag. Mostly all tags are equal.
     if tags.iter().fold(0, |other, t| other | (t.load(Ordering::Acquire) ^ tag)) != 0 {
         return false;
     }
@@ -186,7 +189,7 @@ fn copy_run<T: Element>(page: &Slot<'_>, plain: Plain<'_>, elements: &[T], row: 
     true
 }
 
-/// Whether every element is the one after the one before. Without a branch an element, so it is a loop over vectors.
+/// Returns true if the ids are successive. The loop has no branch, so the compiler vectorizes it.
 fn follow_one_another<T: Element>(elements: &[T]) -> bool {
     let first = elements.first().map_or(0, |element| element.bits());
     let ids = (0..).map(|n| first.wrapping_add(n));

@@ -12,7 +12,7 @@ use crate::read::view::{LOOK_AHEAD, StoreView};
 use crate::store::{Element, Slot};
 
 impl<'a> StoreView<'a> {
-    /// The place of an element the snapshot sees.
+    /// The slot of an element, if the snapshot sees the element.
     fn seen(&self, pin: &Pin, element: ElementId) -> Option<Slot<'a>> {
         self.store.slot(element).filter(|slot| slot.core.visible_under(pin, slot.at, &self.snapshot))
     }
@@ -23,7 +23,7 @@ impl<'a> StoreView<'a> {
     }
 }
 
-/// Where an element's cell is; whether the element is visible is not said.
+/// The slot and the column of an element's cell. The element need not be visible.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnCell<'a> {
     slot: Slot<'a>,
@@ -31,7 +31,7 @@ pub(crate) struct ColumnCell<'a> {
 }
 
 impl<'a> ColumnCell<'a> {
-    /// The cell as the snapshot sees it; absent where it does not see the element.
+    /// The cell as the snapshot sees it; absent if the snapshot does not see the element.
     #[inline]
     pub(crate) fn read(&self, view: &StoreView<'_>, pin: &Pin) -> RawCell {
         match self.slot.core.visible_under(pin, self.slot.at, &view.snapshot) {
@@ -53,8 +53,8 @@ impl<'a> ColumnCell<'a> {
     }
 }
 
-/// Finds the cells of one key. Page and column are looked up again only where the page changes.
-struct Finder<'a> {
+/// Finds the cells of one key. Page and column are looked up again only if the page changes.
+struct CellFinder<'a> {
     view: &'a StoreView<'a>,
     key: KeyId,
     /// The page that `found` is on.
@@ -62,12 +62,12 @@ struct Finder<'a> {
     found: Option<ColumnCell<'a>>,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> CellFinder<'a> {
     fn new(view: &'a StoreView<'a>, key: KeyId) -> Self {
-        Finder { view, key, page: None, found: None }
+        CellFinder { view, key, page: None, found: None }
     }
 
-    /// The place of an element's cell; `None` where its page has no such slot or no such key.
+    /// The cell of an element; `None` if there is no such element or its page has no column for the key.
     #[inline]
     fn find<T: Element>(&mut self, element: T) -> Option<ColumnCell<'a>> {
         if self.page == Some(element.page()) {
@@ -88,21 +88,21 @@ impl<'a> Finder<'a> {
 /// How many elements ahead a record of the value region is loaded: by then its cell has arrived.
 const RECORD_AHEAD: usize = LOOK_AHEAD / 2;
 
-/// Walks over the cells of a batch, each of which is loaded [`LOOK_AHEAD`] elements before it is asked for, and the
-/// records that cells name (long strings and the like) half as far ahead. Records are looked for only once there
-/// was one.
+/// A walk over the cells of a batch. Each cell is loaded [`LOOK_AHEAD`] elements ahead, and the records that cells name
+/// (long strings and the like) half as far ahead. Records are loaded ahead only after the walk has met one.
 pub(crate) struct Cells<'a, 'e, T> {
     pin: &'a Pin,
-    finder: Finder<'a>,
+    finder: CellFinder<'a>,
     elements: &'e [T],
-    /// Places found ahead, by row modulo the size.
+    /// The cells found ahead, by row modulo the size.
     ahead: [Option<ColumnCell<'a>>; LOOK_AHEAD],
+    /// True if records are loaded ahead.
     records: bool,
 }
 
 impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
     pub(crate) fn new(view: &'a StoreView<'a>, pin: &'a Pin, elements: &'e [T], key: KeyId) -> Self {
-        let finder = Finder::new(view, key);
+        let finder = CellFinder::new(view, key);
         let mut cells = Cells { pin, finder, elements, ahead: [None; LOOK_AHEAD], records: false };
         for row in 0..LOOK_AHEAD.min(elements.len()) {
             cells.look_ahead(row);
@@ -114,7 +114,7 @@ impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
         cells
     }
 
-    /// The place of the cell of a row. Rows are asked for one after the other.
+    /// The cell of a row. The caller asks for rows in ascending order, without a gap.
     #[inline]
     pub(crate) fn next(&mut self, row: usize) -> Option<ColumnCell<'a>> {
         let found = self.ahead[row % LOOK_AHEAD];
@@ -125,7 +125,7 @@ impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
         found
     }
 
-    /// Records were met: those to come are to be loaded ahead.
+    /// Notes that a record was met, so that later ones are loaded ahead.
     #[inline]
     pub(crate) fn expect_records(&mut self) {
         self.records = true;
@@ -151,11 +151,11 @@ impl<'a, 'e, T: Element> Cells<'a, 'e, T> {
     }
 }
 
-/// The values of one key; see [`mangrove_graph::GraphView::vertex_values`].
+/// Reads the values of one key, for [`mangrove_graph::GraphView::vertex_values`].
 pub(crate) fn values<T: Element>(view: &StoreView<'_>, pin: &Pin, elements: &[T], key: KeyId, out: &mut ValueRows) {
     if let [only] = elements {
         // One element has nothing to overlap with.
-        if let Some(found) = Finder::new(view, key).find(*only) {
+        if let Some(found) = CellFinder::new(view, key).find(*only) {
             push_values(found.region(), pin, found.read(view, pin), 0, out);
         }
         return;
@@ -171,7 +171,7 @@ pub(crate) fn values<T: Element>(view: &StoreView<'_>, pin: &Pin, elements: &[T]
     }
 }
 
-/// Appends the values of a cell.
+/// Appends the values of a cell to a row.
 #[inline]
 pub(crate) fn push_values(region: &ValueRegion, pin: &Pin, cell: RawCell, row: u32, out: &mut ValueRows) {
     let mut one = |value| {
@@ -179,7 +179,7 @@ pub(crate) fn push_values(region: &ValueRegion, pin: &Pin, cell: RawCell, row: u
         out.value.push(value);
     };
     if !cell.is_record() {
-        // No detour by `Content`: this is what most cells are.
+        // Most cells hold their value inline, and need no `Content`.
         return cell.inline_value().into_iter().for_each(one);
     }
     match region.decode_under(pin, cell) {
@@ -212,22 +212,22 @@ pub(crate) fn with_value(
     }
 }
 
-/// Rows whose cells are loaded before their turn.
+/// How many rows ahead cells are loaded.
 const ROWS_AHEAD: usize = 4;
-/// So many properties of an element need no allocation.
+/// Properties of an element that need no allocation.
 const INLINE_CELLS: usize = 16;
 
 type Meta = Arc<Vec<(KeyId, Value)>>;
 
 std::thread_local! {
-    /// What values without meta-properties have: an allocation a thread, not one a call.
+    /// The empty meta-properties of most values: one allocation for each thread in place of one for each call.
     static NO_META: Meta = Meta::default();
 }
 
-/// Whole properties; see [`mangrove_graph::GraphView::vertex_properties`].
+/// Reads whole properties, for [`mangrove_graph::GraphView::vertex_properties`].
 ///
-/// The cells of an element lie in a column each, and their records anywhere: so all cells are under way before the first is
-/// read, and all records before the first is decoded.
+/// Each cell of an element lies in another column, and their records lie anywhere. So all cells of an element are
+/// loaded ahead before the first is read, and all its records before the first is decoded.
 pub(crate) fn rows<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
@@ -264,7 +264,7 @@ fn each_column<'a>(slot: &Slot<'a>, keys: Option<&[KeyId]>, mut each: impl FnMut
     }
 }
 
-/// Starts loading what says whether an element is seen, and its cells.
+/// Starts loading the version words and the cells of an element.
 fn prefetch_cells<T: Element>(view: &StoreView<'_>, pin: &Pin, element: T, keys: Option<&[KeyId]>) {
     if let Some(slot) = view.store.slot(element.reference()) {
         slot.core.prefetch_version(pin, slot.at);
@@ -272,7 +272,7 @@ fn prefetch_cells<T: Element>(view: &StoreView<'_>, pin: &Pin, element: T, keys:
     }
 }
 
-/// Appends the values of a cell under a key, with their numbers and meta-properties.
+/// Appends the values of a cell under a key, with their ordinals and meta-properties.
 fn push_rows(
     region: &ValueRegion,
     pin: &Pin,

@@ -1,16 +1,17 @@
-//! Adjacency in place, a page at a time: see [`AdjacencyRuns`].
+//! Adjacency in place, a page at a time, as [`AdjacencyRuns`].
 //!
-//! A table of lists is cut into *pieces*. Clean lists whose packed runs follow one another are one piece, and are
-//! shown as slices of their block; lists with a tail or with ended edges are filtered into a buffer, and neighboring
-//! ones are a piece of that. So a clean page is one piece a table, and a dirty vertex costs a copy of its own list and
-//! one piece more.
+//! A table of lists is shown in *pieces*:
 //!
-//! Vertices of a page whose slots were used again are of several generations, which a piece carries with it.
+//! - Clean lists whose packed runs are adjacent in memory are one piece, which consists of slices of their block.
+//! - Lists with a tail or with ended edges are filtered into a buffer. Neighboring ones are one piece of that buffer.
 //!
-//! The descriptors of a table are read once, all at the beginning. What they name stays readable under the pin and while
-//! the walk's transaction lives (`compaction`), and it makes no difference when before its end a walk looks at a list.
-//! So lists with headers are known before any of them is needed: header, tail and the version words of the tail's edges
-//! are loaded for all of them in steps, whose misses overlap (`load_ahead`).
+//! So a clean table is one piece. A vertex whose list is not clean costs a copy of the list, and at most two pieces
+//! more. If slots of the page were used again, a piece has the generations of its vertices.
+//!
+//! The descriptors of a table are read once, at the beginning. The lists that they name stay readable under the pin and
+//! while the walk's transaction runs (STORE-17). The walk may look at a list at any time before it ends, so all lists
+//! with headers are known ahead. Headers, tails and the version words of the edges in the tails are loaded for
+//! many lists at a time, in steps whose misses overlap ([`AdjacencyWalk::load_ahead`]).
 
 use std::ops::Range;
 
@@ -23,17 +24,18 @@ use crate::adjacency::{AdjacencyTable, List, follow_runs, is_clean_run};
 use crate::page::{PAGE_SLOTS, PageCore, Tablet, VertexPage};
 use crate::read::view::StoreView;
 
-/// Lists with headers that are loaded together, and cells of each: what stays in the cache until it is read.
+/// How many lists with headers are loaded together. They stay in the cache until they are read.
 const AHEAD_LISTS: usize = 64;
+/// How many cells of each tail are loaded ahead.
 const AHEAD_CELLS: usize = 8;
 
-/// See [`mangrove_graph::GraphView::for_each_adjacency`].
+/// Shows the adjacency of all vertices of a request, for [`mangrove_graph::GraphView::for_each_adjacency`].
 pub(crate) fn for_each(
     view: &StoreView<'_>,
     request: &AdjacencyRequest,
     each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut walk = Walk { view, each, scratch: Scratch::default(), pieces: Pieces::default() };
+    let mut walk = AdjacencyWalk { view, each, buffers: TableBuffers::default(), filtered: FilteredRuns::default() };
     for tablet in view.store.tablets.iter().filter(|tablet| request.share.takes(tablet.id)) {
         for number in 0..tablet.vertices.count() {
             if let Some(page) = tablet.vertices.get(number).filter(|page| request.vertices.takes(page.core.label)) {
@@ -45,48 +47,50 @@ pub(crate) fn for_each(
     Ok(())
 }
 
-/// The piece of filtered lists that is being put together.
+/// The piece of filtered lists that is being made.
 #[derive(Default)]
-struct Pieces {
-    /// Offset of its first vertex.
+struct FilteredRuns {
+    /// The offset of its first vertex on the page.
     first: usize,
-    /// Where each run ends.
+    /// The end of each vertex's run in `neighbors`.
     ends: Vec<u32>,
-    /// What the runs hold.
+    /// The neighbors of all runs.
     neighbors: Vec<VertexId>,
+    /// Parallel to `neighbors`.
     edges: Vec<EdgeId>,
 }
 
-struct Walk<'v, 'e> {
+/// One call of [`for_each`].
+struct AdjacencyWalk<'v, 'e> {
     view: &'v StoreView<'v>,
     each: &'e mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
-    scratch: Scratch,
-    pieces: Pieces,
+    buffers: TableBuffers,
+    filtered: FilteredRuns,
 }
 
-/// Memory to use for a table.
+/// Buffers that are used for one table after another.
 #[derive(Default)]
-struct Scratch {
-    /// Its descriptors.
+struct TableBuffers {
+    /// The descriptors of the table.
     words: Vec<u64>,
-    /// Where the runs of a piece end.
+    /// The ends of the runs of a piece.
     ends: Vec<u32>,
-    /// The generations of the page's slots, if there is one above the first.
+    /// The generations of the page's slots; empty if all are in their first.
     generations: Vec<u16>,
 }
 
-/// A table under a walk.
+/// The lists of a table that a walk shows.
 #[derive(Clone, Copy)]
-struct Lists<'a> {
+struct TableLists<'a> {
     tablet: &'a Tablet,
     table: &'a AdjacencyTable,
     generations: &'a [u16],
-    /// The page's first slot in its first generation.
+    /// The id of the page's first slot in its first generation.
     first: VertexId,
     pin: &'a Pin,
 }
 
-impl<'a> Lists<'a> {
+impl<'a> TableLists<'a> {
     /// The runs of vertices from an offset on, as [`AdjacencyRuns::new`] takes them.
     fn runs<'r>(
         &self,
@@ -109,9 +113,9 @@ impl<'a> Lists<'a> {
     }
 }
 
-impl Walk<'_, '_> {
+impl AdjacencyWalk<'_, '_> {
     fn page(&mut self, request: &AdjacencyRequest, tablet: &Tablet, page: &VertexPage, first: VertexId) -> Result<()> {
-        // A page is a quantum: blocks that compaction replaces need not wait for the whole walk.
+        // One pin for each page, so that blocks that compaction replaces need not wait for the whole walk.
         let pin = epoch::pin();
         for way in [Direction::Out, Direction::In] {
             if request.direction != Direction::Both && request.direction != way {
@@ -138,20 +142,21 @@ impl Walk<'_, '_> {
         first: VertexId,
         pin: &Pin,
     ) -> Result<()> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let Scratch { words, ends, generations } = &mut scratch;
+        let mut buffers = std::mem::take(&mut self.buffers);
+        let TableBuffers { words, ends, generations } = &mut buffers;
         words.clear();
         table.append_words(core.used(), words, pin);
-        // After the words: a list that has one belongs to the vertex that its slot has under this pin.
+        // After the words: a list that is not empty belongs to the vertex that has the slot under this pin.
         core.generations_of(words.len(), generations);
         ends.resize(PAGE_SLOTS as usize, 0);
-        let outcome = self.pieces_of(Lists { tablet, table, generations, first, pin }, words, ends);
-        self.scratch = scratch;
+        let outcome = self.pieces_of(TableLists { tablet, table, generations, first, pin }, words, ends);
+        self.buffers = buffers;
         outcome
     }
 
-    fn pieces_of(&mut self, lists: Lists<'_>, words: &[u64], ends: &mut [u32]) -> Result<()> {
-        // Up to here lists with headers have been loaded ahead.
+    /// Shows the lists of these descriptors, in pieces.
+    fn pieces_of(&mut self, lists: TableLists<'_>, words: &[u64], ends: &mut [u32]) -> Result<()> {
+        // Lists with headers before slot `loaded` have been loaded ahead.
         let (mut at, mut loaded) = (0, 0);
         while let Some(&word) = words.get(at) {
             if !is_clean_run(word) {
@@ -160,7 +165,7 @@ impl Walk<'_, '_> {
                 }
                 at = self.headers(&lists, words, at..loaded)?;
             } else if word == 0 {
-                // Before a piece has begun that need not be said.
+                // Empty lists need not be shown, except inside a piece.
                 at += 1;
             } else {
                 let (start, count) = follow_runs(&words[at..], ends);
@@ -173,9 +178,10 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Shows the lists with headers that follow one another from the beginning of a range; where they end.
-    fn headers(&mut self, lists: &Lists<'_>, words: &[u64], range: Range<usize>) -> Result<usize> {
-        self.pieces.first = range.start;
+    /// Shows the lists that are no clean runs, from the beginning of a range to the first clean run. Returns the slot
+    /// of that run, or the end of the range.
+    fn headers(&mut self, lists: &TableLists<'_>, words: &[u64], range: Range<usize>) -> Result<usize> {
+        self.filtered.first = range.start;
         for at in range.clone() {
             if is_clean_run(words[at]) {
                 self.show_filtered(lists)?;
@@ -183,22 +189,22 @@ impl Walk<'_, '_> {
             }
             let list = lists.list(words[at]);
             if list.is_clean() {
-                // A run that is too long for a descriptor: a piece by itself.
+                // The run of a long list is a piece of its own.
                 self.show_filtered(lists)?;
-                self.pieces.first = at + 1;
+                self.filtered.first = at + 1;
                 let end = u32::try_from(list.neighbors.len()).expect("a packed run has at most 2^32 - 1 edges");
                 (self.each)(&lists.runs(at, 0, &[end], list.neighbors, list.edges))?;
             } else {
-                self.pieces.filter(self.view, lists.pin, &list);
+                self.filtered.filter(self.view, lists.pin, &list);
             }
         }
         self.show_filtered(lists)?;
         Ok(range.end)
     }
 
-    /// Shows the filtered lists there are, and forgets them.
-    fn show_filtered(&mut self, lists: &Lists<'_>) -> Result<()> {
-        let Pieces { first, ends, neighbors, edges } = &mut self.pieces;
+    /// Shows the filtered lists, and empties the buffer.
+    fn show_filtered(&mut self, lists: &TableLists<'_>) -> Result<()> {
+        let FilteredRuns { first, ends, neighbors, edges } = &mut self.filtered;
         if ends.is_empty() {
             return Ok(());
         }
@@ -209,8 +215,9 @@ impl Walk<'_, '_> {
         outcome
     }
 
-    /// Starts loading what the next lists with headers are made of; up to where it has.
-    fn load_ahead(&self, lists: &Lists<'_>, words: &[u64], from: usize) -> usize {
+    /// Starts loading the next lists that are no clean runs, with their headers, tails and version words. Returns the
+    /// slot up to which it has done so.
+    fn load_ahead(&self, lists: &TableLists<'_>, words: &[u64], from: usize) -> usize {
         let storage = &lists.tablet.lists;
         let mut headers: SmallVec<[u64; AHEAD_LISTS]> = SmallVec::new();
         let mut at = from;
@@ -236,8 +243,8 @@ impl Walk<'_, '_> {
     }
 }
 
-impl Pieces {
-    /// The next vertex has the visible edges of a list.
+impl FilteredRuns {
+    /// Adds the visible edges of a list, as the run of the next vertex.
     fn filter(&mut self, view: &StoreView<'_>, pin: &Pin, list: &List<'_>) {
         if list.dirty {
             self.take_visible(view, pin, list.cells());

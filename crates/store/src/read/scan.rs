@@ -1,7 +1,7 @@
 //! Scans and counts, a page at a time.
 //!
-//! A page without version words is taken whole; another is filtered by them. Pages that appear while a scan
-//! is on its way hold nothing the scan's snapshot sees, so it does not matter whether it meets them.
+//! A frozen page without free slots is taken as a whole; other pages are filtered by visibility. A page that is added
+//! while a scan runs has no element that the scan's snapshot sees, so it does not matter whether the scan meets it.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::read::view::StoreView;
 use crate::store::Store;
 use crate::version::Snapshot;
 
-/// Slots that one call of a predicate scan tests at most, and a page more: the work of some ten microseconds.
-const PATIENCE_SLOTS: usize = 16 * PAGE_SLOTS as usize;
+/// How many slots one call of a predicate scan tests at most, plus one page: the work of some ten microseconds.
+const TESTED_SLOTS_MAX: usize = 16 * PAGE_SLOTS as usize;
 
-/// Fewer slots than this are tested one by one.
+/// A predicate selects among this many slots or more at once. Fewer are tested one by one.
 const SELECTED_MIN: usize = 16;
 
 /// See [`mangrove_graph::GraphView::scan_vertices`].
@@ -43,9 +43,9 @@ pub(crate) fn vertices(
     })
 }
 
-/// What a predicate scan takes.
+/// The elements that a predicate scan takes: those of these label sets with a value in the range under the key.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ValueFilter<'a> {
     pub(crate) labels: &'a LabelFilter,
     pub(crate) key: KeyId,
     pub(crate) range: &'a IndexRange,
@@ -54,7 +54,7 @@ pub(crate) struct Wanted<'a> {
 /// See [`mangrove_graph::GraphView::scan_vertices_where`].
 pub(crate) fn vertices_where(
     view: &StoreView<'_>,
-    wanted: Wanted<'_>,
+    wanted: ValueFilter<'_>,
     share: Share,
     cursor: &mut ScanCursor,
     limit: usize,
@@ -75,7 +75,7 @@ pub(crate) fn vertices_where(
 /// See [`mangrove_graph::GraphView::scan_edges_where`].
 pub(crate) fn edges_where(
     view: &StoreView<'_>,
-    wanted: Wanted<'_>,
+    wanted: ValueFilter<'_>,
     share: Share,
     cursor: &mut ScanCursor,
     limit: usize,
@@ -113,19 +113,20 @@ pub(crate) fn edges(
     })
 }
 
-/// A scan inside one page.
-struct Walk<'a, T> {
+/// The state of one call of a scan.
+struct PageScan<'a, T> {
     snapshot: &'a Snapshot<'a>,
+    /// The next slot on the current page.
     offset: usize,
-    /// How many more are wanted.
+    /// How many more elements the caller wants.
     room: usize,
-    /// How many more slots may be tested in vain.
-    patience: usize,
+    /// How many more slots a predicate scan may test.
+    tests_left: usize,
     out: &'a mut Vec<T>,
 }
 
-impl<T> Walk<'_, T> {
-    /// Takes visible slots from `offset` on until there is no room or the page is done.
+impl<T> PageScan<'_, T> {
+    /// Takes the visible elements from `offset` on, until there is no room or the page is done.
     fn page(&mut self, core: &PageCore, tablet: TabletId, number: usize, id: impl Fn(TabletId, u64) -> T) {
         let base = number as u64 * PAGE_SLOTS;
         let before = self.out.len();
@@ -149,7 +150,7 @@ impl<T> Walk<'_, T> {
         self.room -= self.out.len() - before;
     }
 
-    /// As [`Walk::page`], of the slots with a value that passes.
+    /// As [`PageScan::page`], for elements with a value that passes the predicate.
     fn page_where(
         &mut self,
         core: &PageCore,
@@ -180,7 +181,7 @@ impl<T> Walk<'_, T> {
                 }
             }
             if plain.held() {
-                self.patience = self.patience.saturating_sub(self.offset - from);
+                self.tests_left = self.tests_left.saturating_sub(self.offset - from);
                 self.room -= self.out.len() - before;
                 return;
             }
@@ -194,12 +195,12 @@ impl<T> Walk<'_, T> {
             Some(slots) => self.take_of(&slots, (used, full), id, passes),
             None => self.take((used, full), id, passes),
         }
-        self.patience = self.patience.saturating_sub(self.offset - from);
+        self.tests_left = self.tests_left.saturating_sub(self.offset - from);
         self.room -= self.out.len() - before;
     }
 
-    /// As [`Walk::take`], many slots at a time, as long as there is room for all of them to pass. Where the predicate
-    /// cannot select among cells it takes none, and [`Walk::take`] goes on from there either way.
+    /// As [`PageScan::take`], many slots at a time, as long as there is room if all of them pass. Takes none if the
+    /// predicate cannot select among cells. The caller goes on with [`PageScan::take`] in both cases.
     fn take_selected(
         &mut self,
         (used, full): (usize, usize),
@@ -221,7 +222,7 @@ impl<T> Walk<'_, T> {
         }
     }
 
-    /// As [`Walk::take`], where no others than these slots can pass.
+    /// As [`PageScan::take`], if only these slots can pass.
     fn take_of(
         &mut self,
         slots: &[usize],
@@ -245,7 +246,7 @@ impl<T> Walk<'_, T> {
         }
     }
 
-    /// Takes slots that pass from `offset` on until there are `full` or `used` is reached.
+    /// Takes slots that pass, from `offset` on, until the output has `full` elements or slot `used` is reached.
     #[inline]
     fn take(&mut self, (used, full): (usize, usize), id: impl Fn(usize) -> T, passes: impl Fn(usize) -> bool) {
         while self.offset < used && self.out.len() < full {
@@ -257,17 +258,18 @@ impl<T> Walk<'_, T> {
     }
 }
 
-/// Walks the pages of a share. `each` hands one page to the walk; false when the tablet has no more.
+/// Walks over the pages of a share. `each` scans the page of a number, and returns false if the tablet has no such
+/// page. Returns true if the scan is complete, and false if the cursor says where it goes on.
 fn scan<T>(
     view: &StoreView<'_>,
     share: Share,
     cursor: &mut ScanCursor,
     limit: usize,
     out: &mut Vec<T>,
-    each: impl Fn(&Tablet, usize, &mut Walk<'_, T>) -> bool,
+    each: impl Fn(&Tablet, usize, &mut PageScan<'_, T>) -> bool,
 ) -> bool {
     let offset = cursor.offset as usize;
-    let mut walk = Walk { snapshot: &view.snapshot, offset, room: limit, patience: PATIENCE_SLOTS, out };
+    let mut walk = PageScan { snapshot: &view.snapshot, offset, room: limit, tests_left: TESTED_SLOTS_MAX, out };
     while let Some(tablet) = view.store.tablets.get(cursor.tablet as usize) {
         let more = share.takes(tablet.id) && {
             if walk.room == 0 {
@@ -277,13 +279,13 @@ fn scan<T>(
             each(tablet, cursor.page as usize, &mut walk)
         };
         if more && walk.room == 0 {
-            // The page may have more; the next call finds out.
+            // The page may have more elements; the next call finds out.
             cursor.offset = walk.offset as u32;
             return false;
         }
         walk.offset = 0;
         (cursor.tablet, cursor.page) = if more { (cursor.tablet, cursor.page + 1) } else { (cursor.tablet + 1, 0) };
-        if walk.patience == 0 {
+        if walk.tests_left == 0 {
             cursor.offset = 0;
             return false;
         }
@@ -292,11 +294,11 @@ fn scan<T>(
     true
 }
 
-/// How many pages a count asks the memory for at a time: each is a cache miss, and little else.
+/// How many pages a count loads at a time. Counting a page costs one cache miss and little else.
 const PAGES_AHEAD: usize = 32;
 
-/// The number of visible elements on the pages of a share: from the counts that pages keep, but for pages that were changed
-/// since the snapshot was taken, or by its own transaction.
+/// The number of visible elements on the pages of a share. Pages keep counts. A page that was changed after the
+/// snapshot is counted slot by slot, and so are all pages in a transaction that may have writes of its own.
 pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     view: &StoreView<'a>,
     labels: &LabelFilter,
@@ -318,9 +320,10 @@ pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     }
 }
 
+/// The number of visible elements on a page.
 fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool) -> u64 {
     let kept = core.clean_count().or_else(|| core.count_at(snapshot.begin_ts).filter(|_| is_kept_count_seen));
-    // A pin is a fence, which costs more than the rest of a page whose count is known.
+    // A pin is a fence, which costs more than all the rest if the count is known.
     let count = kept.unwrap_or_else(|| {
         let pin = epoch::pin();
         (0..core.used()).filter(|at| core.visible_under(&pin, *at, snapshot)).count()
@@ -328,7 +331,7 @@ fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool
     count as u64
 }
 
-/// Numbers for the planner, from the pages' counters.
+/// Counts of elements by label set for the planner, from the pages' counters. They include commits of any age.
 pub(crate) fn statistics(store: &Store) -> Statistics {
     fn by_label<'a>(pages: impl Iterator<Item = &'a PageCore>) -> Vec<(LabelSetId, u64)> {
         let mut counts = BTreeMap::new();

@@ -1,8 +1,11 @@
-//! Which edges of a list a snapshot sees, many at a time.
+//! The visibility of the edges of a list to a snapshot, many edges at a time.
 //!
-//! A cell of a tail, or of a dirty run, names an edge whose version words decide. They are three steps away (page,
-//! array of words, word), each a cache miss in a large graph; and the edges of one list lie anywhere. So each step is
-//! taken for a batch of cells before the next one: their misses overlap.
+//! A cell of a tail or of a dirty run names an edge, and the edge's version words decide. They are three steps away:
+//! page, array of words, word. In a large graph each step is a cache miss, and the edges of one list lie anywhere. So
+//! this module takes each step for a batch of cells before the next step, and the misses overlap.
+//!
+//! `version` decides whether a snapshot sees a version; here is only the order of the look-ups. Callers hold a
+//! pin and pass cells of a list that they found under it.
 
 use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
@@ -11,10 +14,10 @@ use smallvec::SmallVec;
 use crate::page::PageCore;
 use crate::read::view::StoreView;
 
-/// Cells that are looked at together: as many misses as a core keeps under way.
+/// How many cells are looked up together: about as many misses as a processor core keeps in flight.
 const TOGETHER: usize = 16;
 
-/// A cell whose edge's page has been found.
+/// A cell, and the page of its edge if there is one.
 struct Cell<'a> {
     neighbor: VertexId,
     edge: EdgeId,

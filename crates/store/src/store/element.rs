@@ -1,4 +1,4 @@
-//! Vertices and edges alike: what batched reads need to know of an element's id.
+//! Ids of vertices and edges behind one trait, for batched reads.
 
 use mangrove_graph::{EdgeId, ElementId, PAGE_SLOTS, VertexId};
 
@@ -6,32 +6,36 @@ use crate::index::IdIndex;
 use crate::page::{PageCore, Tablet};
 use crate::store::Store;
 
-/// An element's id: the bits that name its page, and its place there.
+/// The id of a vertex or of an edge.
 pub(crate) trait Element: Copy {
+    /// The bits of the internal id.
     fn bits(self) -> u64;
+    /// The inverse of [`Element::bits`].
     fn from_bits(bits: u64) -> Self;
+    /// The id of an external number.
     fn from_external(number: i64) -> Self;
+    /// The id with its kind.
     fn reference(self) -> ElementId;
 
-    /// The index of the ids that users chose for elements of the kind.
+    /// The index of the chosen ids of this kind.
     fn ids(store: &Store) -> &IdIndex;
 
-    /// The page that the id names and its tablet, whether or not the page has such a slot, and whoever is in it by now.
+    /// The page of the id, and its tablet. The page need not have the slot, and another element may have it.
     fn page_of(self, store: &Store) -> Option<(&Tablet, &PageCore)>;
 
-    /// What ids of one page and one generation have in common.
+    /// A number that ids of one page and one generation have in common, and no others.
     #[inline]
     fn page(self) -> u64 {
         self.bits() / PAGE_SLOTS
     }
 
-    /// How many elements had the place before.
+    /// How many elements had the slot before.
     #[inline]
     fn generation(self) -> u16 {
         VertexId::from_bits(self.bits()).generation()
     }
 
-    /// The place on the page.
+    /// The offset of the slot on the page.
     #[inline]
     fn at(self) -> usize {
         (self.bits() % PAGE_SLOTS) as usize

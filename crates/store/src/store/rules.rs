@@ -1,6 +1,6 @@
-//! The rules of the schema, as the store offers them: making, keeping and dropping rules, and naming what breaks one.
+//! The methods of the store about its schema: adding, keeping and removing rules, and the error of a broken rule.
 //!
-//! What a rule says is in `schema`; the checks of commits and of bulk loads are in `write` and `load`.
+//! `schema` defines rules. `write` checks commits by them, and `load` the rows of a bulk load.
 
 use mangrove_graph::{ElementId, ElementKind, Error, ErrorKind, LabelId, Result, Value};
 
@@ -15,22 +15,24 @@ impl Store {
         self.schema.in_force()
     }
 
-    /// The rules that are kept on disk, and the number that the next one gets.
+    /// The rules that are kept on disk, and the number of the next rule.
     pub fn lasting_rules(&self) -> (Vec<RuleEntry>, u32) {
         self.schema.lasting()
     }
 
-    /// Adds a rule that commits are checked by from now on, pending. Fails if an equal rule exists.
+    /// Adds a pending rule, by which commits are checked from now on. Fails with `DuplicateId` if there is a rule of
+    /// the same sort about the same label and key.
     pub fn add_rule(&self, rule: Rule) -> Result<RuleId> {
         self.schema.add(rule, self.catalog())
     }
 
-    /// Makes a pending rule last, after `first` has made the lasting rules durable. If `first` fails, the rule is removed.
+    /// Makes a pending rule last, after `first` has made all lasting rules durable. If `first` fails, the rule is
+    /// removed. `first` gets the lasting rules and the number of the next rule.
     pub fn keep_rule(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
         self.schema.keep(id, first)
     }
 
-    /// Removes a rule, after `first` has made the remaining rules durable.
+    /// Removes a rule, after `first` has made the remaining lasting rules durable.
     pub fn remove_rule(&self, id: RuleId, first: impl FnOnce(&[RuleEntry], u32) -> Result<()>) -> Result<()> {
         self.schema.remove(id, first)
     }
@@ -40,7 +42,7 @@ impl Store {
         self.schema.restore(rules, next);
     }
 
-    /// The error that names an element, what is wrong with it, and the rule.
+    /// The error that an element breaks a rule. `element` names the element, and `what` says how it breaks the rule.
     pub fn broken_error(&self, rules: &Rules, id: RuleId, element: &str, what: &str) -> Error {
         let rule = rules.iter().find(|entry| entry.id == id).map(|entry| entry.rule.text(self.catalog()));
         let rule = rule.unwrap_or_default();
@@ -48,7 +50,7 @@ impl Store {
         Error::new(ErrorKind::InvalidArgument, message)
     }
 
-    /// An element by kind, label and the id its user knows.
+    /// An element in words: kind, user id and label.
     pub fn element_text(&self, element: ElementId) -> String {
         let (kind, external) = match element {
             ElementId::Vertex(id) => (ElementKind::Vertex, id.external()),
@@ -66,6 +68,7 @@ impl Store {
         }
     }
 
+    /// The labels of an element; none if its slot is gone.
     pub(crate) fn labels_at(&self, element: ElementId) -> Vec<LabelId> {
         self.slot(element).map(|slot| self.catalog().labels_of(slot.core.label)).unwrap_or_default()
     }

@@ -1,8 +1,11 @@
-//! Deleting vertices and edges: end words are claimed first, then lists are marked, then it is seen who was in the way.
+//! Deleting vertices and edges.
 //!
-//! The order is half of each check of the Dekker kind (see the parent module): whoever adds an edge to a vertex, or sets
-//! a property, writes first and looks at the end word then. A vertex takes its edges with it; the lists of their other
-//! ends are marked edge by edge, its own lists once as a whole (`adjacency::ended`).
+//! A deleter claims the end word first, then marks the lists of the edge, and then looks for writes that conflict with
+//! it. That order is its half of *store, then look* (`write`). The other half belongs to a transaction that adds an
+//! edge to the vertex or sets a property: it writes first, and then looks at the end word.
+//!
+//! A vertex is deleted with its edges. The lists of the vertices at their other ends are marked edge by edge. The lists
+//! of the deleted vertex itself are marked once, as a whole (`adjacency::ended`).
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -15,9 +18,9 @@ use super::{Writer, conflict};
 use crate::adjacency::AdjacencyTable;
 use crate::memory::Write;
 use crate::page::{PageCore, TableName};
-use crate::version::{CLOSED, NEVER, claimed_by, contested, visible};
+use crate::version::{CLOSED, NEVER, Standing, TIMESTAMP_MAX, contested, visible};
 
-/// Edges of a deleted vertex that are loaded ahead together.
+/// How many edges of a deleted vertex are loaded ahead together.
 const DELETE_GROUP: usize = 16;
 
 fn opposite(direction: Direction) -> Direction {
@@ -25,12 +28,12 @@ fn opposite(direction: Direction) -> Direction {
 }
 
 impl Writer<'_> {
-    /// Deletes a vertex with its edges; nothing happens where this transaction sees no such vertex.
+    /// Deletes a vertex with its edges. Does nothing if this transaction sees no such vertex.
     pub fn delete_vertex(&mut self, id: VertexId) -> Result<()> {
         if !self.end(ElementId::Vertex(id))? {
             return Ok(());
         }
-        // Pairs with the fences in `insert_edge` and `write_cell`: see the module.
+        // Store, then look. Pairs with the fences in `join` and `write_cell`.
         fence(Ordering::SeqCst);
         self.check_properties(ElementId::Vertex(id))?;
         let (tablet, page) = self.store.vertex_page(id).expect("the vertex was ended");
@@ -49,8 +52,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Deletes the edges of a list of a vertex that is deleted, and marks their other lists; whether there were any. The
-    /// list itself is left to the caller, who marks it once for all.
+    /// Deletes the edges of one list of a deleted vertex, and marks the lists at their other ends. Returns true if it
+    /// has deleted any. The caller marks the list itself, once for all edges.
     fn delete_edges_of_deleted(
         &mut self,
         direction: Direction,
@@ -69,7 +72,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Starts loading what deleting the edges of some cells changes, step by step for all of them.
+    /// Starts loading the memory that deleting the edges of some cells changes, step by step for all of them.
     fn prefetch_cells(&self, cells: &[(VertexId, EdgeId)], direction: Direction) {
         let mut tables: SmallVec<[(&AdjacencyTable, usize, EdgeId); DELETE_GROUP]> = SmallVec::new();
         for &(neighbor, edge) in cells {
@@ -85,14 +88,15 @@ impl Writer<'_> {
         tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, *edge, &self.pin));
     }
 
+    /// Deletes an edge of a deleted vertex. Returns false if this transaction does not see the edge.
     fn delete_edge_of_deleted(&mut self, id: EdgeId, neighbor: VertexId, direction: Direction) -> Result<bool> {
         let (_, page) = self.store.edge_page(id).expect("a cell names an edge that was reserved");
         let (begin, end) = page.core.version_under(&self.pin, id.offset());
         if contested(begin, &self.snapshot) {
-            // An edge that is over is in the way of no deletion. One that a running transaction has added and deleted again
-            // is: that it could be added told the transaction that this vertex is there, and its place in the order may
-            // come after the deletion.
-            let is_over = end != NEVER && claimed_by(end).is_none();
+            // A committed deletion of the edge is no conflict. An edge that a running transaction has added and deleted
+            // again is one. Adding the edge has shown that transaction that the vertex exists, and it may commit after
+            // this deletion.
+            let is_over = Standing::of((begin, end), TIMESTAMP_MAX) == Standing::Over;
             return if is_over { Ok(false) } else { Err(conflict("added an edge to the vertex to be deleted")) };
         }
         if !visible(begin, end, &self.snapshot) {
@@ -105,7 +109,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Deletes an edge; nothing happens where this transaction sees no such edge.
+    /// Deletes an edge. Does nothing if this transaction sees no such edge.
     pub fn delete_edge(&mut self, id: EdgeId) -> Result<()> {
         let element = ElementId::Edge(id);
         let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
@@ -114,7 +118,7 @@ impl Writer<'_> {
         }
         let (source, target) = page.ends(id.offset(), &self.pin);
         if self.end(element)? {
-            // After the claim: see the invariants of `adjacency`.
+            // STORE-14: the lists are marked after the claim, and before this call returns.
             self.mark_ended(source, Direction::Out, page.core.label, id);
             self.mark_ended(target, Direction::In, page.core.label, id);
             fence(Ordering::SeqCst);
@@ -123,6 +127,7 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Marks the list of a vertex that an ended edge is in, if the vertex has a table for it.
     fn mark_ended(&self, at: VertexId, direction: Direction, label: LabelSetId, edge: EdgeId) {
         let (tablet, page) = self.store.vertex_page(at).expect("the end of an edge is a vertex");
         if let Some(table) = page.tables(direction).get(label.0)
@@ -132,7 +137,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Claims the end word; false where this transaction sees no such element.
+    /// Claims the end word of an element. Returns false if this transaction sees no such element.
     fn end(&mut self, element: ElementId) -> Result<bool> {
         let Some(slot) = self.store.slot(element) else { return Ok(false) };
         if !slot.visible(&self.snapshot) {
@@ -146,11 +151,12 @@ impl Writer<'_> {
     fn claim_end(&mut self, element: ElementId, core: &PageCore, at: usize) -> Result<()> {
         loop {
             let words = core.versions(&self.pin, &self.store.memory);
-            // SeqCst: the first half of Dekker's pattern together with the fences after it.
+            // STORE-2. SeqCst: this is the *store* of store, then look; the fences are in the callers.
             let claimed = words[at].end.compare_exchange(NEVER, self.claim, Ordering::SeqCst, Ordering::Acquire);
             match claimed {
                 Ok(_) => break,
-                // The words are about to be taken away, or opened again (`freeze`): new ones come in a moment.
+                // STORE-21. A collector is about to take the words away or to open them again; then the next round
+                // makes new words or finds these open.
                 Err(CLOSED) => yield_now(),
                 Err(_) => return Err(conflict("is deleting the same element")),
             }
@@ -159,6 +165,7 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Fails if another transaction has changed a property of the element.
     fn check_properties(&self, element: ElementId) -> Result<()> {
         let slot = self.store.slot(element).expect("the element was ended");
         let undo = slot.tablet.undo_under(&self.pin);

@@ -1,4 +1,8 @@
-//! How a transaction's writes end: stamped with a commit timestamp, or taken back.
+//! Finalization: the claims of a transaction become commit timestamps, or are taken back.
+//!
+//! The caller (`txn`) has decided the outcome. Only the owner of a log finalizes its claims, and only once. A commit
+//! stores its timestamp in every word that the log names. A rollback takes entries back newest first, so that each
+//! older value returns before the one that it replaced.
 
 use std::sync::atomic::Ordering;
 
@@ -13,6 +17,7 @@ use crate::version::NEVER;
 use crate::version::installing::Announced;
 
 impl Store {
+    /// The slot of an element that a log names. The claims of the log keep the element.
     fn log_slot(&self, element: ElementId) -> Slot<'_> {
         self.slot(element).expect("a log names only elements that exist")
     }
@@ -35,14 +40,14 @@ impl Store {
         slot
     }
 
-    /// Lets snapshots from `ts` on see a commit before its claims are finalized, which is what the caller does next, before
-    /// it drops the guard and while its transaction counts as running. `None` where this cannot be done just now.
+    /// Lets snapshots from `ts` on see a commit before its claims are finalized. The caller finalizes them next, then
+    /// drops the guard. Its transaction counts as running until then. Returns `None` if too many commits are announced.
     pub fn announce(&self, txn: u64, ts: u64) -> Option<Announced<'_>> {
         self.installing.announce(txn, ts)
     }
 
-    /// Makes a log's writes those of a commit at `ts`, which must be greater than the begin of every
-    /// running snapshot, or announced.
+    /// Makes the writes of a log those of a commit at `ts`. The timestamp must be above the begin of every running
+    /// snapshot, or announced (STORE-3).
     pub fn install(&self, log: &[Write], ts: u64) {
         let pin = epoch::pin();
         for write in log {
@@ -59,7 +64,7 @@ impl Store {
         }
     }
 
-    /// Takes a log's writes back.
+    /// Takes the writes of a log back.
     pub fn rollback(&self, log: &[Write], txn: u64) {
         let pin = epoch::pin();
         let mut undone = Vec::new();
@@ -81,7 +86,7 @@ impl Store {
                 }
             }
         }
-        // Newest first, as the module `column` demands.
+        // Newest first: the begin that `forget` gives a record is that of an older version (`cell::column`).
         for write in log.iter().rev() {
             if let Write::Property { element, undo, .. } = *write {
                 undo::forget(undo, txn, &self.log_slot(element).tablet.undo);

@@ -1,4 +1,14 @@
-//! Creating and dropping property indexes while others read and write; see [`crate::property_index`].
+//! Making and dropping property indexes while other transactions read and write.
+//!
+//! An index is made in four steps:
+//!
+//! 1. *Register.* The index comes into the store's list. Writers that find it there add entries for the values that
+//!    they write.
+//! 2. *Scan.* The builder adds entries for all versions that its start snapshot or a later one may see. Writer and
+//!    builder store, pass a fence, and then look, so a value is met by at least one of them.
+//! 3. *Check.* The values of a unique index must be unique, or the index is dropped again. Values that running
+//!    transactions have written count too, because a commit does not check them again.
+//! 4. *Publish.* Snapshots from then on use the index.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -14,21 +24,24 @@ use crate::write::index_entries::{Versions, each_key};
 use crate::write::unique::ValueClaim;
 
 impl Store {
-    /// Builds an index and offers it to snapshots from `now()` on, a timestamp at or below which everything
-    /// is installed, asked when the index is complete. Other transactions go on meanwhile. Fails, and leaves
-    /// nothing behind, where the same index exists or a unique one would start with duplicates.
+    /// Makes an index. Snapshots use it from the timestamp that `now()` gives when the index is complete. `now` gives a
+    /// timestamp at or below which every transaction has finished. Other transactions go on meanwhile.
+    ///
+    /// Fails with `DuplicateId` if the same index exists, or if two vertices have the same values of a unique index;
+    /// with `Conflict` if they would have them after running transactions commit; with `InvalidArgument` if the keys
+    /// are wrong. After an error there is no index.
     pub fn create_index(&self, options: &IndexOptions, now: impl Fn() -> u64) -> Result<IndexId> {
         self.check_options(options)?;
-        let moment = || {
+        let newest_snapshot = || {
             let ts = now();
-            // The builder compares version words with it.
+            // The builder compares version words with the timestamp, so no large commit may still be finalizing.
             self.installing.wait();
             Snapshot::committed(ts)
         };
-        // Asked first: what a later snapshot sees is not older than this.
-        let start = moment();
+        // Taken first: every snapshot that will use the index is at least as new.
+        let start = newest_snapshot();
         let index = self.register(options)?;
-        // Pairs with the fence after a writer's store into a cell: either the writer sees the index
+        // Store, then look. Pairs with the fence after a writer's store into a cell: either the writer sees the index
         // registered, or the scan sees the cell.
         fence(Ordering::SeqCst);
         for tablet in &self.tablets {
@@ -39,7 +52,7 @@ impl Store {
             }
         }
         if options.unique
-            && let Err(error) = self.check_unique_from(&index, &moment())
+            && let Err(error) = self.check_unique_from(&index, &newest_snapshot())
         {
             self.drop_index(index.info.id)?;
             return Err(error);
@@ -48,6 +61,7 @@ impl Store {
         Ok(index.info.id)
     }
 
+    /// Fails if an index cannot be on these keys.
     fn check_options(&self, options: &IndexOptions) -> Result<()> {
         let keys = &options.keys;
         if keys.is_empty() || keys.len() > INDEX_KEYS_MAX {
@@ -63,13 +77,13 @@ impl Store {
         }
     }
 
-    /// Takes an index away. A query that was about to use it is told `NotFound` by the view and scans instead.
+    /// Drops an index. A query that was about to use it gets `NotFound` from the view, and scans instead.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
         self.drop_index_after(id, || Ok(()))
     }
 
-    /// As [`Store::drop_index`], when `first` has succeeded: until it has, and until the index is gone, nobody is told by
-    /// [`Store::online_indexes`] which indexes there are.
+    /// As [`Store::drop_index`], after `first` has succeeded. [`Store::online_indexes`] waits until the index is gone
+    /// or `first` has failed.
     pub fn drop_index_after(&self, id: IndexId, first: impl FnOnce() -> Result<()>) -> Result<()> {
         let dropped = {
             let _turn = self.index_changes.lock();
@@ -86,29 +100,30 @@ impl Store {
         Ok(())
     }
 
-    /// The indexes there are, those being built included.
+    /// All indexes, including those that are being built.
     pub fn indexes(&self) -> Vec<IndexInfo> {
         self.indexes.load().iter().map(|index| index.info.clone()).collect()
     }
 
-    /// Whether an index was not dropped yet.
+    /// Returns true if an index exists, complete or not.
     pub(crate) fn has_index(&self, id: IndexId) -> bool {
         self.indexes.load().iter().any(|index| index.info.id == id)
     }
 
-    /// The indexes with their numbers.
+    /// A report on each index.
     pub fn index_reports(&self) -> Vec<IndexReport> {
         self.indexes.load().iter().map(|index| index.report()).collect()
     }
 
-    /// The place of a key among those of an index, if the index is about vertices with this label set.
+    /// The position of a key among the keys of an index, if the index covers vertices of this label set.
     pub(crate) fn key_position(&self, index: &IndexInfo, labels: LabelSetId, key: KeyId) -> Option<usize> {
         let position = index.keys.iter().position(|&k| k == key)?;
         index.label.is_none_or(|label| self.catalog().labels_of(labels).contains(&label)).then_some(position)
     }
 
+    /// Adds an empty index to the list, so that writers add entries to it.
     fn register(&self, options: &IndexOptions) -> Result<Arc<PropertyIndex>> {
-        let mut next = self.index_changes.lock();
+        let mut changes = self.index_changes.lock();
         let mut indexes = Vec::clone(&self.indexes.load());
         let same = |index: &Arc<PropertyIndex>| {
             let info = &index.info;
@@ -119,14 +134,14 @@ impl Store {
             let message = format!("the same index exists already, as number {}", twin.info.id.0);
             return Err(Error::new(ErrorKind::DuplicateId, message));
         }
-        let index = Arc::new(PropertyIndex::new(IndexId(next.next_id), options, &self.memory));
-        next.next_id += 1;
+        let index = Arc::new(PropertyIndex::new(IndexId(changes.next_id), options, &self.memory));
+        changes.next_id += 1;
         indexes.push(index.clone());
         self.indexes.store(Arc::new(indexes));
         Ok(index)
     }
 
-    /// Registers an index that there was before, in a store that nobody else has yet.
+    /// Adds an index of a restored graph to the list, under its old number. No other thread has the store yet.
     pub(crate) fn register_restored(&self, info: &IndexInfo) -> Arc<PropertyIndex> {
         let _turn = self.index_changes.lock();
         let IndexInfo { id, label, ref keys, ordered, unique } = *info;
@@ -138,20 +153,20 @@ impl Store {
         index
     }
 
-    /// Has the next index get at least this number.
+    /// Ensures that the next index gets at least this number.
     pub(crate) fn reserve_index_numbers(&self, next: u32) {
         let mut changes = self.index_changes.lock();
         changes.next_id = next.max(changes.next_id);
     }
 
-    /// The indexes that queries use, and the number that the next one gets: what a checkpoint keeps of them.
+    /// The indexes that queries use, and the number of the next index: the part of the indexes that a checkpoint keeps.
     pub fn online_indexes(&self) -> (Vec<IndexInfo>, u32) {
-        let next = self.index_changes.lock();
+        let changes = self.index_changes.lock();
         let online = self.indexes.load().iter().filter(|index| index.report().online).map(|i| i.info.clone()).collect();
-        (online, next.next_id)
+        (online, changes.next_id)
     }
 
-    /// Adds what this snapshot or a later one may see of every vertex on a page.
+    /// Adds entries for all values on a page that this snapshot or a later one may see.
     pub(crate) fn index_page(
         &self,
         index: &PropertyIndex,
@@ -163,7 +178,7 @@ impl Store {
         if page.core.column(index.info.keys[0]).is_none() {
             return;
         }
-        // A page is a quantum.
+        // One pin for each page, so that a long scan does not hold back the reuse of memory.
         let pin = epoch::pin();
         for at in 0..page.core.used() {
             if page.core.version(at).0 == NEVER {
@@ -175,26 +190,50 @@ impl Store {
         }
     }
 
-    /// Whether all values of an index have one vertex at most.
+    /// Fails if two vertices have the same values of an index in a snapshot, or may get them by the commit of a
+    /// transaction that the snapshot does not see.
+    ///
+    /// Such a transaction may have written its values before the index was registered, or before the scan had added the
+    /// entry of the other vertex. Then it has met no rival, and it meets none at its commit.
     fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
-        let Some((_, values)) = self.first_duplicate(index, snapshot) else { return Ok(()) };
-        let message = format!(
-            "two vertices have {}, so a unique index cannot be made of it; change one of them first",
-            self.shown(&index.info.keys, &values)
-        );
-        Err(Error::new(ErrorKind::DuplicateId, message))
+        let claimed = self.first_shared_as(index, snapshot, |claim| claim != ValueClaim::None);
+        let Some((_, claimed)) = claimed else { return Ok(()) };
+        let keys = &index.info.keys;
+        if let Some((_, values)) = self.first_duplicate(index, snapshot) {
+            let message = format!(
+                "two vertices have {}, so a unique index cannot be made of it; change one of them first",
+                self.shown(keys, &values)
+            );
+            return Err(Error::new(ErrorKind::DuplicateId, message));
+        }
+        Err(Error::conflict(format!(
+            "two vertices may have {} after a running transaction commits, so a unique index cannot be made of it yet; \
+             create the index again after that transaction has ended",
+            self.shown(keys, &claimed)
+        )))
     }
 
-    /// A vertex with values that another one has too, visibly, and these values; `None` where all are unique.
+    /// A vertex that shares its values with another vertex in the snapshot, and these values. `None` if all are unique.
     pub(crate) fn first_duplicate(
         &self,
         index: &PropertyIndex,
         snapshot: &Snapshot<'_>,
     ) -> Option<(VertexId, IndexKey)> {
+        self.first_shared_as(index, snapshot, |claim| claim == ValueClaim::Visible)
+    }
+
+    /// A vertex that holds the same values as another vertex, and these values. `counts` returns true if a vertex with
+    /// this claim on the values holds them.
+    fn first_shared_as(
+        &self,
+        index: &PropertyIndex,
+        snapshot: &Snapshot<'_>,
+        counts: impl Fn(ValueClaim) -> bool,
+    ) -> Option<(VertexId, IndexKey)> {
         let mut duplicate = None;
         let all = index.each_group(|vertices| {
             for (i, &one) in vertices.iter().enumerate() {
-                if let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot) {
+                if let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot, &counts) {
                     duplicate = Some((one, values));
                     return Err(());
                 }
@@ -205,25 +244,26 @@ impl Store {
         duplicate
     }
 
-    /// Values of a vertex that one of the others has too, visibly.
+    /// Values that a vertex shares with one of `others`.
     fn first_shared(
         &self,
         index: &PropertyIndex,
         one: VertexId,
         others: &[VertexId],
         snapshot: &Snapshot<'_>,
+        counts: &impl Fn(ValueClaim) -> bool,
     ) -> Option<IndexKey> {
         if others.is_empty() {
             return None;
         }
         let pin = epoch::pin();
-        let slot = self.slot(ElementId::Vertex(one)).filter(|slot| slot.visible(snapshot))?;
+        let slot = self.slot(ElementId::Vertex(one)).filter(|slot| slot.core.version(slot.at).0 != NEVER)?;
         let mut mine = Vec::new();
         each_key(index, &slot, None, Versions::From(snapshot), &pin, |key| mine.push(key));
         let keys = &index.info.keys;
         mine.into_iter().filter(|key| key.values().len() == keys.len()).find(|key| {
-            let visibly = |id| self.claims_values(id, keys, key.values(), snapshot, &pin) == ValueClaim::Visible;
-            visibly(one) && others.iter().any(|&other| visibly(other))
+            let holds = |id| counts(self.claims_values(id, keys, key.values(), snapshot, &pin));
+            holds(one) && others.iter().any(|&other| holds(other))
         })
     }
 }

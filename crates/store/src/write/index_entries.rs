@@ -1,13 +1,15 @@
-//! Which entries a vertex has: the combinations of the values of an index's keys.
+//! The entries that a vertex has in a property index: combinations of the values of the index's keys.
 //!
-//! With one key these are the values of the key's versions. With several, a snapshot sees one combination of
-//! versions, and every combination some snapshot may see has an entry. Whoever writes one key therefore
-//! combines the new value with every version of the others that may live beside it: what a writer sees itself,
-//! and what others have claimed or committed since. Two who write two keys of one vertex at the same time each
-//! store first and read second (the SeqCst fence of `write_cell`), so one of them meets the other's value.
+//! In an index on one key, a vertex has an entry for each value of each version. In an index on several keys, a
+//! snapshot sees one combination of versions, and there is an entry for every combination that some snapshot may see.
+//! So a writer of one key combines the new value with every version of the other keys that may be visible beside it.
+//! These are the version that the writer sees, and versions that other transactions have claimed or committed since.
 //!
-//! A hash index has entries for complete combinations only. An ordered one keeps what stands before the first
-//! key a vertex lacks, for equality on a prefix of the keys and a range on the next.
+//! If two transactions write two keys of one vertex at the same time, each stores first and reads second (the SeqCst
+//! fence of `write_cell`). So at least one of them meets the value of the other.
+//!
+//! A hash index has entries for complete combinations only. An ordered index has, for a vertex that lacks a key, an
+//! entry for the keys before that one. It serves equality on the first keys and a range on the next.
 
 use std::sync::atomic::Ordering;
 
@@ -18,21 +20,21 @@ use crate::index::{IndexKey, PropertyIndex};
 use crate::store::{Slot, Store};
 use crate::version::{Snapshot, contested};
 
-/// The values a vertex may have under one key; `None`: it may lack the key.
+/// The values that a vertex may have under one key. `None` in the list means that it may lack the key.
 type Choices = Vec<Option<Value>>;
 
-/// Which versions of a property count.
+/// The versions of a property that entries are made for.
 #[derive(Clone, Copy)]
 pub(crate) enum Versions<'a> {
-    /// All there are.
+    /// All versions.
     All,
-    /// Those that this snapshot or a later one may see: what lives beside what a transaction writes that has the
-    /// snapshot, and what an index needs that is offered to nobody before it.
+    /// The versions that this snapshot or a later one may see. A transaction with the snapshot combines the value that
+    /// it writes with these, and an index that no older snapshot uses needs no others.
     From(&'a Snapshot<'a>),
 }
 
-/// Calls `each` with the combinations that an index files a vertex under. `fixed` is the place of a key among
-/// the index's and the only choice there.
+/// Calls `each` with the combinations that a vertex has entries for. `fixed` is the position of a key in the index and
+/// the only choice for this key.
 pub(crate) fn each_key(
     index: &PropertyIndex,
     slot: &Slot<'_>,
@@ -57,6 +59,8 @@ pub(crate) fn each_key(
     combine(&choices, index.info.ordered, &mut Vec::new(), &mut each);
 }
 
+/// Calls `each` with every combination of choices that begins with the values `so_far`. If `partial`, a missing value
+/// ends a combination early.
 fn combine(choices: &[Choices], partial: bool, so_far: &mut Vec<Value>, each: &mut impl FnMut(IndexKey)) {
     let Some((first, rest)) = choices.split_first() else { return each(IndexKey::new(so_far.clone())) };
     for choice in first {
@@ -72,30 +76,31 @@ fn combine(choices: &[Choices], partial: bool, so_far: &mut Vec<Value>, each: &m
     }
 }
 
+/// The values of the versions of a key.
 fn choices(slot: &Slot<'_>, key: KeyId, versions: Versions<'_>, pin: &Pin) -> Choices {
     let Some(column) = slot.core.column(key) else { return vec![None] };
-    let (mut choices, mut seen_by_us) = (Choices::new(), false);
+    let (mut choices, mut is_seen) = (Choices::new(), false);
     column.each_version(slot.at, slot.tablet.undo_under(pin), |version, cell| {
-        if seen_by_us {
+        if is_seen {
             return;
         }
-        // Newest first: below the version that the snapshot sees is nothing that it or a later one may see.
-        seen_by_us = matches!(versions, Versions::From(snapshot) if !contested(version, snapshot));
+        // Newest first: neither the snapshot nor a later one sees a version that is older than the one it sees.
+        is_seen = matches!(versions, Versions::From(snapshot) if !contested(version, snapshot));
         let before = choices.len();
         slot.tablet.values.values(cell, |value| choices.push(Some(value.clone())));
         if choices.len() == before {
             choices.push(None);
         }
     });
-    // Mostly one, and seldom more than a few; a twin among many costs a second look at its entry.
+    // Most vertices have one choice, few have more. Equal choices that are not adjacent cost a second look at an entry.
     choices.dedup();
     choices
 }
 
 impl Store {
-    /// Whether some version of a vertex is still filed under a key of an index. Looks after a SeqCst fence, as
-    /// everybody does who takes an entry out: see `property_index`.
-    fn is_filed(&self, index: &PropertyIndex, id: VertexId, wanted: &IndexKey) -> bool {
+    /// Returns true if some version of a vertex still needs its entry under a key. Looks after a SeqCst fence, which
+    /// the removal of an entry needs (`index::property_index`).
+    fn needs_entry(&self, index: &PropertyIndex, id: VertexId, wanted: &IndexKey) -> bool {
         std::sync::atomic::fence(Ordering::SeqCst);
         let Some(slot) = self.slot(ElementId::Vertex(id)) else { return false };
         let pin = epoch::pin();
@@ -106,28 +111,29 @@ impl Store {
             .keys
             .iter()
             .zip(values)
-            .all(|(key, value)| choices(key).iter().flatten().any(|choice| index.files_alike(choice, value)));
+            .all(|(key, value)| choices(key).iter().flatten().any(|choice| index.keys_are_equal(choice, value)));
         // A shorter entry is for a vertex that lacks the next key.
         has_all && index.info.keys.get(values.len()).is_none_or(|key| choices(key).contains(&None))
     }
 
-    /// Takes entries out of the indexes that a value no longer has a version for. Garbage collection calls it
-    /// *after* it has unlinked the version with the value. Of several keys of one vertex whose versions are
-    /// unlinked at the same time by two threads, an entry of a composite index may stay behind; it costs its
-    /// memory and nothing else, since candidates are re-checked.
+    /// Removes the entries of a value that no version of the vertex has. The collector calls it *after* it has unlinked
+    /// the version with the value.
+    ///
+    /// If two threads unlink versions of two keys of one vertex at the same time, an entry of a composite index may be
+    /// left over. It takes memory and is harmless, since readers check candidates.
     pub fn unindex_value(&self, id: VertexId, key: KeyId, value: &Value) {
         let pin = epoch::pin();
         let Some(slot) = self.slot(ElementId::Vertex(id)) else { return };
         for index in self.indexes.load().iter() {
             let Some(position) = self.key_position(&index.info, slot.core.label, key) else { continue };
             each_key(index, &slot, Some((position, Some(value))), Versions::All, &pin, |key| {
-                index.remove_if(&key, id, || self.is_filed(index, id, &key), &self.memory);
+                index.remove_if(&key, id, || self.needs_entry(index, id, &key), &self.memory);
             });
         }
     }
 
-    /// Takes a vertex out of all indexes. Garbage collection calls it before it frees the slot of a vertex
-    /// that no snapshot sees, while its properties are still there.
+    /// Removes all entries of a vertex. The collector calls it before it clears the columns of a vertex that no
+    /// snapshot sees.
     pub fn unindex_vertex(&self, id: VertexId) {
         let pin = epoch::pin();
         let Some(slot) = self.slot(ElementId::Vertex(id)) else { return };

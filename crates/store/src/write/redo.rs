@@ -1,15 +1,20 @@
-//! What a commit leaves behind, as after-images: enough to do it again where it is not there.
+//! The after-images of a commit: enough to apply it again to a store that does not have it.
 //!
-//! A log entry says what was claimed; the after-image is read from the store while the transaction still holds its
-//! claims, so nothing of it can change meanwhile. Every element and property is named once, in its final state: what
-//! was written several times, once; what was created and deleted again, not at all; of a deleted element, the deletion
-//! only. New elements come before their properties and, where both are new, vertices before the edges between them, for
-//! that is how they were made.
+//! A log entry names the version that was claimed. The after-image is read from the store while the transaction still
+//! holds its claims, so it cannot change meanwhile. Every element and property is named once, in its final state:
 //!
-//! Ids are the internal ones, with place and generation. Elements whose id nobody chose are known to their users by a
-//! number that follows from those, so replay must put everything where it was. (The generations of elements that were
-//! made and undone, or deleted, by one transaction are in no image: their numbers were never those of anything
-//! committed, and may be given again.)
+//! | in the transaction | in the after-images |
+//! |---|---|
+//! | a property was written several times | its last value |
+//! | an element was created and deleted again | nothing |
+//! | an element was deleted | the deletion, and none of its properties |
+//!
+//! A new element comes before its properties, and new vertices come before the edges between them, in the order in
+//! which the transaction made them.
+//!
+//! Ids are internal ids. A client knows an element without a chosen id by its external number, which follows from the
+//! internal id, so replay must put every element into its old slot. The generations of elements that one transaction
+//! created and deleted are in no image. No commit ever showed their ids, so the ids may be given again.
 
 use mangrove_graph::{ElementId, KeyId, LabelSetId, UserId, VertexId};
 use mangrove_reclaim::epoch;
@@ -19,36 +24,36 @@ use crate::memory::Write;
 use crate::store::{Slot, Store};
 use crate::version::claimed_by;
 
-/// One thing that a commit leaves.
+/// One after-image of a commit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Redo {
     /// A new vertex or edge.
     Insert {
-        /// Which; with its generation.
+        /// Its internal id.
         element: ElementId,
-        /// Its labels.
+        /// Its label set.
         labels: LabelSetId,
         /// Source and target of an edge; `None` for a vertex.
         ends: Option<(VertexId, VertexId)>,
-        /// The id its user chose, if one was chosen.
+        /// The chosen id, if there is one.
         user_id: Option<UserId>,
     },
-    /// An element that was there is gone, with its properties. (Edges of a vertex have deletions of their own.)
+    /// A deleted element, with its properties. The edges of a deleted vertex have after-images of their own.
     Delete(ElementId),
-    /// What an element now has under a key.
+    /// The new values of an element under a key.
     Property {
-        /// Whose.
+        /// The element.
         element: ElementId,
-        /// Which.
+        /// The property key.
         key: KeyId,
-        /// All of it.
+        /// All values under the key; absent if the property was removed.
         content: Content,
     },
 }
 
 impl Store {
-    /// Shows `each` what the commit of a log would leave. The transaction must have finished writing and hold all its
-    /// claims.
+    /// Calls `each` with the after-images of the commit of a log. The transaction must have finished writing and hold
+    /// all its claims.
     pub fn each_redo(&self, log: &[Write], txn: u64, each: &mut dyn FnMut(Redo)) {
         let _pin = epoch::pin();
         for write in log {
@@ -62,7 +67,7 @@ impl Store {
                 Write::Property { key, undo, .. } if !is_new && !is_gone => {
                     redo_property(&slot, element, key, undo, each)
                 }
-                // Named already, or not to be named.
+                // The element is named already, or gets no after-image.
                 _ => {}
             }
         }
@@ -90,7 +95,7 @@ impl Store {
     }
 }
 
-/// A property that was written by the log entry with this undo record, if no later entry wrote it again.
+/// Calls `each` with the property that the log entry with this undo record wrote, if no later entry wrote it again.
 fn redo_property(slot: &Slot<'_>, element: ElementId, key: KeyId, undo: u64, each: &mut dyn FnMut(Redo)) {
     let column = slot.core.column(key).expect("a written property has a column");
     if column.is_newest(slot.at, undo) {
@@ -151,7 +156,7 @@ mod tests {
     const SINGLE: WriteCardinality = WriteCardinality::Single;
 
     #[test]
-    fn everything_is_named_once_as_it_ends() {
+    fn every_change_is_named_once_in_its_final_state() {
         let store = Store::new(&StoreOptions::default());
         let (label, knows) = (store.catalog().intern_label_text("a"), store.catalog().intern_label_text("knows"));
         let (x, y) = (store.catalog().intern_key("x"), store.catalog().intern_key("y"));
@@ -164,7 +169,7 @@ mod tests {
         });
         first.run(|w| w.set_vertex_property(a, x, Value::I64(2), SINGLE, Vec::new()));
         first.run(|w| w.set_edge_property(e, y, Value::I64(3)));
-        // Made and deleted again, with what it had.
+        // Created and deleted again, with its property and its edge.
         let c = first.run(|w| w.insert_vertex(label, Some(&UserId::int(7))));
         first.run(|w| w.set_vertex_property(c, x, Value::I64(9), SINGLE, Vec::new()));
         first.run(|w| w.insert_edge(c, a, knows, None));

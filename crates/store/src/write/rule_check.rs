@@ -1,7 +1,7 @@
 //! Checking a commit against the rules of the schema.
 //!
-//! The transaction has finished writing and holds its claims, so nothing that the check looks at changes. It looks at what
-//! the log would leave, one element at a time.
+//! The transaction has finished writing and holds its claims, so nothing that the check looks at changes. It looks at
+//! the after-images of the log ([`Redo`]), one element at a time.
 
 use mangrove_graph::{ElementId, ElementKind, Error, KeyId, LabelId, Result, Value};
 
@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::write::redo::Redo;
 
 impl Store {
-    /// Whether what the commit of a log would leave keeps to rules. The transaction has finished writing and holds its claims.
+    /// Fails if the commit of a log would break a rule. The transaction has finished writing and holds its claims.
     pub fn check_commit(&self, rules: &Rules, log: &[Write], txn: u64) -> Result<()> {
         let mut check = CommitCheck { store: self, rules, new: None, broken: None };
         if !rules.is_empty() {
@@ -23,7 +23,7 @@ impl Store {
     }
 }
 
-/// Looks at the images of a commit as they come: a new element's values follow it.
+/// Takes the after-images of a commit one by one. The values of a new element follow the element.
 struct CommitCheck<'a> {
     store: &'a Store,
     rules: &'a Rules,
@@ -31,7 +31,7 @@ struct CommitCheck<'a> {
     broken: Option<Error>,
 }
 
-/// A new element whose values are coming.
+/// A new element whose values are still to come.
 struct NewElement {
     element: ElementId,
     labels: Vec<LabelId>,
@@ -65,13 +65,14 @@ impl CommitCheck<'_> {
         }
     }
 
-    /// The values of the new element are all there.
+    /// Checks the new element, all of whose values have come.
     fn complete(&mut self) {
         if let Some(NewElement { element, labels, ends, values }) = self.new.take() {
             self.look(element, &labels, ends, &values, true);
         }
     }
 
+    /// Checks the values of an element. `is_whole` is true if these are all its values.
     fn look(
         &mut self,
         element: ElementId,
@@ -93,6 +94,7 @@ impl CommitCheck<'_> {
     }
 }
 
+/// Appends the values of a cell; `None` stands for a key without value.
 fn content_values(key: KeyId, content: Content, out: &mut Vec<(KeyId, Option<Value>)>) {
     match content {
         Content::Absent => out.push((key, None)),

@@ -1,8 +1,11 @@
-//! Keeping property indexes while values are written, and unique values unique.
+//! Adding written values to property indexes, and keeping unique values unique.
 //!
-//! A unique value is checked twice. Before the write, so that an ordinary duplicate is refused and changes
-//! nothing. And when the entry is added, under the index's lock: of two running transactions that write one
-//! value, the second to add its entry meets the first, whose cell is written by then, and gives way.
+//! A unique value is checked twice:
+//!
+//! 1. Before the write, so that a value that another vertex has or gets by then is refused, and nothing is changed.
+//! 2. When its entry is added, under the lock of the index's shard. If two running transactions write the same value,
+//!    the second to add its entry meets the entry of the first, whose cell is written by then. The second is in
+//!    conflict.
 
 use mangrove_graph::{ElementId, Error, ErrorKind, KeyId, Result, Value, VertexId};
 use mangrove_reclaim::Pin;
@@ -14,7 +17,7 @@ use crate::write::index_entries::{Versions, each_key};
 use crate::write::{Writer, conflict};
 
 impl Writer<'_> {
-    /// Refuses a value that another visible vertex has under a unique index, before anything is written.
+    /// Fails if another vertex has or gets a value that a unique index covers. Nothing is written yet.
     pub(crate) fn check_unique(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
         for index in self.store.indexes.load().iter().filter(|index| index.info.unique) {
             let Some(position) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
@@ -38,14 +41,14 @@ impl Writer<'_> {
                 }
                 let mut rivals = Vec::new();
                 index.add(key.clone(), id, Some(&mut rivals), &self.store.memory);
-                // The value is written by now, so only a rollback helps.
+                // The value is written by now, so the transaction must roll back.
                 self.check_rivals(index, id, &key, &rivals).map_err(|error| Error::conflict(error.message()))
             })?;
         }
         Ok(())
     }
 
-    /// Files a vertex that has lost a key under what is left of an ordered composite index's keys before it.
+    /// Adds entries for a vertex that has lost a key: in ordered composite indexes, those of the keys before it.
     pub(crate) fn index_without(&self, id: VertexId, slot: &Slot<'_>, key: KeyId) {
         for index in self.store.indexes.load().iter().filter(|index| index.info.ordered) {
             let Some(position @ 1..) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
@@ -55,6 +58,8 @@ impl Writer<'_> {
         }
     }
 
+    /// Calls `each` with the combinations of values that may be visible beside a written value, until it fails. `fixed`
+    /// is the position of the written key, and its value.
     fn each_key(
         &self,
         index: &PropertyIndex,
@@ -71,6 +76,7 @@ impl Writer<'_> {
         outcome
     }
 
+    /// Fails if one of the candidates, other than the vertex itself, has or gets all values of a complete key.
     fn check_rivals(&self, index: &PropertyIndex, id: VertexId, key: &IndexKey, rivals: &[VertexId]) -> Result<()> {
         let (keys, values) = (&index.info.keys, key.values());
         if values.len() < keys.len() {
@@ -93,18 +99,19 @@ impl Writer<'_> {
     }
 }
 
-/// Whether another vertex stands in the way of a unique value.
+/// How a vertex holds a value that is to be unique, for a writer that gives the value to another vertex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ValueClaim {
+    /// It does not have the value.
     None,
     /// It has the value in the snapshot.
     Visible,
-    /// It has or gets the value in a way the snapshot does not see.
+    /// It has or gets the value by a write of another transaction that the snapshot does not see.
     Contested,
 }
 
 impl Store {
-    /// How a vertex holds the values of several keys, seen from a writer's snapshot.
+    /// How a vertex holds the values of several keys all at once, from the view of a writer's snapshot.
     pub(crate) fn claims_values(
         &self,
         id: VertexId,
@@ -124,13 +131,13 @@ impl Store {
         whole
     }
 
-    /// Values under their keys, for an error message.
+    /// Keys with their values, for an error message.
     pub(crate) fn shown(&self, keys: &[KeyId], key: &IndexKey) -> String {
         let one = |(&key, value): (&KeyId, &Value)| format!("'{}' = {}", self.catalog().key_name(key), shown(value));
         keys.iter().zip(key.values()).map(one).collect::<Vec<_>>().join(" and ")
     }
 
-    /// How a vertex holds a value, seen from a writer's snapshot.
+    /// How a vertex holds a value, from the view of a writer's snapshot.
     fn claims_value(
         &self,
         id: VertexId,

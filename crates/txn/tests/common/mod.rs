@@ -1,4 +1,4 @@
-//! A small graph and short ways to ask for it, shared by the tests.
+//! A small graph and short forms of queries, shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod walk;
@@ -51,7 +51,7 @@ impl Graph {
         Graph { manager: manager(store), person, knows, name, balance }
     }
 
-    /// Has nobody collect who was not asked to: for tests that look twice and expect the same.
+    /// Stops background collection, for tests that look twice and expect the same.
     pub fn without_collector(self) -> Self {
         self.manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
         self
@@ -94,12 +94,12 @@ impl Graph {
     }
 }
 
-/// Sizes at which few elements cross every boundary of the store; another choice for every number.
+/// Sizes at which few elements cross every boundary of the store; a different choice for every number.
 pub fn small_sizes(choice: u64) -> StoreSizes {
     let of = |sizes: &[u32], divisor: u64| sizes[(choice / divisor % sizes.len() as u64) as usize];
     StoreSizes {
-        // Pages of up to 16 slots have arrays of columns and descriptors at once; larger ones begin with tables, which a
-        // few values more turn into arrays.
+        // Pages of up to 16 slots have arrays of columns and descriptors at once; larger ones begin with tables, which
+        // become arrays after a few more values.
         first_page_slots: of(&[8, 32, 1, 64], 1),
         page_slots_max: of(&[1_024, 32, 8, 64, 1], 4),
         long_list: of(&[3, 1, 8, 4_096], 20),
@@ -132,7 +132,7 @@ pub fn edges(view: &dyn GraphView) -> Vec<(EdgeId, VertexId, VertexId)> {
     out.iter().zip(sources).zip(targets).map(|((&e, s), t)| (e, s, t)).collect()
 }
 
-/// What an expansion gives, asked for in portions of `limit`, as (row, neighbor, edge).
+/// The results of an expansion in portions of `limit`, as (row, neighbor, edge).
 pub fn expand(
     view: &dyn GraphView,
     ids: &[VertexId],
@@ -178,8 +178,8 @@ pub fn find(view: &dyn GraphView, id: impl Into<UserId>) -> Option<VertexId> {
     out[0]
 }
 
-/// What the store says of its memory is what a walk over it finds. A collector in the background may change both, so what was
-/// said before the walk must be said after it, too. And an allocation has at least a byte.
+/// The store's report of its memory equals the result of a walk over it. A background collector may change both, so the
+/// report before the walk must equal the one after it, too. And an allocation has at least a byte.
 #[track_caller]
 pub fn check_memory(store: &Store) {
     for row in store.memory().rows {

@@ -1,4 +1,4 @@
-//! Reads that are made a little at a time, by cursors that are kept in between.
+//! Reads in small batches. A walk keeps its cursor between batches, so that writes can happen meanwhile.
 
 use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter, Numbers,
@@ -53,18 +53,19 @@ impl Expand {
     }
 }
 
-/// Reads values of some vertices, in one of the ways there are.
+/// Reads values of some vertices, in one of the ways of [`Way`]. Each vertex must have at most one value, a long.
 #[derive(Clone, Debug)]
 pub struct Values {
     pub vertices: Vec<VertexId>,
     pub key: KeyId,
     pub way: Way,
     pub limit: usize,
-    /// One entry a vertex, for those that were read.
+    /// One entry for each vertex that was read.
     pub found: Vec<Option<i64>>,
 }
 
-/// How values are read.
+/// The methods of [`GraphView`] that read values: `vertex_values`, `vertex_numbers`, `vertex_properties` and
+/// `vertex_columns`.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
     Rows,
@@ -118,7 +119,7 @@ fn each_row(view: &dyn GraphView, batch: &[VertexId], key: KeyId, put: &mut dyn 
 }
 
 impl Walk {
-    /// Reads a batch; true when it was the last one.
+    /// Reads a batch. Returns true if it was the last one.
     pub fn step(&mut self, view: &dyn GraphView) -> bool {
         match self {
             Walk::Lists(expand) => expand.step(view),

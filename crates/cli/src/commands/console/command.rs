@@ -7,93 +7,118 @@ use clap::ValueEnum;
 use mangrove::{Error, Result};
 use mangrove_gremlin::{ParseOptions, Statement, is_unfinished, suggest};
 
-use super::session::{Session, Then};
+use super::session::{AfterInput, Session};
 use crate::commands::stats;
 use crate::output::ResultFormat;
 use crate::quantity::TimeLimit;
 use crate::{Failure, parameters};
 
 /// A command.
-pub struct Command {
+pub struct ConsoleCommand {
     /// Its name, without the colon.
     pub name: &'static str,
     /// Its arguments, for help.
     given: &'static str,
     /// Its help text.
     meaning: &'static str,
-    run: Run,
+    run: RunCommand,
 }
 
-type Run = fn(&mut Session, &str, &mut dyn Write) -> Result<Then, Failure>;
+type RunCommand = fn(&mut Session, &str, &mut dyn Write) -> Result<AfterInput, Failure>;
 
 /// All commands, by name.
-pub const COMMANDS: &[Command] = &[
-    Command {
+pub const COMMANDS: &[ConsoleCommand] = &[
+    ConsoleCommand {
         name: "begin",
         given: "[SOURCE]",
         meaning: "begin a transaction; `:begin gsi` with snapshot isolation",
         run: begin,
     },
-    Command { name: "commit", given: "", meaning: "keep what the transaction did", run: |s, _, out| go(s.commit(out)) },
-    Command {
+    ConsoleCommand { name: "commit", given: "", meaning: "commit the transaction", run: |s, _, out| go(s.commit(out)) },
+    ConsoleCommand {
         name: "explain",
         given: "TRAVERSAL",
         meaning: "the plan of a traversal",
         run: |s, t, out| ask_about(s, t, "explain", out),
     },
-    Command { name: "format", given: "[table|json|jsonl|csv]", meaning: "how results are printed", run: format },
-    Command { name: "help", given: "", meaning: "this", run: help },
-    Command {
+    ConsoleCommand { name: "format", given: "[table|json|jsonl|csv]", meaning: "the format of results", run: format },
+    ConsoleCommand { name: "help", given: "", meaning: "show this list", run: help },
+    ConsoleCommand {
         name: "indexes",
         given: "",
         meaning: "the indexes, with their sizes",
         run: |s, _, out| go(s.show("g.call('mangrove.index.list')", out)),
     },
-    Command { name: "kill", given: "NUMBER", meaning: "stop a query of the server, as :queries shows it", run: kill },
-    Command { name: "labels", given: "", meaning: "how many vertices and edges there are of each label", run: labels },
-    Command {
+    ConsoleCommand {
+        name: "kill",
+        given: "NUMBER",
+        meaning: "stop a query of the server, as :queries shows it",
+        run: kill,
+    },
+    ConsoleCommand {
+        name: "labels",
+        given: "",
+        meaning: "the numbers of vertices and edges of each label",
+        run: labels,
+    },
+    ConsoleCommand {
         name: "limit",
         given: "[COUNT|none]",
-        meaning: "how many results are shown; all are counted",
+        meaning: "the maximum number of results that are shown; all are counted",
         run: limit,
     },
-    Command {
+    ConsoleCommand {
         name: "param",
         given: "[NAME=VALUE]",
         meaning: "give a parameter a value, JSON or text; without one: show all",
         run: param,
     },
-    Command {
+    ConsoleCommand {
         name: "profile",
         given: "TRAVERSAL",
-        meaning: "what each operator of a traversal did, and how long it took",
+        meaning: "the measurements of the operators of a traversal",
         run: |s, t, out| ask_about(s, t, "profile", out),
     },
-    Command {
+    ConsoleCommand {
         name: "queries",
         given: "",
-        meaning: "the queries that run on the server",
+        meaning: "the running queries of the server",
         run: |s, _, out| go(s.show("g.call('mangrove.queries')", out)),
     },
-    Command { name: "quit", given: "", meaning: "end; so does Ctrl-D", run: |_, _, _| Ok(Then::Quit) },
-    Command {
+    ConsoleCommand {
+        name: "quit",
+        given: "",
+        meaning: "end the console; Ctrl-D does so, too",
+        run: |_, _, _| Ok(AfterInput::Quit),
+    },
+    ConsoleCommand {
         name: "rollback",
         given: "",
-        meaning: "take back what the transaction did",
+        meaning: "roll back the transaction",
         run: |s, _, out| go(s.rollback(out)),
     },
-    Command { name: "source", given: "[NAME]", meaning: "which traversal source `g` stands for", run: source },
-    Command {
+    ConsoleCommand {
+        name: "source",
+        given: "[NAME]",
+        meaning: "the traversal source that `g` stands for",
+        run: source,
+    },
+    ConsoleCommand {
         name: "stats",
         given: "",
         meaning: "memory, transactions, garbage, log, plans, as `mangrove stats` shows them",
         run: show_stats,
     },
-    Command { name: "timeout", given: "[TIME|none]", meaning: "how long a query may run, as in 30s", run: timeout },
+    ConsoleCommand {
+        name: "timeout",
+        given: "[TIME|none]",
+        meaning: "the time limit of a query, as in 30s",
+        run: timeout,
+    },
 ];
 
 /// Runs the command that follows the colon.
-pub fn run(session: &mut Session, text: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+pub fn run(session: &mut Session, text: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     let (name, given) = split(text);
     let command = COMMANDS.iter().find(|command| command.name == name).ok_or_else(|| {
         let names: Vec<String> = COMMANDS.iter().map(|command| format!(":{}", command.name)).collect();
@@ -118,11 +143,11 @@ fn split(text: &str) -> (&str, &str) {
     (name, given.trim())
 }
 
-fn go(done: Result<(), Failure>) -> Result<Then, Failure> {
-    done.map(|()| Then::Go)
+fn go(done: Result<(), Failure>) -> Result<AfterInput, Failure> {
+    done.map(|()| AfterInput::Go)
 }
 
-fn help(_: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn help(_: &mut Session, _: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     let heads = COMMANDS.iter().map(|command| format!(":{} {}", command.name, command.given)).collect::<Vec<_>>();
     let width = heads.iter().map(String::len).max().unwrap_or(0);
     for (head, command) in heads.iter().zip(COMMANDS) {
@@ -133,10 +158,10 @@ fn help(_: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> 
         "\nAnything else is Gremlin, over as many lines as it takes. `a = g.V(1).next()` keeps a result under a name;\n\
          several statements in one input are one transaction. Tab completes steps, labels and property keys."
     )?;
-    Ok(Then::Go)
+    Ok(AfterInput::Go)
 }
 
-fn begin(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn begin(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     let source = match given {
         "" => session.source.clone(),
         // `si` stands for the snapshot source of the current graph.
@@ -147,7 +172,12 @@ fn begin(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then
 }
 
 /// Runs `explain()` or `profile()` of a traversal.
-fn ask_about(session: &mut Session, traversal: &str, question: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn ask_about(
+    session: &mut Session,
+    traversal: &str,
+    question: &str,
+    out: &mut dyn Write,
+) -> Result<AfterInput, Failure> {
     let text = traversal.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
     let now = Some(mangrove::DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
     let options = ParseOptions { now, fresh_uuid: Some(uuid::Uuid::nil()), ..ParseOptions::default() };
@@ -162,7 +192,7 @@ fn ask_about(session: &mut Session, traversal: &str, question: &str, out: &mut d
     go(session.show(&format!("{text}.{question}()"), out))
 }
 
-fn format(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn format(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     if !given.is_empty() {
         session.format = ResultFormat::from_str(given, true)
             .map_err(|_| Error::invalid(format!("there is no format `{given}`; there are {}", formats().join(", "))))?;
@@ -177,23 +207,24 @@ pub fn formats() -> Vec<String> {
     values.map(|value| value.get_name().to_owned()).collect()
 }
 
-fn kill(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn kill(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     let number: u64 =
         given.parse().map_err(|_| Error::invalid(":kill takes the number of a query, as :queries shows it"))?;
     go(session.show(&format!("g.call('mangrove.kill').with('id', {number}L)"), out))
 }
 
-fn labels(session: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn labels(session: &mut Session, _: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     for (what, start) in [("vertices", "V"), ("edges", "E")] {
         let counts = format!(
-            "g.{start}().groupCount().by(label).unfold().order().by(values, desc).project('label', '{what}').by(keys).by(values)"
+            "g.{start}().groupCount().by(label).unfold().order().by(values, desc).project('label', \
+             '{what}').by(keys).by(values)"
         );
         session.show(&counts, out)?;
     }
-    Ok(Then::Go)
+    Ok(AfterInput::Go)
 }
 
-fn limit(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn limit(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     match given {
         "" => {}
         "none" => session.limit = None,
@@ -208,21 +239,21 @@ fn limit(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then
     }
 }
 
-fn param(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn param(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     if given.is_empty() {
         let rows = session.variables.values.iter().map(|(name, value)| {
             let name = mangrove::Value::String(name.clone());
             Ok(mangrove::Value::map(vec![("name".into(), name), ("value".into(), value.clone())]))
         });
         crate::output::print(&mut rows.collect::<Vec<_>>().into_iter(), session.format, out)?;
-        return Ok(Then::Go);
+        return Ok(AfterInput::Go);
     }
     let (name, value) = parameters::parse_one(given)?;
     session.variables.values.insert(name, value);
-    Ok(Then::Go)
+    Ok(AfterInput::Go)
 }
 
-fn source(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn source(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     if !given.is_empty() {
         session.use_source(given)?;
     }
@@ -230,14 +261,14 @@ fn source(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<The
     go(session.note(out, format_args!("g is {name}")))
 }
 
-fn show_stats(session: &mut Session, _: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn show_stats(session: &mut Session, _: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     let rows = session.ask("g.call('mangrove.stats')")?;
-    let Some(row) = rows.first() else { return Ok(Then::Go) };
+    let Some(row) = rows.first() else { return Ok(AfterInput::Go) };
     stats::print(row, None, out)?;
-    Ok(Then::Go)
+    Ok(AfterInput::Go)
 }
 
-fn timeout(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+fn timeout(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {
     if !given.is_empty() {
         session.timeout = given.parse::<TimeLimit>().map_err(Error::invalid)?.duration();
     }

@@ -1,27 +1,13 @@
 //! Completion: the words that may stand at a position of an input.
 //!
-//! Words of the language come from the tables of the parser, names of labels and keys from the graph. The text before the
-//! cursor is an incomplete statement, so it is not parsed. What counts is what the unfinished word follows: a point, a
-//! quote, or a bracket and the step before it.
+//! Words of the language come from the tables of the parser, names of labels and keys from the graph. The text before
+//! the cursor is an incomplete statement, so it is not parsed. What counts is what the unfinished word follows: a
+//! point, a quote, or a bracket and the step before it.
 
 use mangrove_gremlin::vocabulary;
 
 use super::command;
-
-/// Names that are not words of the language.
-#[derive(Clone, Debug, Default)]
-pub struct Words {
-    /// Labels of vertices and edges.
-    pub labels: Vec<String>,
-    /// Property keys.
-    pub keys: Vec<String>,
-    /// Traversal sources.
-    pub sources: Vec<String>,
-    /// Services of `call()`.
-    pub services: Vec<String>,
-    /// Parameters and variables.
-    pub variables: Vec<String>,
-}
+use super::words::CompletionWords;
 
 /// The steps whose text arguments are labels.
 const LABEL_STEPS: &[&str] = &["hasLabel", "out", "in", "both", "outE", "inE", "bothE", "toE", "to", "addV", "addE"];
@@ -30,19 +16,19 @@ const OTHER_STEPS: &[&str] =
     &["as", "select", "aggregate", "cap", "constant", "inject", "is", "eq", "neq", "format", "math"];
 
 /// The start of the unfinished word before the cursor, and its sorted completions.
-pub fn complete(before: &str, words: &Words) -> (usize, Vec<String>) {
-    let place = Place::of(before);
-    let start = place.start;
-    let mut found = place.candidates(before, words);
+pub fn complete(before: &str, words: &CompletionWords) -> (usize, Vec<String>) {
+    let word = UnfinishedWord::of(before);
+    let start = word.start;
+    let mut found = word.candidates(before, words);
     found.retain(|word| word.starts_with(&before[start..]) && word.len() > before[start..].len());
     found.sort_unstable();
     found.dedup();
     (start, found)
 }
 
-/// The surroundings of the unfinished word.
-struct Place<'a> {
-    /// Where it begins.
+/// The unfinished word at the cursor, and its context.
+struct UnfinishedWord<'a> {
+    /// The byte at which it begins in the text.
     start: usize,
     /// The steps whose brackets are open, outermost first; an empty name for brackets without a step.
     open: Vec<&'a str>,
@@ -50,7 +36,7 @@ struct Place<'a> {
     is_quoted: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> UnfinishedWord<'a> {
     fn of(before: &'a str) -> Self {
         let mut open = Vec::new();
         let mut quote: Option<(char, usize)> = None;
@@ -80,7 +66,7 @@ impl<'a> Place<'a> {
             }
         }
         let start = quote.map(|(_, start)| start).or(word).unwrap_or(before.len());
-        Place { start, open, is_quoted: quote.is_some() }
+        UnfinishedWord { start, open, is_quoted: quote.is_some() }
     }
 
     /// The step in whose arguments it stands.
@@ -88,7 +74,7 @@ impl<'a> Place<'a> {
         self.open.iter().rev().find(|step| !step.is_empty()).copied().unwrap_or("")
     }
 
-    fn candidates(&self, before: &str, words: &Words) -> Vec<String> {
+    fn candidates(&self, before: &str, words: &CompletionWords) -> Vec<String> {
         if let Some(command) = before.trim_start().strip_prefix(':') {
             match command.split_once(char::is_whitespace) {
                 None => return command::COMMANDS.iter().map(|command| command.name.to_owned()).collect(),
@@ -110,7 +96,7 @@ impl<'a> Place<'a> {
     }
 
     /// Completions inside quotes.
-    fn texts(&self, words: &Words) -> Vec<String> {
+    fn texts(&self, words: &CompletionWords) -> Vec<String> {
         match self.step() {
             "call" => words.services.clone(),
             // The first argument may be a label or a key.
@@ -122,7 +108,7 @@ impl<'a> Place<'a> {
     }
 
     /// Completions after a point.
-    fn members(&self, head: &str, words: &Words) -> Vec<String> {
+    fn members(&self, head: &str, words: &CompletionWords) -> Vec<String> {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let name_start =
             head.rfind(|c| !is_part(c)).map_or(0, |at| at + head[at..].chars().next().map_or(1, char::len_utf8));
@@ -143,7 +129,7 @@ impl<'a> Place<'a> {
 }
 
 /// Completions at the start of an argument.
-fn arguments(words: &Words) -> Vec<String> {
+fn arguments(words: &CompletionWords) -> Vec<String> {
     let tokens = vocabulary::members("T").into_iter().chain(vocabulary::members("Order"));
     let names = vocabulary::steps().iter().copied().chain(vocabulary::predicates());
     let names = names.chain(vocabulary::qualifiers().iter().copied()).chain(tokens);
@@ -159,9 +145,9 @@ fn is_part(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn words() -> Words {
+    fn words() -> CompletionWords {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Words {
+        CompletionWords {
             labels: owned(&["person", "knows"]),
             keys: owned(&["name", "number of legs"]),
             sources: owned(&["g", "gsi"]),

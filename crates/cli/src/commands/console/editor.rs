@@ -12,11 +12,13 @@ use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use super::complete::{Words, complete};
+use super::complete::complete;
 use super::history::{self, History};
+use super::input::wants_more;
+use super::words::CompletionWords;
 
 /// The line editor of the console.
-pub struct LineEditor(Editor<Help, FileHistory>);
+pub struct LineEditor(Editor<EditorHelp, FileHistory>);
 
 impl LineEditor {
     /// An editor with the inputs of the history.
@@ -31,7 +33,7 @@ impl LineEditor {
             .build();
         let mut editor = Editor::with_config(config).map_err(failed)?;
         let is_colored = std::env::var_os("NO_COLOR").is_none();
-        editor.set_helper(Some(Help { words: Words::default(), is_colored }));
+        editor.set_helper(Some(EditorHelp { words: CompletionWords::default(), is_colored }));
         if let Some(file) = &history.file {
             // At the first start there is no file. A file that cannot be read does not stop the console.
             let _ = editor.load_history(file);
@@ -40,7 +42,7 @@ impl LineEditor {
     }
 
     /// Sets the words for completion.
-    pub fn learn(&mut self, words: Words) {
+    pub fn learn(&mut self, words: CompletionWords) {
         if let Some(help) = self.0.helper_mut() {
             help.words = words;
         }
@@ -61,14 +63,14 @@ impl LineEditor {
 }
 
 /// Completion and coloring of inputs.
-struct Help {
-    words: Words,
+struct EditorHelp {
+    words: CompletionWords,
     is_colored: bool,
 }
 
-impl Helper for Help {}
+impl Helper for EditorHelp {}
 
-impl Completer for Help {
+impl Completer for EditorHelp {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
@@ -77,20 +79,20 @@ impl Completer for Help {
     }
 }
 
-impl Hinter for Help {
+impl Hinter for EditorHelp {
     type Hint = String;
 }
 
-impl Validator for Help {
+impl Validator for EditorHelp {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match super::wants_more(context.input()) {
+        Ok(match wants_more(context.input()) {
             true => ValidationResult::Incomplete,
             false => ValidationResult::Valid(None),
         })
     }
 }
 
-impl Highlighter for Help {
+impl Highlighter for EditorHelp {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
         if self.is_colored { Cow::Owned(colored(line)) } else { Cow::Borrowed(line) }
     }

@@ -1,7 +1,7 @@
 //! Ctrl-C while a query runs.
 //!
-//! A thread waits for the signal and calls the stop function of the running query. Between queries the editor reads the key
-//! itself, and no signal comes. The thread ends with its [`Interrupts`].
+//! A thread waits for the signal and calls the stop function of the running query. Between queries the editor reads the
+//! key itself, and no signal comes. The thread ends with its [`Interrupts`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use mangrove::{Error, ErrorKind, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-/// What Ctrl-C does. The argument is how often it was pressed before.
+/// The action of Ctrl-C. The argument is the number of times that it was pressed before.
 pub type Stop = Box<dyn FnMut(usize) + Send>;
 
 /// Handles Ctrl-C for running queries.

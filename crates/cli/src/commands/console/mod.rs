@@ -1,30 +1,34 @@
 //! `mangrove console`: an interactive session with a server or with a graph that this program opens.
 //!
-//! - [`session`]: the state of a session, and what an input does: a statement, several of them, or a `:command`.
-//! - [`command`]: the table of `:commands`.
-//! - [`editor`]: reading lines, with completion and colors; [`complete`]: the completions.
+//! - [`session`]: the state of a session, and inputs in Gremlin; [`command`]: the table of `:commands`; [`input`]:
+//!   chooses between the two.
+//! - [`editor`]: reading lines, with completion and colors; [`complete`]: the completions; [`words`]: the names for
+//!   them.
 //! - [`interrupt`]: Ctrl-C while a query runs.
 //!
-//! At a terminal an error is printed and the session continues. Ctrl-C stops the running query, Ctrl-D ends. If input is
-//! not a terminal, statements are read and their results printed, and the first error ends the console with exit code 1.
+//! At a terminal an error is printed and the session continues. Ctrl-C stops the running query, Ctrl-D ends. If input
+//! is not a terminal, statements are read and their results printed, and the first error ends the console with exit
+//! code 1.
 
 mod command;
 mod complete;
 mod editor;
 mod history;
+mod input;
 mod interrupt;
 mod session;
+mod words;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use mangrove::Error;
-use mangrove_gremlin::is_unfinished;
 use rustyline::error::ReadlineError;
 
 use self::editor::LineEditor;
 use self::history::History;
+use self::input::wants_more;
 use self::interrupt::Interrupts;
-use self::session::{Session, Then};
+use self::session::{AfterInput, Session};
 use crate::Failure;
 use crate::args::ConsoleArgs;
 use crate::connection::{Connection, Unnamed};
@@ -57,9 +61,9 @@ fn follow(mut session: Session, input: &mut dyn BufRead) -> Result<(), Failure> 
             Failure::Error(error) => Failure::Error(error.context(format!("standard input, line {first_line}"))),
             gone => gone,
         };
-        match session.run(text.trim_end(), &mut out).map_err(placed)? {
-            Then::Go => out.flush()?,
-            Then::Quit => break,
+        match input::run(&mut session, text.trim_end(), &mut out).map_err(placed)? {
+            AfterInput::Go => out.flush()?,
+            AfterInput::Quit => break,
         }
         text.clear();
         if length == 0 {
@@ -69,14 +73,6 @@ fn follow(mut session: Session, input: &mut dyn BufRead) -> Result<(), Failure> 
     match session.abandoned() {
         Some(words) => Err(Error::invalid(format!("{words}; end it with :commit or :rollback")).into()),
         None => Ok(()),
-    }
-}
-
-/// Returns true if an input continues on the next line.
-fn wants_more(text: &str) -> bool {
-    match text.trim_start().strip_prefix(':') {
-        Some(command) => command::wants_more(command),
-        None => is_unfinished(text),
     }
 }
 
@@ -94,7 +90,7 @@ fn converse(mut session: Session, args: &ConsoleArgs) -> Result<(), Failure> {
             Ok(input) if input.trim().is_empty() => {}
             Ok(input) => {
                 editor.remember(&history, &input);
-                if say(&interrupts, &mut session, &input)? == Then::Quit && may_leave(&session, &mut warned) {
+                if say(&interrupts, &mut session, &input)? == AfterInput::Quit && may_leave(&session, &mut warned) {
                     break;
                 }
                 continue;
@@ -118,9 +114,9 @@ fn converse(mut session: Session, args: &ConsoleArgs) -> Result<(), Failure> {
 }
 
 /// Runs an input that Ctrl-C may stop. Prints an error and continues.
-fn say(interrupts: &Interrupts, session: &mut Session, input: &str) -> Result<Then, Failure> {
+fn say(interrupts: &Interrupts, session: &mut Session, input: &str) -> Result<AfterInput, Failure> {
     let stop = session.stopper();
-    match interrupts.during(stop, || session.run(input, &mut io::stdout())) {
+    match interrupts.during(stop, || input::run(session, input, &mut io::stdout())) {
         Ok(then) => return Ok(then),
         Err(Failure::Error(error)) => eprintln!("error: {}", error.message()),
         Err(gone) => return Err(gone),
@@ -128,7 +124,7 @@ fn say(interrupts: &Interrupts, session: &mut Session, input: &str) -> Result<Th
     for words in session.recover() {
         eprintln!("{words}");
     }
-    Ok(Then::Go)
+    Ok(AfterInput::Go)
 }
 
 /// Returns true if the console may end. With an open transaction it warns first, and ends at the second request.

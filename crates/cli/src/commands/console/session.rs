@@ -1,8 +1,8 @@
-//! The state of a session, and what an input does.
+//! The state of a session, and how an input in Gremlin runs.
 //!
-//! An input that begins with a colon is a [`command`](super::command); anything else is Gremlin. A single statement runs in
-//! the open transaction, or else in one of its own. If it names its value, the session keeps the value. Several statements
-//! in one input are one script with its own variables. `g.tx().begin()` and its kin are the commands `:begin` and so on.
+//! A single statement runs in the open transaction, or else in one of its own. If it names its value, the session keeps
+//! the value. Several statements in one input are one script with its own variables. `g.tx().begin()` and its kin are
+//! the commands `:begin` and so on.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -11,9 +11,8 @@ use mangrove::{DateTime, Error, Materialize, Parameters, Result, Value};
 use mangrove_gremlin::{ParseOptions, Statement, TransactionCommand};
 use uuid::Uuid;
 
-use super::command;
-use super::complete::Words;
 use super::interrupt::Stop;
+use super::words::CompletionWords;
 use crate::args::ConsoleArgs;
 use crate::clock::Stopwatch;
 use crate::commands::manage;
@@ -25,9 +24,9 @@ use crate::{Failure, output};
 /// How many results are shown by default.
 const LIMIT_DEFAULT: usize = 100;
 
-/// What happens after an input.
+/// The next action after an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum AfterInput {
     /// Read the next input.
     Go,
     /// End the session.
@@ -72,27 +71,25 @@ impl Session {
         })
     }
 
-    /// Runs an input.
-    pub fn run(&mut self, input: &str, out: &mut dyn Write) -> Result<Then, Failure> {
+    /// Prepares for an input: connects again if the connection was lost.
+    pub fn begin_input(&mut self) -> Result<()> {
         self.had_transaction = self.has_transaction();
         if self.connection.is_lost() {
             self.connection.reconnect()?;
             eprintln!("connected to {} again", self.connection.name());
         }
-        match input.trim_start().strip_prefix(':') {
-            Some(command) => command::run(self, command.trim(), out),
-            None => self.gremlin(input, out).map(|()| Then::Go),
-        }
+        Ok(())
     }
 
-    fn gremlin(&mut self, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    /// Runs an input that is Gremlin, and prints its results.
+    pub fn gremlin(&mut self, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
         // The place that runs it parses it again, so this `datetime()` is not used.
         let now = Some(DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
         let options = ParseOptions { now, fresh_uuid: Some(Uuid::nil()), ..ParseOptions::default() };
         let mut statements = mangrove_gremlin::parse(text, &options)?;
         let stopwatch = Stopwatch::start();
         let Session { connection, variables, source, format, limit, timeout, .. } = self;
-        let printer = Printer { format: *format, limit: *limit, is_timed: self.is_terminal, stopwatch };
+        let printer = ResultPrinter { format: *format, limit: *limit, is_timed: self.is_terminal, stopwatch };
         let none = Parameters::new();
         let like = Ask {
             timeout: *timeout,
@@ -165,8 +162,12 @@ impl Session {
     /// Runs a script and prints all of its results.
     pub fn show(&mut self, script: &str, out: &mut dyn Write) -> Result<(), Failure> {
         let ask = Ask { source: Some(&self.source), timeout: self.timeout, ..Ask::new(script, &self.variables.values) };
-        let printer =
-            Printer { format: self.format, limit: None, is_timed: self.is_terminal, stopwatch: Stopwatch::start() };
+        let printer = ResultPrinter {
+            format: self.format,
+            limit: None,
+            is_timed: self.is_terminal,
+            stopwatch: Stopwatch::start(),
+        };
         printer.print(self.connection.ask(&ask)?, out)
     }
 
@@ -193,13 +194,13 @@ impl Session {
         format!("{source}{transaction}> ")
     }
 
-    /// What happens to the open transaction if the session ends now; `None` if there is none.
+    /// The note about an open transaction that ends with the session; `None` if none is open.
     pub fn abandoned(&self) -> Option<&'static str> {
         self.has_transaction().then_some("the open transaction was rolled back")
     }
 
     /// The function that Ctrl-C calls while an input runs.
-    pub fn stopper(&self) -> Stop {
+    pub fn stopper(&mut self) -> Stop {
         let (canceller, source) = (self.connection.canceller(), self.source.clone());
         Box::new(move |presses| {
             if presses > 0 {
@@ -230,10 +231,10 @@ impl Session {
         words
     }
 
-    /// Names of the graph for completion. If they cannot be read now, there are none.
-    pub fn words(&mut self) -> Words {
+    /// Names of the graph for completion; none if they cannot be read now.
+    pub fn words(&mut self) -> CompletionWords {
         if self.connection.is_lost() {
-            return Words::default();
+            return CompletionWords::default();
         }
         if self.known.is_none() {
             let sources = self.connection.sources(&self.source.clone()).unwrap_or_default();
@@ -247,7 +248,7 @@ impl Session {
         };
         let (sources, services) = self.known.clone().unwrap_or_default();
         let variables = self.variables.values.keys().map(ToString::to_string).collect();
-        Words { labels: list("labels"), keys: list("keys"), sources, services, variables }
+        CompletionWords { labels: list("labels"), keys: list("keys"), sources, services, variables }
     }
 
     /// Changes what `g` stands for.
@@ -272,14 +273,14 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// The printer of the results of one input.
-struct Printer {
+struct ResultPrinter {
     format: ResultFormat,
     limit: Option<usize>,
     is_timed: bool,
     stopwatch: Stopwatch,
 }
 
-impl Printer {
+impl ResultPrinter {
     fn print(&self, mut results: Results<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         let shown = self.limit.unwrap_or(usize::MAX);
         let printed = output::print(&mut results.by_ref().take(shown), self.format, out)?;

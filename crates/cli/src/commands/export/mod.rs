@@ -41,7 +41,8 @@ fn format_of(path: &Path) -> Result<ExportFormat, Error> {
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     if args.url.is_none() && args.graph.data.is_none() && args.load.is_empty() {
         return Err(Error::invalid(
-            "there is no graph to export: name its directory with --data, a running server with --url, or files with --load",
+            "there is no graph to export: name its directory with --data, a running server with --url, or files with \
+             --load",
         )
         .into());
     }
@@ -53,7 +54,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         return Err(Error::invalid("--plain is for --format parquet only: other formats have no plain columns").into());
     }
     let stopwatch = Stopwatch::start();
-    let bar = Bar::new();
+    let bar = ExportBar::new();
     let outcome = match &args.url {
         Some(url) => remote::export(url, args, format, &bar),
         None => {
@@ -81,7 +82,7 @@ fn write(
     labels: &[String],
     args: &ExportArgs,
     format: ExportFormat,
-    bar: &Bar,
+    bar: &ExportBar,
 ) -> Result<ExportReport, Error> {
     let mut options = ExportOptions::new(format);
     options.labels = labels.iter().map(|label| label.as_str().into()).collect();
@@ -132,13 +133,13 @@ fn plain_changes(report: &ExportReport) -> Vec<String> {
     changed.map(|(count, what)| format!("plain: {count} {what}")).collect()
 }
 
-struct Bar(ProgressBar);
+struct ExportBar(ProgressBar);
 
-impl Bar {
+impl ExportBar {
     fn new() -> Self {
         let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
             .expect("the template is a constant that a test renders");
-        Bar(ProgressBar::new_spinner().with_style(style))
+        ExportBar(ProgressBar::new_spinner().with_style(style))
     }
 
     fn show(&self, progress: ExportProgress) {
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_bar_has_a_valid_template() {
-        Bar::new().show(ExportProgress { vertices: 1, edges: 2 });
+        ExportBar::new().show(ExportProgress { vertices: 1, edges: 2 });
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Exports a graph of a running server.
 //!
 //! All vertices and then all edges are read in one transaction, so they are one snapshot. They arrive with all their
-//! properties, and the server sends no more than the client takes. JSON lines are written as elements arrive. Other formats
-//! read the graph more than once: for them, the lines go to a temporary file and from there into a graph in memory, which
-//! is exported.
+//! properties, and the server sends no more than the client takes. JSON lines are written as elements arrive. Other
+//! formats read the graph more than once: for them, the lines go to a temporary file and from there into a graph in
+//! memory, which is exported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,16 +12,16 @@ use mangrove::{
     Error, ErrorKind, ExportFormat, ExportReport, Materialize, Parameters, Result, TakeElement, export_elements,
 };
 
-use super::{Bar, ExportArgs, write};
+use super::{ExportArgs, ExportBar, write};
 use crate::client::{Ask, Client};
 use crate::connection::graphs;
 
 /// Exports the graph of a traversal source.
-pub fn export(url: &str, args: &ExportArgs, format: ExportFormat, bar: &Bar) -> Result<ExportReport> {
+pub fn export(url: &str, args: &ExportArgs, format: ExportFormat, bar: &ExportBar) -> Result<ExportReport> {
     if format == ExportFormat::JsonLines {
         return receive(url, args, &args.output, bar);
     }
-    let scratch = Scratch::new()?;
+    let scratch = TemporaryFolder::new()?;
     let lines = scratch.0.join("graph.jsonl.zst");
     receive(url, args, &lines, bar)?;
     let database = graphs::open(None, args.graph.memory_limit, graphs::Missing::Create)?;
@@ -31,7 +31,7 @@ pub fn export(url: &str, args: &ExportArgs, format: ExportFormat, bar: &Bar) -> 
 }
 
 /// Writes all elements to a file of JSON lines.
-fn receive(url: &str, args: &ExportArgs, path: &Path, bar: &Bar) -> Result<ExportReport> {
+fn receive(url: &str, args: &ExportArgs, path: &Path, bar: &ExportBar) -> Result<ExportReport> {
     let mut client = Client::connect(url)?;
     client.begin(&args.source)?;
     let none = Parameters::new();
@@ -75,9 +75,9 @@ fn literal(text: &str) -> String {
 }
 
 /// A temporary folder, removed at the end.
-struct Scratch(PathBuf);
+struct TemporaryFolder(PathBuf);
 
-impl Scratch {
+impl TemporaryFolder {
     fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("mangrove-export-{}", std::process::id()));
         // Only a new folder is used, so that no file of another user or program is overwritten.
@@ -85,11 +85,11 @@ impl Scratch {
             let message = format!("cannot make {}: {e}; set TMPDIR to a folder with room", path.display());
             Error::new(ErrorKind::Io, message)
         })?;
-        Ok(Scratch(path))
+        Ok(TemporaryFolder(path))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         // Best effort: if it fails, the files stay in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);

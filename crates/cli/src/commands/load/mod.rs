@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use mangrove::{
-    ColumnReport, Database, Error, FileGroup, FileReport, LoadOptions, LoadReport, Parameters, TextColumn,
+    ColumnReport, Database, ElementKind, Error, FileGroup, FileReport, LoadOptions, LoadReport, Parameters, TextColumn,
     UpsertCounts, UpsertKeys,
 };
 
@@ -24,14 +24,16 @@ use crate::{Failure, output};
 pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     if args.resume && !args.upsert {
         return Err(Error::invalid(
-            "a load that was stopped left nothing behind, so there is nothing to go on with: run it again without --resume. Loads \
-             with --upsert keep what they did",
+            "a load without --upsert leaves nothing if it is stopped, so there is nothing to resume: run it again \
+             without \
+             --resume",
         )
         .into());
     }
     if args.url.is_some() && !args.upsert {
         return Err(Error::invalid(
-            "a running server's graph may hold something and be in use, so a load into it is an upsert: add --upsert",
+            "a graph of a running server may be in use and need not be empty, so only an upsert can load into it: add \
+             --upsert",
         )
         .into());
     }
@@ -66,7 +68,8 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
     if let Some(durability) = database.durability() {
         let directory = durability.directory.display();
         eprintln!(
-            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data {directory}"
+            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data \
+             {directory}"
         );
     } else if args.queries.is_empty() {
         eprintln!("`memory:` is forgotten now; to keep the graph name a directory with --data, to ask it use --query");
@@ -105,7 +108,8 @@ fn tell(args: &LoadArgs, report: &LoadReport, out: &mut dyn Write) -> Result<(),
         Some(path) if report.rejects > 0 => {
             let (path, command) = (path.display(), mending(args, path));
             eprintln!(
-                "the rejected rows and the reasons are in {path}; to mend them, edit the files in {path}.rows and run: {command}"
+                "the rejected rows and the reasons are in {path}; to mend them, edit the files in {path}.rows and run: \
+                 {command}"
             );
         }
         None if report.rejects > 0 => eprintln!("to see the rejected rows, name a file with --rejects"),
@@ -146,7 +150,8 @@ fn tell_texts(report: &LoadReport) {
         for text in &file.texts {
             let TextColumn { property, otherwise, count, fields, line, sample } = text;
             eprintln!(
-                "{}: '{property}' is text, because {count} of {fields} fields are not of the type {otherwise}, the first '{sample}' on line \
+                "{}: '{property}' is text, because {count} of {fields} fields are not of the type {otherwise}, the \
+                 first '{sample}' on line \
                  {line}; a type in the header or the mapping would reject these rows",
                 file.path.display()
             );
@@ -159,9 +164,9 @@ fn load_options(args: &LoadArgs) -> Result<LoadOptions, Error> {
     options.format = args.format.map(Into::into);
     options.delimiter = args.delimiter;
     options.array_delimiter = args.array_delimiter;
-    for (texts, edges) in [(&args.nodes, false), (&args.relationships, true)] {
+    for (texts, kind) in [(&args.nodes, ElementKind::Vertex), (&args.relationships, ElementKind::Edge)] {
         for text in texts {
-            options.groups.push(FileGroup::parse(text, edges)?);
+            options.groups.push(FileGroup::parse(text, kind)?);
         }
     }
     options.rejects.clone_from(&args.rejects);
@@ -222,8 +227,8 @@ fn shell_word(text: &str) -> String {
     }
 }
 
-/// The report: one row a file, and totals. For an upsert with the counts of what it did; with counts of values if there are
-/// files of values.
+/// The report: one row a file, and totals. For an upsert with the counts of what it did; with counts of values if there
+/// are files of values.
 pub fn report_table(report: &LoadReport, upsert: bool) -> String {
     let with_values = report.files.iter().any(|file| file.values > 0);
     let mut names = vec!["vertices", "edges"];

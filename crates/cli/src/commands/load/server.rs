@@ -1,8 +1,8 @@
 //! The sink of `mangrove load --url`: sends batches to a running server.
 //!
 //! Each batch is one call of a service and one transaction of the server. The service finds the elements that exist,
-//! retries after a conflict, and answers what it did with each row. The internal ids that the loader gets from this sink
-//! are only numbers of vertices in the order in which they were met; [`ServerSink`] keeps the user id of each.
+//! retries after a conflict, and answers what it did with each row. The internal ids that the loader gets from this
+//! sink are only numbers of vertices in the order in which they were met; [`ServerSink`] keeps the user id of each.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use mangrove_graph::TabletId;
 use mangrove_load::{EdgeBatch, EdgeIdentity, LoadSink, Upserted, VertexBatch, VertexIdentity};
 
 use crate::client::{Ask, Client};
-use crate::commands::manage::{Call, field};
+use crate::commands::manage::{ServiceCall, field};
 
 /// Bytes of a request, about. Several rows fit, and the smallest limit of servers is larger.
 const REQUEST_BYTES: usize = 1 << 20;
@@ -35,7 +35,8 @@ impl<'c> ServerSink<'c> {
 
     /// Calls a service, which answers with one row.
     fn call(&mut self, service: &str, arguments: RowArguments) -> Result<Value> {
-        let call = arguments.into_iter().fold(Call::new(service), |call, (name, value)| call.with(name, Some(value)));
+        let call =
+            arguments.into_iter().fold(ServiceCall::new(service), |call, (name, value)| call.with(name, Some(value)));
         let (script, parameters) = call.script();
         // 0 stands for the longest time that the server allows.
         let ask = Ask { timeout: Some(Duration::ZERO), ..Ask::new(script, parameters) };

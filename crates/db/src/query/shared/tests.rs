@@ -1,4 +1,4 @@
-//! Queries on executors: their ends, what they hold, and who waits for them.
+//! Queries on executors: how they end, the memory that they hold, and the threads that wait for them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::*;
 use crate::{Database, DatabaseOptions, Parameters, QueryLimits, QueryOptions};
 
-/// Longer than anything here takes on a busy machine.
+/// A time longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const ENDLESS: &str = "g.inject(1).repeat(identity()).until(constant(1).is(2))";
 const ENDLESS_RESULTS: &str = "g.inject(1).repeat(identity()).emit()";
 
-/// Keeps an executor from others until it is told, and says when it begins.
+/// An executor task that reports its begin and keeps the executor busy until it is told to end.
 struct Busy {
     begun: Sender<()>,
     end: Receiver<()>,
@@ -41,18 +41,18 @@ fn one_executor() -> Database {
     Database::with_options(&DatabaseOptions { executor_count: 1, ..DatabaseOptions::default() })
 }
 
-/// Runs a query on executors alone.
+/// Runs a query on executors only, without inline messages.
 fn run_query(
     database: &Database,
     script: &str,
     options: QueryOptions,
-    accept: &mut dyn FnMut(Batch) -> Result<()>,
+    accept: &mut dyn FnMut(ResultBatch) -> Result<()>,
 ) -> Result<()> {
     let options = QueryOptions { inline_messages: 0, ..options };
     database.run_shared(&database.prepare(script)?, &Parameters::new(), &options, accept)
 }
 
-/// Does something on another thread: what hangs fails its test.
+/// Runs `work` on another thread. The test fails if `work` takes longer than [`PATIENCE`].
 fn within_patience<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (say, heard) = channel();
     let worker = thread::Builder::new().spawn(move || say.send(work()));
@@ -107,7 +107,8 @@ fn a_reader_that_leaves_does_not_wait_for_a_turn() {
     assert_eq!(error.message(), "enough");
 }
 
-/// Waiting for a turn and ending are by different threads: whichever is first, there is one end, and the query lets go.
+/// One thread waits for a turn while another ends the query. Whichever is first, the query ends once and releases its
+/// transaction.
 #[test]
 fn queries_that_end_while_they_run_leave_nothing() {
     let database = Database::with_options(&DatabaseOptions { executor_count: 2, ..DatabaseOptions::default() });

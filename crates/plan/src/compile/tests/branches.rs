@@ -16,7 +16,7 @@ fn repeat_takes_its_modulators_from_both_sides() {
          until: Some(Times(Parameter(\"x\"))), until_first: false, emit: Some(Test(Compare(Gt, Literal(I32(1))))), \
          emit_first: false })]",
     );
-    // Between two bodies, a modulator belongs to the loop before it, unless that has its own.
+    // Between two bodies, a modulator belongs to the loop before it, unless that loop has its own.
     let two = compact("g.V().repeat(out()).times(2).repeat(__.in()).emit()");
     assert_eq!((two.matches("Times(").count(), two.matches("Some(Always)").count()), (1, 1));
     assert!(two.find("Times(") < two.find("direction: In"), "{two}");
@@ -36,11 +36,11 @@ fn repeat_takes_its_modulators_from_both_sides() {
         "`times` at line 1, column 37: The repeat()-step already has its until()-modulator declared; \
          times(n) is one too: write until(or(…, loops().is(n))), or add a repeat(…) that this one belongs to",
     );
-    let refused = "The parent of inject()-step can not be repeat()-step; move it before or behind the loop";
+    let refused = "The parent of inject()-step can not be repeat()-step; move it before or after the loop";
     fails("g.V().repeat(inject(1)).times(2)", &format!("`inject` at line 1, column 14: {refused}"));
     fails("g.V().repeat(union(out(), inject(1))).times(2)", &format!("`inject` at line 1, column 27: {refused}"));
     let refused = "The parent of a reducing/supplying barrier can not be repeat()-step; nest it in map(…) or local(…), or \
-                   move it behind the loop";
+                   move it after the loop";
     for step in ["cap('x')", "count()", "fold()", "group()", "groupCount()"] {
         let name = step.split('(').next().unwrap();
         fails(&format!("g.V().repeat({step}).times(2)"), &format!("`{name}` at line 1, column 14: {refused}"));
@@ -77,7 +77,7 @@ fn choose_decides_by_test_existence_or_value() {
     );
     fails(
         "g.V().choose(out(), id(), id()).option(1, id())",
-        "`option` at line 1, column 33: does not modulate `choose`; option() belongs behind choose with one argument",
+        "`option` at line 1, column 33: does not modulate `choose`; option() belongs after choose with one argument",
     );
 }
 
@@ -97,7 +97,8 @@ fn a_match_is_steps_labels_and_filters() {
         "g.V().match(as('a').out().as('b'), as('b').in().as('a'))",
         "g.V().as('a').select(last, 'a').out().as('b').select(last, 'b').in().where(eq('a')).select(last, 'a', 'b')",
     );
-    // What binds nothing comes first; what reads the whole stream is kept apart for each traverser.
+    // A pattern that binds nothing comes first. A pattern that reads the whole stream runs separately for each
+    // traverser.
     same_but_for_lookups(
         "g.V().match(as('a').out().count().as('b'), as('a').has('x'))",
         "g.V().as('a').select(last, 'a').has('x').select(last, 'a').flatMap(out().count()).as('b').select(last, 'a', 'b')",

@@ -75,7 +75,7 @@ fn where_takes_predicates_over_labels_and_patterns() {
         "g.V().where(__.as('a').out().as('b').or().in().as('c'))",
         "g.V().where(or(select(last, 'a').out().where(eq('b')), __.in().where(eq('c'))))",
     );
-    // Only where() has patterns: elsewhere a label at the head labels what enters.
+    // Only where() has patterns: elsewhere a label at the head labels the object that enters.
     check(
         "g.V().filter(__.as('a').out())",
         "[Vertices { ids: None, conditions: [] }, FilterTraversal(All, [Traversal { steps: [Identity@[\"a\"], Expand { \
@@ -101,7 +101,7 @@ fn infix_connectives_join_with_and_binding_tighter() {
     );
     same("g.V().as('x').has('a').and().has('b')", "g.V().as('x').and(has('a'), has('b'))");
     same("g.V().where(out().or().in())", "g.V().where(or(out(), __.in()))");
-    // A source without the strategy that joins takes them as they stand.
+    // A source without the strategy that joins filters keeps them as they are.
     same(
         "g.withoutStrategies(ConnectiveStrategy).V().has('a').or().where(out().and().in())",
         "g.V().has('a').discard().where(out().identity().in())",
@@ -115,7 +115,7 @@ fn infix_connectives_join_with_and_binding_tighter() {
         "[Vertices { ids: None, conditions: [] }, FilterTraversal(None, [Traversal { steps: \
          [Expand { direction: Out, labels: [], to_edges: false }] }])]",
     );
-    // A chain of connectives is flat however long it is.
+    // A chain of connectives is flat, however long it is.
     let chain = "g.V()".to_string() + &".has('a').or()".repeat(5_000) + ".has('b')";
     assert!(compile(&bytecode(&chain)).is_ok());
 }

@@ -1,4 +1,4 @@
-//! How large a traversal may be, and how deep its values may nest.
+//! The allowed size of a traversal, and the allowed nesting of its values.
 
 use super::*;
 use crate::limits::{INSTRUCTIONS_MAX, LEVELS_MAX, MATCH_PATTERNS_MAX};
@@ -16,16 +16,16 @@ fn collections_of_collections_have_a_bound() {
     let message = "the traversal makes collections of collections more than 256 deep; split it";
     assert_eq!(wrapped(LEVELS_MAX + 1).unwrap_err().message(), message);
     assert_eq!(compile(&repeated("group", &[], LEVELS_MAX / 2 + 1)).unwrap_err().message(), message);
-    // Nested, it is as deep.
+    // Nested traversals count as well.
     let inner = wire(repeated("fold", &[], LEVELS_MAX).steps.split_off(1));
     let outer = wire(vec![call("V", vec![]), call("fold", vec![]), call("map", vec![Argument::Traversal(inner)])]);
     assert_eq!(compile(&outer).unwrap_err().message(), message);
     // Trees bound their own depth when they are made.
     assert!(compile(&repeated("tree", &[], 2 * LEVELS_MAX)).is_ok());
-    // What goes into side effects and comes from labels is no deeper for it.
+    // Values that go into side effects and come from labels get no deeper by that.
     assert!(compile(&repeated("aggregate", &[text("x")], 2 * LEVELS_MAX)).is_ok());
     assert!(compile(&repeated("select", &[text("x")], 2 * LEVELS_MAX)).is_ok());
-    // Beside one another, steps do not make each other's collections deeper.
+    // Consecutive steps do not make each other's collections deeper.
     let fold = Argument::Traversal(wire(vec![call("out", vec![]), call("fold", vec![])]));
     assert!(compile(&repeated("where", std::slice::from_ref(&fold), LEVELS_MAX)).is_ok());
     assert!(compile(&wire(vec![call("V", vec![]), call("union", vec![fold; 2 * LEVELS_MAX])])).is_ok());
@@ -50,8 +50,7 @@ fn a_traversal_has_a_bound() {
     );
 }
 
-/// Every rule that makes two steps one takes time in proportion to the steps: a chain as long as may be is planned at
-/// once.
+/// Every rule that joins two steps takes time in proportion to the steps: the longest allowed chain is planned at once.
 #[test]
 fn the_longest_chain_is_planned_in_proportion() {
     let has = [text("a"), text("b")];

@@ -1,4 +1,4 @@
-//! Maps, barriers, functions, and what `by()` takes.
+//! Maps, barriers, functions, and the values of `by()`.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn by_in_all_its_forms() {
     );
     fails(
         "g.V().count().by('a')",
-        "`by` at line 1, column 15: does not modulate `count`; by() belongs behind order, group, groupCount, dedup, \
+        "`by` at line 1, column 15: does not modulate `count`; by() belongs after order, group, groupCount, dedup, \
          aggregate, path, simplePath, cyclicPath, project, select, valueMap or where(P)",
     );
     fails("g.V().group().by(desc)", "`by` at line 1, column 15: Order.desc belongs in a by() of order()");
@@ -82,7 +82,7 @@ fn maps_and_barriers() {
         ),
     );
     same("g.V().filter(gt(1))", "g.V().is(gt(1))");
-    // As 3.7 has them.
+    // As in TinkerPop 3.7.
     same("g.V().aggregate(global, 'x').by('a')", "g.V().aggregate('x').by('a')");
     same("g.V().aggregate(local, 'x').by('a')", "g.V().local(aggregate('x').by('a'))");
     same("g.V().store('x')", "g.V().local(aggregate('x'))");

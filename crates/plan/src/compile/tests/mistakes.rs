@@ -1,4 +1,4 @@
-//! What is refused, and how it is said.
+//! Refused traversals, and the messages of the errors.
 
 use super::*;
 
@@ -7,10 +7,10 @@ fn what_is_not_supported_is_named() {
     fails("g.V().pageRank()", "`pageRank` at line 1, column 7: the step is not supported yet");
     fails(
         "g.union(out()).repeat(out().count(local).from('a')).times(1)",
-        "`from` at line 1, column 42: does not modulate `count`; from() and to() belong behind addE, path, simplePath or \
+        "`from` at line 1, column 42: does not modulate `count`; from() and to() belong after addE, path, simplePath or \
          cyclicPath",
     );
-    // Bytecode has no positions: steps are numbered, and nested steps say in what.
+    // Bytecode has no positions: steps are numbered, and the message names the step around a nested one.
     wire_fails(
         vec![call("V", vec![]), call("hasLable", vec![text("a")])],
         "`hasLable` (step 2): Gremlin has no step of this name; did you mean `hasLabel`?",
@@ -18,7 +18,7 @@ fn what_is_not_supported_is_named() {
     let inner = wire(vec![call("out", vec![]), call("has", vec![])]);
     wire_fails(
         vec![call("V", vec![]), call("where", vec![Argument::Traversal(inner)])],
-        "`has` (step 2 in `where`, step 2): takes a key, a key and a value or predicate, or a label in front of these, \
+        "`has` (step 2 in `where`, step 2): takes a key, a key and a value or predicate, or a label before these, \
          not nothing",
     );
     wire_fails(
@@ -32,7 +32,7 @@ fn what_is_not_supported_is_named() {
     );
     wire_fails(
         vec![call("as", vec![text("a")])],
-        "`as` (step 1): there is no step before it; as() belongs behind the step it labels",
+        "`as` (step 1): there is no step before it; as() belongs after the step it labels",
     );
 }
 
@@ -46,7 +46,7 @@ fn nesting_is_bounded() {
         wire(vec![call("V", vec![]), call("where", vec![Argument::Traversal(inner)])])
     };
     assert!(compile(&nested(NESTING_MAX)).is_ok());
-    // The stack holds for every kind of nesting that is allowed.
+    // The stack is large enough for every kind of nesting that is allowed.
     for name in ["map", "union", "coalesce", "optional", "repeat", "not", "choose", "by", "until", "option", "property"]
     {
         let mut inner = wire(vec![call("out", vec![])]);
@@ -84,7 +84,7 @@ fn nesting_is_bounded() {
     }
 }
 
-/// Whatever is given to whatever step, in whatever place: a step or an error, never a panic.
+/// Any arguments of any step in any position give a step or an error, never a panic.
 #[test]
 fn no_instruction_panics() {
     let arguments = [

@@ -1,6 +1,6 @@
-//! Tables: script in, logical steps or message out.
+//! Tables: a script, and the logical steps or the message that it gives.
 //!
-//! The logical form is written as `Debug` has it, without positions and with `@[…]` for step labels.
+//! The logical form is that of `Debug`, without positions and with `@[…]` for step labels.
 
 mod branches;
 mod filters;

@@ -1,4 +1,4 @@
-//! Where traversals begin and what configures them.
+//! The beginnings of traversals, and the configuration of sources.
 
 use super::*;
 
@@ -42,12 +42,12 @@ fn property_folds_into_the_element_being_made() {
     fails(
         "g.V().property(T.id, 1)",
         "`property` at line 1, column 7: the id and the label of an element cannot change; T.id and T.label belong \
-         directly behind addV() or addE()",
+         directly after addV() or addE()",
     );
     fails(
         "g.V().property('a', 1, 'b')",
-        "`property` at line 1, column 7: takes a key and a value (with keys and values of meta-properties behind), or \
-         a map; a cardinality may stand in front, not the string \"a\", the int 1 and the string \"b\"",
+        "`property` at line 1, column 7: takes a key and a value (with keys and values of meta-properties after them), or \
+         a map; a cardinality may stand first, not the string \"a\", the int 1 and the string \"b\"",
     );
     fails("g.addV(null)", "`addV` at line 1, column 3: a label is a string or a traversal that gives one, not null");
     fails(

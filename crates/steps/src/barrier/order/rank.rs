@@ -6,8 +6,8 @@
 //! | floats of both widths | the bits, made ascending | equal keys |
 //! | texts | the first eight bytes | nothing: values must be compared |
 //!
-//! Integers and floats do not mix, because not every integer is a double. The words of a descending order are those of the
-//! ascending one inverted, so equal keys keep the order in which they came either way.
+//! Integers and floats do not mix, because not every integer is a double. The words of a descending order are those of
+//! the ascending one inverted, so equal keys keep the order in which they came either way.
 
 use std::cmp::Ordering;
 
@@ -70,7 +70,8 @@ pub(super) fn ranks(keys: &ComputedColumn, way: Way) -> Option<Ranks> {
     Some(Ranks { words, is_exact: true })
 }
 
-/// Sorts rows by their words, and by `compare` if words do not decide. `piece` is the size of the pieces sorted at a time.
+/// Sorts rows by their words, and by `compare` if words do not decide. `piece` is the size of the pieces sorted at a
+/// time.
 pub(super) fn sort(
     ranks: Ranks,
     piece: Option<usize>,

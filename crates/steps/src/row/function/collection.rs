@@ -1,5 +1,5 @@
-//! Functions of collections: `combine()`, `merge()`, `intersect()`, `conjoin()`, `product()` and their kin. Members are equal if
-//! they are equivalent, as in `dedup()`.
+//! Functions of collections: `combine()`, `merge()`, `intersect()`, `conjoin()`, `product()` and similar steps. Two
+//! members are equal if they are equivalent, as in `dedup()`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use mangrove_graph::{Error, FastSet, Result, Value};
 use mangrove_plan::function::CollectionFunction;
 
 use super::text::{TextWriter, Texts};
-use super::{Given, check_members, class};
-use crate::limits::meter::{Making, Meter};
+use super::{ArgumentValue, check_members, class};
+use crate::limits::meter::{MadeSoFar, Meter};
 use crate::values::collection::{self, Entries, KEYED_BYTES, MEMBER_BYTES, distinct, elements};
 
-type Set = FastSet<Equivalent>;
+type ValueSet = FastSet<Equivalent>;
 
 /// Returns the values in a hash set.
-fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<Set> {
-    let mut set = Set::default();
+fn hashed(values: &[Value], meter: &mut Meter<'_>) -> Result<ValueSet> {
+    let mut set = ValueSet::default();
     for value in values {
         meter.charge(KEYED_BYTES)?;
         set.insert(Equivalent(value.clone()));
@@ -45,11 +45,11 @@ fn filtered(
 pub(super) fn apply(
     function: CollectionFunction,
     object: &Value,
-    given: &[Given<'_>],
+    given: &[ArgumentValue<'_>],
     texts: &Texts,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
-    let given = given.first().copied().unwrap_or(Given::Result(None));
+    let given = given.first().copied().unwrap_or(ArgumentValue::Result(None));
     if let (CollectionFunction::Merge, Value::Map(entries)) = (function, object) {
         return merge_maps(entries, given, meter);
     }
@@ -119,7 +119,11 @@ fn members<'a>(function: CollectionFunction, object: &'a Value, meter: &mut Mete
 }
 
 /// Returns the members of a step's argument.
-fn others<'a>(function: CollectionFunction, given: Given<'a>, meter: &mut Meter<'_>) -> Result<Cow<'a, [Value]>> {
+fn others<'a>(
+    function: CollectionFunction,
+    given: ArgumentValue<'a>,
+    meter: &mut Meter<'_>,
+) -> Result<Cow<'a, [Value]>> {
     let name = function.name();
     let found = match given.value() {
         Some(value @ (Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_))) => {
@@ -128,23 +132,23 @@ fn others<'a>(function: CollectionFunction, given: Given<'a>, meter: &mut Meter<
         found => found,
     };
     Err(Error::evaluation(match (given, found) {
-        (Given::Result(_), None | Some(Value::Null)) => {
+        (ArgumentValue::Result(_), None | Some(Value::Null)) => {
             format!("traversal argument for {name} step must yield an iterable type, not null")
         }
-        (Given::Result(_), Some(other)) => {
+        (ArgumentValue::Result(_), Some(other)) => {
             format!("traversal argument for {name} step must yield an iterable type, encountered {}", class(other))
         }
-        (Given::Constant(Value::Map(_)), _) => {
+        (ArgumentValue::Constant(Value::Map(_)), _) => {
             format!("{name} step type mismatch: expected argument to be Iterable but got Map")
         }
-        (Given::Constant(other), _) => {
+        (ArgumentValue::Constant(other), _) => {
             format!("{name} step can only take an array or an Iterable as an argument, encountered {}", class(other))
         }
     }))
 }
 
 /// Merges two maps. If both have a key, the entry of the argument wins.
-fn merge_maps(entries: &[(Value, Value)], given: Given<'_>, meter: &mut Meter<'_>) -> Result<Value> {
+fn merge_maps(entries: &[(Value, Value)], given: ArgumentValue<'_>, meter: &mut Meter<'_>) -> Result<Value> {
     let more = match given.value() {
         Some(Value::Map(more)) => more,
         None | Some(Value::Null) => {
@@ -167,7 +171,7 @@ fn merge_maps(entries: &[(Value, Value)], given: Given<'_>, meter: &mut Meter<'_
 }
 
 /// Joins the members into one text, without nulls. If there are only nulls, the result is null.
-fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts, meter: &mut Meter<'_>) -> Result<Value> {
+fn conjoin(members: &[Value], given: ArgumentValue<'_>, texts: &Texts, meter: &mut Meter<'_>) -> Result<Value> {
     let Some(Value::String(separator)) = given.value() else {
         return Err(Error::invalid("conjoin() takes a string to put between members"));
     };
@@ -185,7 +189,7 @@ fn conjoin(members: &[Value], given: Given<'_>, texts: &Texts, meter: &mut Meter
 fn product(members: &[Value], others: &[Value], meter: &mut Meter<'_>) -> Result<Value> {
     let count = members.len().saturating_mul(others.len());
     check_members("product", count)?;
-    let mut pairs = Making::new(meter, 0);
+    let mut pairs = MadeSoFar::new(meter, 0);
     for a in members {
         for b in others {
             // A pair is a list of two inside the list of all pairs.
@@ -205,7 +209,7 @@ pub(super) fn index(object: &Value, map: bool, meter: &mut Meter<'_>) -> Result<
         meter.charge(members.len() * 2 * MEMBER_BYTES)?;
         return Ok(Value::map(members.into_iter().enumerate().map(|(at, value)| (position(at), value)).collect()));
     }
-    let mut pairs = Making::new(meter, 0);
+    let mut pairs = MadeSoFar::new(meter, 0);
     for (at, value) in members.into_iter().enumerate() {
         meter.charge(5 * MEMBER_BYTES)?;
         pairs.push(Value::list(vec![value, position(at)]));

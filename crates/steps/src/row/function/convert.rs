@@ -30,8 +30,8 @@ pub(super) fn to_bool(object: &Value) -> Result<Value> {
     })
 }
 
-/// Converts to a number of a given type, or of the one that fits. A number stays as it is, a text is read by [`parse`], a date
-/// becomes its milliseconds, null stays null.
+/// Converts to a number of a given type, or of the one that fits. A number stays as it is, a text is read by [`parse`],
+/// a date becomes its milliseconds, null stays null.
 pub(super) fn to_number(object: &Value, to: Option<NumberType>) -> Result<Value> {
     let number = match object {
         Value::Null => return Ok(Value::Null),
@@ -63,8 +63,8 @@ pub(super) fn to_number(object: &Value, to: Option<NumberType>) -> Result<Value>
     }
 }
 
-/// Reads a number as the usual Java parser of numbers does: `0x1F` and `017` (octal) as in Java, a suffix `L`, `f` or `d`. A
-/// number with a point or an exponent gets the narrowest type from float on that keeps its digits.
+/// Reads a number as the usual Java parser of numbers does: `0x1F` and `017` (octal) as in Java, a suffix `L`, `f` or
+/// `d`. A number with a point or an exponent gets the narrowest type from float on that keeps its digits.
 fn parse(text: &str) -> Option<Value> {
     let text = text.trim();
     let (digits, suffix) = match text.char_indices().next_back()? {

@@ -3,7 +3,7 @@
 use mangrove_graph::{DateTime, Error, Result, Value, numeric};
 use mangrove_plan::function::DateUnit;
 
-use super::{Given, class};
+use super::{ArgumentValue, class};
 
 /// Converts a text in ISO 8601, or milliseconds since 1970, to a date.
 pub(super) fn to_date(object: &Value) -> Result<Value> {
@@ -24,8 +24,8 @@ pub(super) fn to_date(object: &Value) -> Result<Value> {
     })
 }
 
-/// Adds units to a date.
-pub(super) fn add(object: &Value, unit: DateUnit, given: &[Given<'_>]) -> Result<Value> {
+/// Adds the given number of units to a date.
+pub(super) fn add(object: &Value, unit: DateUnit, given: &[ArgumentValue<'_>]) -> Result<Value> {
     let date = needed(object, "dateAdd")?;
     let number = given.first().and_then(|given| given.value()).and_then(numeric::integer);
     let number = number.ok_or_else(|| Error::invalid("dateAdd() takes a whole number"))?;
@@ -35,7 +35,7 @@ pub(super) fn add(object: &Value, unit: DateUnit, given: &[Given<'_>]) -> Result
 }
 
 /// Returns the milliseconds between a date and the argument; null stands for 1970.
-pub(super) fn difference(object: &Value, given: &[Given<'_>]) -> Result<Value> {
+pub(super) fn difference(object: &Value, given: &[ArgumentValue<'_>]) -> Result<Value> {
     let date = needed(object, "dateDiff")?;
     let other = match given.first().and_then(|given| given.value()) {
         None | Some(Value::Null) => DateTime::from_epoch_millis(0),
@@ -47,6 +47,7 @@ pub(super) fn difference(object: &Value, given: &[Given<'_>]) -> Result<Value> {
     difference.map(Value::I64).ok_or_else(|| Error::evaluation("long overflow: the dates lie too far apart"))
 }
 
+/// Returns the date that a value is. Fails for any other value; the error names the step.
 fn needed(value: &Value, step: &str) -> Result<DateTime> {
     match value {
         Value::DateTime(date) => Ok(*date),

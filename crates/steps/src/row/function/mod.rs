@@ -1,8 +1,9 @@
 //! Functions of one object: text, collections, conversions and dates.
 //!
-//! [`Call`] resolves what is the same for all rows once, and hands each row's object with its arguments to the function.
-//! An argument that is a traversal stands in a computed column; one without a result is `None` there, and each function says what
-//! that means to it. Messages keep the words of TinkerPop where a client may look for them.
+//! [`FunctionCall`] resolves the operands that are the same for all rows once, and hands each row's object with its
+//! arguments to the function. An argument that is a traversal stands in a computed column. If the traversal has no
+//! result, the column holds `None`, and each function defines the meaning of that. Messages keep the words of TinkerPop
+//! where a client may look for them.
 
 mod collection;
 mod convert;
@@ -19,59 +20,59 @@ use crate::row::map::MapOperator;
 use crate::rows::Rows;
 
 /// A function with its arguments.
-pub(crate) struct Call {
+pub(crate) struct FunctionCall {
     function: Function,
     operands: Vec<ComputedOperand>,
     /// The arguments with their values of this run.
-    arguments: Vec<Argument>,
+    arguments: Vec<FunctionArgument>,
     /// The texts of the objects of a batch, if the function makes texts.
     texts: text::Texts,
 }
 
-enum Argument {
+enum FunctionArgument {
     Constant(Value),
     Computed(usize),
 }
 
 /// The argument for one row.
 #[derive(Clone, Copy)]
-enum Given<'a> {
+enum ArgumentValue<'a> {
     /// Written in the traversal.
     Constant(&'a Value),
     /// The result of a traversal; `None` if it has none.
     Result(Option<&'a Value>),
 }
 
-impl<'a> Given<'a> {
+impl<'a> ArgumentValue<'a> {
     /// Returns the value, if there is one.
     fn value(self) -> Option<&'a Value> {
         match self {
-            Given::Constant(value) => Some(value),
-            Given::Result(value) => value,
+            ArgumentValue::Constant(value) => Some(value),
+            ArgumentValue::Result(value) => value,
         }
     }
 }
 
-impl Call {
+impl FunctionCall {
     pub fn new(function: Function, operands: Vec<ComputedOperand>) -> Self {
-        Call { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
+        FunctionCall { function, operands, arguments: Vec::new(), texts: text::Texts::default() }
     }
 
-    fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<Given<'a>> {
-        let of = |argument: &'a Argument| match argument {
-            Argument::Constant(value) => Given::Constant(value),
-            Argument::Computed(column) => Given::Result(rows.computed_value(*column, row)),
+    fn given<'a>(&'a self, rows: &'a Rows, row: usize) -> Vec<ArgumentValue<'a>> {
+        let of = |argument: &'a FunctionArgument| match argument {
+            FunctionArgument::Constant(value) => ArgumentValue::Constant(value),
+            FunctionArgument::Computed(column) => ArgumentValue::Result(rows.computed_value(*column, row)),
         };
         self.arguments.iter().map(of).collect()
     }
 }
 
-impl MapOperator for Call {
+impl MapOperator for FunctionCall {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let resolve = |operand: &ComputedOperand| {
             Ok(match operand {
-                ComputedOperand::Operand(operand) => Argument::Constant(context.resolve(operand)?),
-                ComputedOperand::Computed(column) => Argument::Computed(*column),
+                ComputedOperand::Operand(operand) => FunctionArgument::Constant(context.resolve(operand)?),
+                ComputedOperand::Computed(column) => FunctionArgument::Computed(*column),
             })
         };
         self.arguments = self.operands.iter().map(resolve).collect::<Result<_>>()?;
@@ -123,7 +124,7 @@ impl MapOperator for Call {
     }
 }
 
-impl Call {
+impl FunctionCall {
     /// Returns true if the function makes texts of values, which may need the ids of elements.
     fn shows_values(&self) -> bool {
         use mangrove_plan::function::CollectionFunction;
@@ -160,7 +161,7 @@ fn element(object: &Value, context: &ExecutionContext) -> Result<Value> {
     }
 }
 
-/// The longest text in bytes, and the most members of a collection, that a function makes.
+/// The maximum size that a function makes: bytes of a text, or members of a collection.
 const TEXT_BYTES_MAX: usize = 1 << 26;
 const MEMBERS_MAX: usize = 1 << 22;
 

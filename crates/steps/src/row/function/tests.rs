@@ -1,4 +1,4 @@
-//! What functions give, and what they refuse.
+//! The results of functions, and the arguments that they refuse.
 
 use mangrove_flow::QueryControl;
 use mangrove_graph::{DateTime, ErrorKind, Result, Value};
@@ -6,7 +6,7 @@ use mangrove_plan::function::{CollectionFunction, DateUnit, Function, NumberType
 use mangrove_plan::logical::Operand;
 use mangrove_plan::physical::ComputedOperand;
 
-use super::Call;
+use super::FunctionCall;
 use crate::fake_view::{context_of, modern};
 use crate::limits::meter::limited_control;
 use crate::row::map::map_all;
@@ -18,7 +18,7 @@ fn call(function: Function, object: Value, arguments: Vec<Value>) -> Result<Valu
 
 fn call_in(function: Function, object: Value, arguments: Vec<Value>, control: &QueryControl) -> Result<Value> {
     let operands = arguments.into_iter().map(|value| ComputedOperand::Operand(Operand::Literal(value))).collect();
-    let call = Call::new(function, operands);
+    let call = FunctionCall::new(function, operands);
     let graph = modern();
     let context = context_of(&graph);
     let rows = Rows::of(ObjectColumn::Values(vec![object]));
@@ -187,7 +187,7 @@ fn a_long_text_is_refused_before_it_is_made() {
 
 #[test]
 fn long_texts_are_changed_in_pieces_as_in_one() {
-    // A letter whose small form depends on whether it ends its word, around where a piece may end.
+    // The lower case of this letter depends on whether it ends its word. It stands near the end of a piece.
     for length in [65_530, 65_535, 65_536, 131_071] {
         let long = format!("{}ΟΔΟΣ ΟΔΟΣ ΟΔΟΣ{}", "É ".repeat(length / 3), " ß".repeat(40_000));
         gives(text(TextFunction::ToLower), &*long, vec![], long.to_lowercase());
@@ -197,7 +197,8 @@ fn long_texts_are_changed_in_pieces_as_in_one() {
     }
 }
 
-/// Objects of some megabytes with arguments for a function; none for one that makes something small of something small.
+/// Returns objects of some megabytes with arguments for a function. The list is empty if the function takes and returns
+/// small values only.
 fn large_inputs(function: Function) -> Vec<(Value, Vec<Value>)> {
     let long = || Value::from("ab ".repeat(1 << 20));
     let members = |from: i32| Value::list((from..from + 100_000).map(Value::I32).collect());
@@ -264,13 +265,13 @@ fn every_function_is_stopped_by_either_limit() {
                 let outcome = call_in(function, object.clone(), arguments.clone(), &control);
                 (outcome.err().map(|error| error.kind()), control.memory_peak())
             };
-            // What it makes is charged before it is made. A length takes nothing.
+            // The result is charged before it is made. A length takes no memory.
             let (failed, peak) = run(limited_control(1 << 20, None));
             if !matches!(function, Function::Text { function: TextFunction::Length, .. }) {
                 assert_eq!(failed, Some(ErrorKind::MemoryLimit), "{function:?}");
                 assert!(peak < 16 << 20, "{function:?} charged {peak} at once");
             }
-            // The clock is looked at before it is over.
+            // The function checks the clock before it has finished.
             let (failed, _) = run(limited_control(u64::MAX, Some(0)));
             assert_eq!(failed, Some(ErrorKind::Timeout), "{function:?}");
             let (failed, _) = run(limited_control(u64::MAX, Some(1 << 20)));
@@ -279,11 +280,11 @@ fn every_function_is_stopped_by_either_limit() {
     }
 }
 
-/// What is looked for and dropped takes time, too, whether anything is made or not.
+/// A search of a long text takes time, also if its result is small or empty.
 #[test]
-fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
+fn a_search_with_an_empty_result_checks_the_limits() {
     let long = |part: &str| Value::from(part.repeat(1 << 20));
-    // A replacement goes through the text twice: it counts what it finds before it makes anything.
+    // A replacement reads the text twice: it counts the matches before it makes the result.
     for (function, object, arguments, looks) in [
         (TextFunction::Split, long("a"), vec!["a".into()], 14),
         (TextFunction::Replace, long("a"), vec!["a".into(), "".into()], 30),
@@ -305,7 +306,7 @@ fn texts_of_which_nothing_is_left_are_looked_at_in_pieces() {
 }
 
 #[test]
-fn what_a_call_that_fails_has_made_is_left_to_the_query() {
+fn values_made_by_a_failing_call_are_left_to_the_query() {
     let numbers = Value::list((0..1_000).map(Value::I32).collect());
     let run = |looks| {
         let control = limited_control(u64::MAX, looks);
@@ -316,7 +317,7 @@ fn what_a_call_that_fails_has_made_is_left_to_the_query() {
     let (is_made, control) = run(None);
     assert!(is_made && !control.has_leftovers());
     assert_eq!(control.memory(), 0);
-    // A look comes every 64 KiB, and all pairs take more than 100 MB.
+    // The limits are checked every 64 KiB, and all pairs take more than 100 MB.
     let (is_made, control) = run(Some(100));
     assert!(!is_made);
     let left = control.take_leftovers();

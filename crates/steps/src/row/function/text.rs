@@ -1,8 +1,8 @@
 //! Functions of texts, and values as texts.
 //!
-//! Null stays null, but it has no text: `asString()` of it is an error. With `Scope.local` a function is applied to every member
-//! of a list or set and gives a list. Any object that is neither a text nor (with `Scope.local`) a list of texts is an error:
-//! it is never converted to a text implicitly.
+//! Null stays null, but it has no text: `asString()` of it is an error. With `Scope.local` a function is applied to
+//! every member of a list or set and gives a list. Any object that is neither a text nor (with `Scope.local`) a list of
+//! texts is an error: it is never converted to a text implicitly.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use bigdecimal::BigDecimal;
 use mangrove_graph::{Detached, Error, FastMap, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
-use super::{Given, check_members, check_text, class};
+use super::{ArgumentValue, check_members, check_text, class};
 use crate::context::execution::ExecutionContext;
 use crate::detach::{Detail, detach};
 use crate::limits::meter::Meter;
@@ -225,8 +225,8 @@ impl<'a, 'm> TextWriter<'a, 'm> {
     }
 }
 
-/// Writes a floating-point number as Java, and so TinkerPop, does: plain from 0.001 up to ten million, otherwise with an
-/// exponent. `plain` and `scientific` are Rust's forms of it.
+/// Writes a floating-point number as Java, and so TinkerPop, does: plain from 0.001 up to ten million, otherwise with
+/// an exponent. `plain` and `scientific` are Rust's forms of it.
 fn float_text(value: f64, plain: String, scientific: &str) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
@@ -240,7 +240,8 @@ fn float_text(value: f64, plain: String, scientific: &str) -> String {
     }
 }
 
-/// Writes a decimal as Java does: with an exponent if it is a multiple of ten, or too small for six digits after the point.
+/// Writes a decimal as Java does: with an exponent if it is a multiple of ten, or too small for six digits after the
+/// point.
 fn decimal_text(value: &BigDecimal) -> String {
     let (digits, scale) = value.as_bigint_and_exponent();
     let digits = digits.to_string();
@@ -254,8 +255,8 @@ fn decimal_text(value: &BigDecimal) -> String {
     format!("{sign}{first}{point}{rest}E{exponent:+}")
 }
 
-/// Writes a date and time in ISO 8601 as Java does: without seconds if they are zero, and with fractions of three, six or nine
-/// digits.
+/// Writes a date and time in ISO 8601 as Java does: without seconds if they are zero, and with fractions of three, six
+/// or nine digits.
 fn without_empty_seconds(text: &str) -> String {
     let Some((date, time)) = text.split_once('T') else { return text.to_owned() };
     let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
@@ -319,7 +320,7 @@ pub(super) fn apply(
     function: TextFunction,
     local: bool,
     object: &Value,
-    given: &[Given<'_>],
+    given: &[ArgumentValue<'_>],
     texts: &Texts,
     meter: &mut Meter<'_>,
 ) -> Result<Value> {
@@ -351,7 +352,7 @@ fn misfit(function: TextFunction, local: bool, found: &Value) -> Error {
     Error::evaluation(message)
 }
 
-fn of_text(function: TextFunction, text: &str, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
+fn of_text(function: TextFunction, text: &str, given: &[ArgumentValue<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let argument = |at: usize| given.get(at).and_then(|given| given.value());
     // The result of a long text may be short, and it is made again for each row, so reading it counts, too.
     meter.pass(text.len())?;
@@ -430,8 +431,8 @@ fn string(function: TextFunction, value: Option<&Value>) -> Result<Option<&str>>
     }
 }
 
-/// Returns the parts between separators: without a separator between spaces, with an empty one each character. Adjacent and
-/// leading separators count as one; after a trailing one there is an empty part.
+/// Returns the parts between separators: without a separator between spaces, with an empty one each character. Adjacent
+/// and leading separators count as one; after a trailing one there is an empty part.
 fn split(text: &str, separator: Option<&str>, meter: &mut Meter<'_>) -> Result<Value> {
     match separator {
         None => parts(text.split_whitespace(), meter),
@@ -487,7 +488,7 @@ fn substring(text: &str, from: Option<&Value>, to: Option<&Value>, meter: &mut M
 }
 
 /// Concatenates texts. Nulls and traversals without a result add nothing. If there are only nulls, the result is null.
-pub(super) fn concat(object: &Value, given: &[Given<'_>], meter: &mut Meter<'_>) -> Result<Value> {
+pub(super) fn concat(object: &Value, given: &[ArgumentValue<'_>], meter: &mut Meter<'_>) -> Result<Value> {
     let mut all = TextWriter::new("concat", meter);
     let mut is_null = true;
     for value in std::iter::once(Some(object)).chain(given.iter().map(|given| given.value())).flatten() {

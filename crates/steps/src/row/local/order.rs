@@ -13,11 +13,11 @@ use crate::rows::Rows;
 use crate::values::collection::{MEMBER_BYTES, elements, size};
 use crate::values::element_order::ElementOrder;
 
-/// Sorts the members of a list, set or bulk set into a list, and the entries of a map into a map. Other objects stay as they
-/// are.
+/// Sorts the members of a list, set or bulk set into a list, and the entries of a map into a map. Other objects stay as
+/// they are.
 ///
-/// Computed column *i* of a row is a list with the key of each member under criterion *i*: a list of one, or an empty one where
-/// there is none. Such a member is left out. A row with an empty computed column is dropped.
+/// Computed column *i* of a row is a list with the key of each member under criterion *i*: a list of one key, or an
+/// empty list if the member has none. Such a member is left out. A row with an empty computed column is dropped.
 pub(crate) struct LocalOrder {
     orders: Vec<Order>,
     seed: u64,

@@ -1,4 +1,4 @@
-//! Steps on one collection (`Scope.local`), by example and beside plain code.
+//! Examples of steps on one object: the `Scope.local` forms, `unfold()`, `constant()` and `loops()`.
 
 use super::*;
 use crate::fake_view::context;
@@ -21,7 +21,7 @@ fn map_one(operator: impl MapOperator, object: impl Into<Value>) -> Result<Vec<V
 
 fn unfold(rows: Rows) -> Rows {
     let control = limited_control(u64::MAX, None);
-    let mut folded = Folded { group: GroupId::ROOT, rows, charged: 0, row: 0, member: 0 };
+    let mut folded = FoldedRows { group: GroupId::ROOT, rows, charged: 0, row: 0, member: 0 };
     folded.unfold(&mut Meter::new(&control)).unwrap()
 }
 
@@ -119,7 +119,7 @@ fn members_are_sorted_by_their_keys() {
         let control = limited_control(u64::MAX, None);
         map_all(LocalOrder::new(orders, 1), rows, &context(), &control).unwrap().object(0)
     };
-    // A key each, in a list of its own; one that has none is left out.
+    // The key of each member is in a list of its own. A member without a key is left out.
     let keys = |keys: &[i32]| Value::list(keys.iter().map(|key| list(&[*key])).collect());
     assert_eq!(sort(vec![Order::Asc], set(&[3, 1, 2]), vec![keys(&[3, 1, 2])]), list(&[1, 2, 3]));
     let lacking = Value::list(vec![list(&[3]), list(&[]), list(&[2])]);

@@ -1,4 +1,5 @@
-//! Elements as maps: `valueMap()`, `propertyMap()`, `elementMap()`, and `by()` on their values. Values are read by column.
+//! Elements as maps: `valueMap()`, `propertyMap()`, `elementMap()`, and `by()` on their values. Values are read by
+//! column.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use mangrove_graph::{Direction, Error, GraphView, KeyId, Result, Token, Value, ValueColumns, VertexId};
 use mangrove_plan::logical::{MapTokens, Name};
 
-use super::{Met, read_properties, refuse_strangers};
+use super::{MetProperty, read_properties, refuse_strangers};
 use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::rows::current::current;
@@ -19,7 +20,7 @@ type Entries = Vec<(Value, Value)>;
 
 /// The form of the values of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ValueShape {
     /// A list, also if there is one value.
     List,
     /// The last value.
@@ -39,7 +40,7 @@ impl MapMaker {
         &mut self,
         kinds: &Kinds<'_>,
         keys: Option<&[KeyId]>,
-        shape: Shape,
+        shape: ValueShape,
         view: &dyn GraphView,
         (head_len, head): (usize, impl FnMut(usize, &mut Entries)),
         maps: &mut [Entries],
@@ -69,14 +70,14 @@ impl MapMaker {
         }
         self.columns.clear();
         view.edge_columns(items, keys, &mut self.columns)?;
-        self.fill(items.len(), Shape::Last, view, (head_len, head), |at| kinds.edges.row(at), maps);
+        self.fill(items.len(), ValueShape::Last, view, (head_len, head), |at| kinds.edges.row(at), maps);
         Ok(())
     }
 
     fn fill(
         &mut self,
         count: usize,
-        shape: Shape,
+        shape: ValueShape,
         view: &dyn GraphView,
         (head_len, mut head): (usize, impl FnMut(usize, &mut Entries)),
         row_of: impl Fn(usize) -> usize,
@@ -89,8 +90,8 @@ impl MapMaker {
             for (position, name) in names.iter().enumerate() {
                 let Some(mut value) = values.next_of(position) else { continue };
                 match shape {
-                    Shape::Last => std::iter::from_fn(|| values.next_of(position)).for_each(|next| value = next),
-                    Shape::List => {
+                    ValueShape::Last => std::iter::from_fn(|| values.next_of(position)).for_each(|next| value = next),
+                    ValueShape::List => {
                         let mut list = vec![value];
                         list.extend(std::iter::from_fn(|| values.next_of(position)));
                         value = Value::list(list);
@@ -107,7 +108,7 @@ impl MapMaker {
         &mut self,
         kinds: &Kinds<'_>,
         rows: &Rows,
-        shape: Shape,
+        shape: ValueShape,
         view: &dyn GraphView,
         (head_len, mut head): (usize, impl FnMut(usize, &mut Entries)),
         maps: &mut [Entries],
@@ -121,10 +122,10 @@ impl MapMaker {
                 let Value::VertexProperty(property) = property else { continue };
                 let (name, value) = (self.names.key_value(property.key, view), property.value.clone());
                 match (map.iter_mut().find(|(known, _)| *known == name), shape) {
-                    (Some((_, Value::List(list))), Shape::List) => Arc::make_mut(list).push(value),
+                    (Some((_, Value::List(list))), ValueShape::List) => Arc::make_mut(list).push(value),
                     (Some((_, known)), _) => *known = value,
-                    (None, Shape::List) => map.push((name, Value::list(vec![value]))),
-                    (None, Shape::Last) => map.push((name, value)),
+                    (None, ValueShape::List) => map.push((name, Value::list(vec![value]))),
+                    (None, ValueShape::Last) => map.push((name, value)),
                 }
             }
             maps[row] = map;
@@ -153,7 +154,7 @@ pub(crate) struct ValueMap {
 }
 
 impl ValueMap {
-    /// A map of these keys (none given: all), with the tokens first that are asked for. With `shown`, computed column 0 lists the
+    /// A map of these keys (no keys mean all), after the requested tokens. With `shown`, computed column 0 lists the
     /// vertex properties to show.
     pub fn new(keys: Vec<Name>, tokens: MapTokens, shown: bool) -> Self {
         ValueMap { keys, tokens, shown, maker: MapMaker::default() }
@@ -171,9 +172,9 @@ impl RowOperator for ValueMap {
         let mut maps = vec![Entries::new(); rows.len()];
         let MapTokens { ids, labels } = self.tokens;
         let tokens = usize::from(ids) + usize::from(labels);
-        let mut heads = Heads::default();
+        let mut heads = ElementHeads::default();
         if tokens > 0 {
-            heads = Heads::of(&kinds, context, &mut self.maker.names)?;
+            heads = ElementHeads::of(&kinds, context, &mut self.maker.names)?;
         }
         let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
             map.extend(ids.then(|| (Value::Token(Token::Id), std::mem::take(id))));
@@ -182,9 +183,9 @@ impl RowOperator for ValueMap {
         let head =
             |at: usize, map: &mut Entries| heads.vertices.get_mut(at).into_iter().for_each(|head| put(head, map));
         if self.shown {
-            self.maker.shown(&kinds, &rows, Shape::List, view, (tokens, head), &mut maps)?;
+            self.maker.shown(&kinds, &rows, ValueShape::List, view, (tokens, head), &mut maps)?;
         } else {
-            self.maker.vertices(&kinds, keys, Shape::List, view, (tokens, head), &mut maps)?;
+            self.maker.vertices(&kinds, keys, ValueShape::List, view, (tokens, head), &mut maps)?;
         }
         let head = |at: usize, map: &mut Entries| heads.edges.get_mut(at).into_iter().for_each(|head| put(head, map));
         self.maker.edges(&kinds, keys, view, (tokens, head), &mut maps)?;
@@ -209,7 +210,7 @@ pub(crate) struct PropertyMap {
 }
 
 impl PropertyMap {
-    /// A map of these keys; none given: all. With `shown`, computed column 0 lists the vertex properties to show.
+    /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
         PropertyMap { keys, shown, names: NameCache::default() }
     }
@@ -235,9 +236,9 @@ impl RowOperator for PropertyMap {
         let keys = known_keys(&self.keys, view);
         read_properties(&kinds, keys.as_deref(), context, |row, property| {
             let (key, is_of_vertex) = match &property {
-                Met::Vertex(_, p) => (p.key, true),
-                Met::Edge(_, p) => (p.key, false),
-                Met::Meta(_, key, _) => (*key, false),
+                MetProperty::Vertex(_, p) => (p.key, true),
+                MetProperty::Edge(_, p) => (p.key, false),
+                MetProperty::Meta(_, key, _) => (*key, false),
             };
             put_property(&mut maps[row], self.names.key_value(key, view), property.into_object(&kinds), is_of_vertex);
         })?;
@@ -272,7 +273,7 @@ pub(crate) struct ElementMap {
 }
 
 impl ElementMap {
-    /// A map of these keys; none given: all. With `shown`, computed column 0 lists the vertex properties to show.
+    /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
         ElementMap { keys, shown, maker: MapMaker::default() }
     }
@@ -287,7 +288,7 @@ impl RowOperator for ElementMap {
         let keys = known_keys(&self.keys, view);
         let keys = keys.as_deref();
         let mut maps = vec![Entries::new(); rows.len()];
-        let Heads { mut vertices, mut edges } = Heads::of(&kinds, context, &mut self.maker.names)?;
+        let ElementHeads { mut vertices, mut edges } = ElementHeads::of(&kinds, context, &mut self.maker.names)?;
         let mut ends = ends(&kinds, context, &mut self.maker.names)?;
         let put = |(id, label): &mut (Value, Value), map: &mut Entries| {
             map.push((Value::Token(Token::Id), std::mem::take(id)));
@@ -295,9 +296,9 @@ impl RowOperator for ElementMap {
         };
         let head = |at: usize, map: &mut Entries| put(&mut vertices[at], map);
         if self.shown {
-            self.maker.shown(&kinds, &rows, Shape::Last, view, (2, head), &mut maps)?;
+            self.maker.shown(&kinds, &rows, ValueShape::Last, view, (2, head), &mut maps)?;
         } else {
-            self.maker.vertices(&kinds, keys, Shape::Last, view, (2, head), &mut maps)?;
+            self.maker.vertices(&kinds, keys, ValueShape::Last, view, (2, head), &mut maps)?;
         }
         let head = |at: usize, map: &mut Entries| {
             put(&mut edges[at], map);
@@ -328,12 +329,12 @@ fn into_column(maps: Vec<Entries>) -> ObjectColumn {
 
 /// The ids and labels of the elements of a batch.
 #[derive(Default)]
-struct Heads {
+struct ElementHeads {
     vertices: Vec<(Value, Value)>,
     edges: Vec<(Value, Value)>,
 }
 
-impl Heads {
+impl ElementHeads {
     fn of(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) -> Result<Self> {
         let view = &*context.view;
         let vertices = ids_and_labels(view, names, &kinds.vertices.items)?;
@@ -341,7 +342,7 @@ impl Heads {
         view.edge_user_ids(&kinds.edges.items, &mut ids)?;
         view.edge_labels(&kinds.edges.items, &mut labels)?;
         let labels = labels.into_iter().map(|label| Value::String(names.label(label, view)));
-        Ok(Heads { vertices, edges: ids.into_iter().zip(labels).collect() })
+        Ok(ElementHeads { vertices, edges: ids.into_iter().zip(labels).collect() })
     }
 }
 
@@ -383,10 +384,10 @@ fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) ->
     Ok(references(&sources)?.into_iter().zip(references(&targets)?).collect())
 }
 
-/// Replaces the values of a map by what a `by()` made of them.
+/// Replaces the values of a map by the values that a `by()` made from them.
 ///
-/// Computed column 0 of a row is a list of pairs `[index, value]`: the index of an entry and its new value. An entry without a
-/// pair, because the `by()` was unproductive, is left out.
+/// Computed column 0 of a row is a list of pairs `[index, value]`: the index of an entry and its new value. An entry
+/// without a pair, because the `by()` was unproductive, is left out.
 pub(crate) struct ReplaceMapValues;
 
 impl RowOperator for ReplaceMapValues {

@@ -150,7 +150,7 @@ fn any_rows() -> impl Strategy<Value = Rows> {
             prop::option::of(any_paths(count)),
             prop::option::of(loops),
             prop::option::of(prop::collection::vec(any_value(), count)),
-            // An empty batch has no computed columns: nothing would say how many.
+            // An empty batch has no computed columns: their number would not be written.
             prop::collection::vec(column, 0..if count == 0 { 1 } else { 3 }),
         )
             .prop_map(|(tags, objects, bulk, path, loops, sacks, computed)| Rows {

@@ -1,5 +1,5 @@
-//! The binary form of values in a batch: one byte for the type, then the content. The header of the codec says what the reader
-//! checks.
+//! The binary form of values in a batch: one byte for the type, then the content. The header of the codec lists the
+//! checks of the reader.
 
 use std::sync::Arc;
 

@@ -1,35 +1,24 @@
-//! The maps of an upsert: where they come from, and what their entries mean.
+//! The maps of an upsert: where a row takes them from, and how their entries are read.
 
 use mangrove_graph::{Direction, Error, Result, Token, Value, VertexId};
 use mangrove_gremlin::Cardinality;
-use mangrove_plan::logical::Name;
 use mangrove_plan::physical::ComputedOperand;
 use mangrove_plan::upsert::{MergeFrom, MergeMap};
 
-use super::Property;
-use super::search::Search;
+use super::description::ElementDescription;
+use super::search::ElementSearch;
 use crate::rows::Rows;
 use crate::write::WriteContext;
 
-/// The meaning of a map: label, id, ends and properties of an element.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Entries {
-    pub id: Option<Value>,
-    pub label: Option<Name>,
-    /// The source and the target of an edge.
-    pub ends: [Option<Value>; 2],
-    pub properties: Vec<Property>,
-}
-
-/// Where a map comes from.
+/// The source of a map.
 pub(super) struct MapSource<'a> {
-    from: From,
+    from: MapOrigin,
     cardinality: Option<Cardinality>,
     /// The step and option that the map belongs to, for errors.
     what: &'a str,
 }
 
-enum From {
+enum MapOrigin {
     /// The object of the row.
     Current,
     /// The same map for all rows, with its values looked up.
@@ -43,35 +32,36 @@ impl<'a> MapSource<'a> {
     pub fn new(map: Option<&MergeMap<ComputedOperand>>, what: &'a str, ctx: &WriteContext<'_>) -> Result<Self> {
         let context = ctx.context;
         let from = match map.map(|map| &map.from) {
-            None => From::Current,
+            None => MapOrigin::Current,
             Some(MergeFrom::Entries(entries)) => {
                 let entry = entries.iter().map(|e| Ok((e.key.clone(), context.resolve(&e.value)?, e.cardinality)));
-                From::Fixed(entry.collect::<Result<_>>()?)
+                MapOrigin::Fixed(entry.collect::<Result<_>>()?)
             }
-            Some(MergeFrom::Whole(ComputedOperand::Operand(operand))) => From::Whole(context.resolve(operand)?),
-            Some(MergeFrom::Whole(ComputedOperand::Computed(column))) => From::Computed(*column),
+            Some(MergeFrom::Whole(ComputedOperand::Operand(operand))) => MapOrigin::Whole(context.resolve(operand)?),
+            Some(MergeFrom::Whole(ComputedOperand::Computed(column))) => MapOrigin::Computed(*column),
         };
         Ok(MapSource { from, cardinality: map.and_then(|map| map.cardinality), what })
     }
 
-    /// Returns the meaning of the map for a row. `with_ends`: directions may be keys; their values are the ends of an edge.
-    pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<Entries> {
-        let mut found = Entries::default();
+    /// Returns the meaning of the map for a row. `with_ends`: directions may be keys; their values are the ends of an
+    /// edge.
+    pub fn entries(&self, rows: &Rows, row: usize, with_ends: bool) -> Result<ElementDescription> {
+        let mut found = ElementDescription::default();
         match &self.from {
-            From::Fixed(entries) => {
+            MapOrigin::Fixed(entries) => {
                 for (key, value, cardinality) in entries {
                     self.put(&mut found, key, value, *cardinality, with_ends)?;
                 }
             }
-            From::Whole(value) => self.put_all(&mut found, value, with_ends)?,
-            From::Computed(column) => self.put_all(&mut found, self.given(*column, rows, row)?, with_ends)?,
-            From::Current => self.put_all(&mut found, &rows.object(row), with_ends)?,
+            MapOrigin::Whole(value) => self.put_all(&mut found, value, with_ends)?,
+            MapOrigin::Computed(column) => self.put_all(&mut found, self.given(*column, rows, row)?, with_ends)?,
+            MapOrigin::Current => self.put_all(&mut found, &rows.object(row), with_ends)?,
         }
         Ok(found)
     }
 
-    /// Returns the map that a traversal gave for a row. No result is an error and not an empty map, which describes every
-    /// element.
+    /// Returns the map that a traversal gave for a row. No result is an error and not an empty map, which describes
+    /// every element.
     fn given<'r>(&self, column: usize, rows: &'r Rows, row: usize) -> Result<&'r Value> {
         rows.computed_value(column, row).ok_or_else(|| {
             Error::evaluation(format!("{} of a merge step is a traversal, and it has no result", self.what))
@@ -79,7 +69,7 @@ impl<'a> MapSource<'a> {
     }
 
     /// Reads a map; null is the empty map.
-    fn put_all(&self, found: &mut Entries, map: &Value, with_ends: bool) -> Result<()> {
+    fn put_all(&self, found: &mut ElementDescription, map: &Value, with_ends: bool) -> Result<()> {
         match map {
             Value::Null => Ok(()),
             Value::Map(entries) => {
@@ -95,7 +85,7 @@ impl<'a> MapSource<'a> {
 
     fn put(
         &self,
-        found: &mut Entries,
+        found: &mut ElementDescription,
         key: &Value,
         value: &Value,
         cardinality: Option<Cardinality>,
@@ -142,11 +132,11 @@ impl<'a> MapSource<'a> {
     }
 
     /// Returns the vertex that an option names for an end of an edge: by itself, by its id, or by a map to search for.
-    pub fn vertex(&self, rows: &Rows, row: usize, search: &mut Search<'_>) -> Result<Option<VertexId>> {
+    pub fn vertex(&self, rows: &Rows, row: usize, search: &mut ElementSearch<'_>) -> Result<Option<VertexId>> {
         let named = match &self.from {
-            From::Whole(value) => Some(value),
-            From::Computed(column) => Some(self.given(*column, rows, row)?),
-            From::Fixed(_) | From::Current => None,
+            MapOrigin::Whole(value) => Some(value),
+            MapOrigin::Computed(column) => Some(self.given(*column, rows, row)?),
+            MapOrigin::Fixed(_) | MapOrigin::Current => None,
         };
         match named {
             None | Some(Value::Map(_)) => Ok(search.vertices(&self.entries(rows, row, false)?)?.first().copied()),
@@ -157,32 +147,3 @@ impl<'a> MapSource<'a> {
 
 /// The prefix of TinkerPop's own keys.
 const HIDDEN: char = '~';
-
-impl Entries {
-    /// Adds the entries of the map to make. They must not contradict the map that was searched for.
-    pub fn complete(&mut self, more: Entries) -> Result<()> {
-        let same = |known: &Option<Value>, new: &Option<Value>| match (known, new) {
-            (Some(Value::Direction(_)), _) | (None, _) | (_, None) => true,
-            (Some(known), Some(new)) => mangrove_graph::compare::equal(known, new),
-        };
-        let properties_agree = more.properties.iter().all(|(name, value, _)| {
-            let known = self.properties.iter().find(|(known, ..)| known == name);
-            known.is_none_or(|(_, known, _)| mangrove_graph::compare::equal(known, value))
-        });
-        let agree = same(&self.id, &more.id)
-            && (self.label.is_none() || more.label.is_none() || self.label == more.label)
-            && (0..2).all(|end| same(&self.ends[end], &more.ends[end]))
-            && properties_agree;
-        if !agree {
-            return Err(Error::invalid("option(onCreate) cannot override values from merge() argument"));
-        }
-        self.id = self.id.take().or(more.id);
-        self.label = self.label.take().or(more.label);
-        for (end, new) in self.ends.iter_mut().zip(more.ends) {
-            *end = end.take().or(new);
-        }
-        self.properties.retain(|(name, ..)| more.properties.iter().all(|(new, ..)| new != name));
-        self.properties.extend(more.properties);
-        Ok(())
-    }
-}

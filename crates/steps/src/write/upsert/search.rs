@@ -1,5 +1,9 @@
-//! Searches for the elements that a map describes: by id, by an index, by a scan of one key, or by label, whichever is first
-//! possible.
+//! Searches for the elements that the map of `mergeV()` or `mergeE()` describes.
+//!
+//! A search for vertices uses the first of these that the map allows: the id, an index, a scan of one property key, a
+//! scan of a label. A search for edges uses the id, the edges of one end, or a scan of a label. All candidates are then
+//! tested against the rest of the map. A search only reads. Every search must read through the view of the running
+//! transaction, also if it finds nothing, so that the transaction's read set has it.
 
 use mangrove_graph::{
     Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, KeyId,
@@ -8,30 +12,30 @@ use mangrove_graph::{
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Operand, Test};
 
-use super::map::Entries;
+use super::description::ElementDescription;
 use crate::row::filter::Filter;
 use crate::rows::ObjectColumn;
 use crate::write::{CHECK_EVERY, WriteContext};
 
-/// Candidates checked at a time.
+/// The maximum number of candidates that are read and tested at a time.
 const CANDIDATES: usize = 1024;
 
-/// A search in the snapshot of the running transaction.
-pub(super) struct Search<'a> {
+/// Searches in the view of the running transaction.
+pub(super) struct ElementSearch<'a> {
     ctx: &'a WriteContext<'a>,
     indexes: Vec<IndexInfo>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ElementSearch<'a> {
     pub fn new(ctx: &'a WriteContext<'a>) -> Self {
-        Search { ctx, indexes: ctx.context.view.vertex_indexes() }
+        ElementSearch { ctx, indexes: ctx.context.view.vertex_indexes() }
     }
 
     fn view(&self) -> &dyn GraphView {
         &*self.ctx.context.view
     }
 
-    /// Returns the vertex that a value is, or whose id it is.
+    /// Returns the vertex that a value names: the value is the vertex or its id. Returns `None` if there is none.
     pub fn vertex(&mut self, named: &Value) -> Result<Option<VertexId>> {
         match named {
             Value::Vertex(vertex) => {
@@ -50,8 +54,8 @@ impl<'a> Search<'a> {
         Ok(found.pop().flatten())
     }
 
-    /// Returns all vertices that a map describes.
-    pub fn vertices(&mut self, wanted: &Entries) -> Result<Vec<VertexId>> {
+    /// Returns all vertices that a map describes, in no particular order.
+    pub fn vertices(&mut self, wanted: &ElementDescription) -> Result<Vec<VertexId>> {
         let mut found = Vec::new();
         if let Some(id) = &wanted.id {
             found.extend(self.vertex_of(id)?);
@@ -70,7 +74,8 @@ impl<'a> Search<'a> {
             Some((name, _)) => match self.view().key_of(name) {
                 Some(key) => Some(key),
                 None => {
-                    // No vertex has this key. That is a read, which the count records in the read set.
+                    // No vertex has this key. That is a read of all these vertices; counting them records it in the
+                    // read set.
                     self.view().count_vertices(&labels, self.ctx.context.share)?;
                     return Ok(found);
                 }
@@ -94,8 +99,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reads candidates from an index whose keys the map has all. Returns false if there is no such index.
-    fn by_index(&self, wanted: &Entries, found: &mut Vec<VertexId>) -> Result<bool> {
+    /// Reads candidates from the first index such that the map has a value for each of its keys. Returns false if there
+    /// is no such index.
+    fn by_index(&self, wanted: &ElementDescription, found: &mut Vec<VertexId>) -> Result<bool> {
         let view = self.view();
         let value = |key: &KeyId| {
             wanted
@@ -122,19 +128,22 @@ impl<'a> Search<'a> {
         Ok(false)
     }
 
-    fn labels(&self, wanted: &Entries) -> LabelFilter {
+    /// Returns the filter for the label of a map.
+    fn labels(&self, wanted: &ElementDescription) -> LabelFilter {
         wanted.label.as_ref().map_or(LabelFilter::Any, |label| self.view().label_filter(std::slice::from_ref(label)))
     }
 
-    fn keep_vertices(&self, vertices: &mut Vec<VertexId>, wanted: &Entries) -> Result<()> {
+    /// Keeps the vertices that meet the conditions of [`Self::fitting`].
+    fn keep_vertices(&self, vertices: &mut Vec<VertexId>, wanted: &ElementDescription) -> Result<()> {
         if let Some(kept) = self.fitting(ObjectColumn::Vertices(vertices.clone()), wanted)? {
             *vertices = kept.into_iter().map(|row| vertices[row as usize]).collect();
         }
         Ok(())
     }
 
-    /// Returns the rows of the candidates that a map describes, ids aside; `None` stands for all.
-    fn fitting(&self, objects: ObjectColumn, wanted: &Entries) -> Result<Option<Vec<u32>>> {
+    /// Returns the indexes of the candidates that have the label and the properties of a map; `None` if all have them.
+    /// The id and the ends are not tested here.
+    fn fitting(&self, objects: ObjectColumn, wanted: &ElementDescription) -> Result<Option<Vec<u32>>> {
         let mut conditions: Vec<Condition> = Vec::new();
         conditions.extend(wanted.label.as_ref().map(|label| Condition::LabelIn(vec![label.clone()])));
         conditions.extend(wanted.properties.iter().map(|(name, value, _)| {
@@ -148,8 +157,9 @@ impl<'a> Search<'a> {
         filter.select(&objects, self.ctx.context)
     }
 
-    /// Returns all edges that a map describes; none if it names an end that does not exist.
-    pub fn edges(&mut self, wanted: &Entries, ends: [Option<VertexId>; 2]) -> Result<Vec<EdgeId>> {
+    /// Returns all edges that a map describes; none if it names an end that does not exist. `ends` are the source and
+    /// the target that the map names, as far as they exist.
+    pub fn edges(&mut self, wanted: &ElementDescription, ends: [Option<VertexId>; 2]) -> Result<Vec<EdgeId>> {
         if (0..2).any(|end| wanted.ends[end].is_some() && ends[end].is_none()) {
             return Ok(Vec::new());
         }
@@ -171,11 +181,12 @@ impl<'a> Search<'a> {
         Ok(found)
     }
 
+    /// Appends the edges of a vertex in a direction that have the label of a map.
     fn edges_at(
         &self,
         vertex: VertexId,
         direction: Direction,
-        wanted: &Entries,
+        wanted: &ElementDescription,
         found: &mut Vec<EdgeId>,
     ) -> Result<()> {
         let request = ExpandRequest { direction, labels: self.labels(wanted), edges: true, limit: CANDIDATES };
@@ -192,7 +203,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn scan_edges(&self, wanted: &Entries, found: &mut Vec<EdgeId>) -> Result<()> {
+    /// Appends all edges that have the label of a map.
+    fn scan_edges(&self, wanted: &ElementDescription, found: &mut Vec<EdgeId>) -> Result<()> {
         let labels = self.labels(wanted);
         let mut cursor = ScanCursor::default();
         loop {
@@ -207,7 +219,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn keep_edges(&self, edges: &mut Vec<EdgeId>, wanted: &Entries, ends: [Option<VertexId>; 2]) -> Result<()> {
+    /// Keeps the edges with these ends that meet the conditions of [`Self::fitting`].
+    fn keep_edges(
+        &self,
+        edges: &mut Vec<EdgeId>,
+        wanted: &ElementDescription,
+        ends: [Option<VertexId>; 2],
+    ) -> Result<()> {
         if ends.iter().any(Option::is_some) {
             let (mut sources, mut targets) = (Vec::new(), Vec::new());
             self.view().edge_ends(edges, &mut sources, &mut targets)?;

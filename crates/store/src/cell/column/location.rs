@@ -11,9 +11,9 @@ use mangrove_reclaim::{CellArrays, OnceSlice};
 
 use crate::cell::RawCell;
 use crate::cell::sparse::{SIDE_MAX, SparseCell};
-use crate::cell::undo::{UndoPool, UndoReader, cut_behind, each_record, is_waiting, record};
+use crate::cell::undo::{UndoPool, UndoReader, cut_unseen, each_record, is_waiting, record};
 use crate::memory::{Memory, RecordKind};
-use crate::version::{BASE_TS, Snapshot, claimed_by, contested, happened, still_happened};
+use crate::version::{BASE_TS, Snapshot, claimed_by, contested, happened, happened_for_all, still_happened};
 
 use super::{Contested, WriteClaim, Written};
 
@@ -280,8 +280,8 @@ pub(super) fn cut(location: impl CellLocation, oldest: u64, pool: &UndoPool, eac
             return;
         }
         let newest = record(pool, head);
-        if newest.begin() > oldest {
-            return cut_behind(newest, oldest, pool, each);
+        if !happened_for_all(newest.begin(), oldest) {
+            return cut_unseen(newest, oldest, pool, each);
         }
         if is_waiting(head, pool) {
             return;

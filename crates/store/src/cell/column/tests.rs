@@ -1,4 +1,4 @@
-//! What each snapshot reads, in both forms of a column and through the change of form.
+//! The values that each snapshot reads, in both forms of a column and during the change of form.
 
 use super::*;
 use crate::cell::undo;
@@ -20,7 +20,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A column of this many slots, of which slot 1 is looked at: a dense one if there are few.
+    /// A column of this many slots, of which slot 1 is read: a dense column if there are few slots.
     fn new(slots: usize) -> Self {
         let memory = Memory::new(u64::MAX);
         let pool = UndoPool::new(RecordKind::Undo);
@@ -45,7 +45,7 @@ impl Fixture {
         self.write_at(1, word, txn, statement, begin_ts)
     }
 
-    /// Counted and added up, which must be the same.
+    /// The memory as counted and as added up, which must be equal.
     fn check_bytes(&self) -> u64 {
         let (values, heads) = self.column.bytes();
         let total = (values + heads + self.pool.bytes()) as u64;
@@ -264,7 +264,7 @@ fn threads_that_cut_one_cell_share_its_records() {
             for ts in 1..=LAST {
                 let Ok(Written::Undo(undo)) = f.write(ts, ts, 1, ts - 1) else { panic!("nobody else writes") };
                 undo::finalize(undo, ts, &f.pool);
-                // Chains of up to three, so that some are cut behind their newest record.
+                // Chains of up to three records, so that some are cut after their newest record.
                 oldest.store(if ts == LAST { ts } else { ts - ts % 3 }, Ordering::Release);
             }
             cutters.map(|cutter| cutter.join().expect("no panic")).concat()

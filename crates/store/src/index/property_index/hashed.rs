@@ -1,15 +1,15 @@
-//! The entries of a hash index: shards of tables from the hash of a key to the vertices filed under it.
+//! The entries of a hash index: shards of tables from the hash of a key to the vertices under it.
 //!
-//! Keys themselves are not kept: two that share a hash share their vertices, and the re-check of candidates
-//! tells them apart. So an entry is small, and whoever takes one out must ask by hash, too, whether the vertex
-//! still belongs there (`write::index_entries` does).
+//! The keys themselves are not kept. Two keys with the same hash share their vertices, and readers tell them apart when
+//! they check candidates. So entries are small. A collector that removes an entry must therefore ask by hash whether a
+//! version of the vertex still needs it (`write::index_entries` does).
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use mangrove_graph::{Result, VertexId};
-use parking_lot::RwLock;
+use mangrove_locks::{RwLock, rank};
 
-use super::{Added, Ledger};
+use super::{EntryChange, Ledger};
 use crate::memory::Memory;
 
 const SHARDS: usize = 16;
@@ -17,7 +17,7 @@ const SHARDS: usize = 16;
 type FastHash = foldhash::fast::RandomState;
 type VertexSet = hashbrown::HashSet<VertexId, FastHash>;
 
-/// The vertices under one hash. Boxed where they are many, so that the usual one costs little.
+/// The vertices under one hash. Several are in a box, so that the usual single one takes little memory.
 #[derive(Debug)]
 enum Postings {
     One(VertexId),
@@ -25,7 +25,7 @@ enum Postings {
 }
 
 impl Postings {
-    /// Whether the vertex is new here.
+    /// Adds a vertex. Returns true if it is new.
     fn add(&mut self, vertex: VertexId) -> bool {
         match self {
             Postings::One(one) if *one == vertex => false,
@@ -44,11 +44,11 @@ impl Postings {
         }
     }
 
-    /// Takes a vertex out; true when none is left.
+    /// Removes a vertex. Returns true if none is left.
     fn remove(&mut self, vertex: VertexId) -> bool {
         let Postings::Many(many) = self else { return true };
         many.remove(&vertex);
-        // A set that has shrunk to one is kept no longer; others give memory back now and then.
+        // A set of one becomes `One`. Others give memory back when they are a quarter full.
         match (many.len(), many.iter().next()) {
             (1, Some(&one)) => *self = Postings::One(one),
             (len, _) if len < many.capacity() / 4 => many.shrink_to_fit(),
@@ -75,13 +75,13 @@ impl Postings {
 #[derive(Debug, Default)]
 struct Shard {
     table: HashMap<u64, Postings, FastHash>,
-    /// The index was dropped: nothing is added any more.
+    /// True after the index was dropped. Then nothing is added.
     closed: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct HashEntries {
-    shards: Box<[RwLock<Shard>]>,
+    shards: Box<[RwLock<Shard, rank::HashIndexShard>]>,
 }
 
 impl HashEntries {
@@ -89,12 +89,13 @@ impl HashEntries {
         HashEntries { shards: (0..SHARDS).map(|_| RwLock::default()).collect() }
     }
 
-    fn shard(&self, hash: u64) -> &RwLock<Shard> {
-        // Not the bits that the table itself picks its buckets by.
+    fn shard(&self, hash: u64) -> &RwLock<Shard, rank::HashIndexShard> {
+        // Other bits than those by which the table finds its buckets.
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// Adds an entry; of two that add to one key, the second is told of the first.
+    /// Adds an entry, and appends to `others` the other vertices with the hash. If two threads add to one key, the
+    /// second meets the first.
     pub(super) fn add(
         &self,
         hash: u64,
@@ -102,10 +103,10 @@ impl HashEntries {
         others: Option<&mut Vec<VertexId>>,
         ledger: &Ledger,
         memory: &Memory,
-    ) -> Added {
+    ) -> EntryChange {
         let mut shard = self.shard(hash).write();
         if shard.closed {
-            return Added::Known;
+            return EntryChange::Nothing;
         }
         let table_before = shard.table.allocation_size();
         let added = match shard.table.entry(hash) {
@@ -117,35 +118,35 @@ impl HashEntries {
                 let before = postings.bytes();
                 let is_new = postings.add(vertex);
                 ledger.resize(before, postings.bytes(), memory);
-                if is_new { Added::Entry } else { Added::Known }
+                if is_new { EntryChange::Entry } else { EntryChange::Nothing }
             }
             Entry::Vacant(entry) => {
                 entry.insert(Postings::One(vertex));
-                Added::Key
+                EntryChange::Key
             }
         };
         ledger.resize(table_before, shard.table.allocation_size(), memory);
         added
     }
 
-    /// Takes an entry out unless it is still needed, which is asked under the lock that adding it takes.
+    /// Removes an entry, unless `is_needed` returns true under the lock that adding it takes.
     pub(super) fn remove_if(
         &self,
         hash: u64,
         vertex: VertexId,
-        still_there: impl FnOnce() -> bool,
+        is_needed: impl FnOnce() -> bool,
         ledger: &Ledger,
         memory: &Memory,
-    ) -> Option<Added> {
+    ) -> Option<EntryChange> {
         let mut shard = self.shard(hash).write();
         let postings = shard.table.get_mut(&hash)?;
-        if !postings.has(vertex) || still_there() {
+        if !postings.has(vertex) || is_needed() {
             return None;
         }
         let before = postings.bytes();
         if !postings.remove(vertex) {
             ledger.resize(before, postings.bytes(), memory);
-            return Some(Added::Entry);
+            return Some(EntryChange::Entry);
         }
         shard.table.remove(&hash);
         if shard.table.len() < shard.table.capacity() / 4 {
@@ -153,7 +154,7 @@ impl HashEntries {
             shard.table.shrink_to_fit();
             ledger.resize(before, shard.table.allocation_size(), memory);
         }
-        Some(Added::Key)
+        Some(EntryChange::Key)
     }
 
     pub(super) fn candidates(&self, hash: u64, out: &mut Vec<VertexId>) {
@@ -162,7 +163,7 @@ impl HashEntries {
         }
     }
 
-    /// Calls `each` with the vertices of every key that has more than one.
+    /// Calls `each` with the vertices of every hash that has more than one, until it fails.
     pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
         self.shards.iter().try_for_each(|shard| {
             shard.read().table.values().try_for_each(|postings| match postings {
@@ -183,7 +184,7 @@ impl HashEntries {
         }
     }
 
-    /// The bytes in use, added up.
+    /// The bytes in use, added up from the tables.
     pub(super) fn walk(&self) -> usize {
         let of =
             |shard: &Shard| shard.table.allocation_size() + shard.table.values().map(Postings::bytes).sum::<usize>();

@@ -1,4 +1,4 @@
-//! What an entry is filed under: the values of the index's keys, in their order.
+//! The key of an index entry: the values of the index's property keys, in their order.
 
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
@@ -8,11 +8,12 @@ use mangrove_graph::compare::{hash_equal, order};
 
 use crate::cell::heap_bytes;
 
-/// The values of an index's keys. One value is kept without an allocation of its own.
+/// The values of an index's keys.
 #[derive(Clone, Debug)]
 pub(crate) enum IndexKey {
+    /// One value, which needs no allocation of its own.
     One(Value),
-    /// Of a composite index: as many as it has keys, or fewer where an ordered one met a vertex that lacks a key.
+    /// Values of a composite index. An ordered index has fewer values than keys for a vertex that lacks a key.
     Many(Box<[Value]>),
 }
 
@@ -34,7 +35,7 @@ impl IndexKey {
         }
     }
 
-    /// What it owns besides its own bytes.
+    /// The bytes that the key owns on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         let own = match self {
             IndexKey::One(_) => 0,
@@ -47,7 +48,7 @@ impl IndexKey {
     pub(crate) fn hash_equal(&self) -> u64 {
         let mut hasher = hasher();
         for (at, value) in self.values().iter().enumerate() {
-            // Between the values of a composite key, so that ("ab", "c") is not ("a", "bc").
+            // Separates the values of a composite key, so that ("ab", "c") and ("a", "bc") differ.
             if at > 0 {
                 hasher.write_u8(0xff);
             }
@@ -64,12 +65,12 @@ pub(crate) fn hash_of(value: &Value) -> u64 {
     hasher.finish()
 }
 
-/// Hashes live in memory only, but are the same for all shards and for the life of the index.
+/// The seed is fixed, since all shards of an index use one hash. No hash is stored on disk.
 fn hasher() -> impl Hasher {
     foldhash::fast::FixedState::with_seed(0x6d61_6e67).build_hasher()
 }
 
-/// By `compare::order` of one value after the other; a prefix comes before what it begins.
+/// By `compare::order` of one value after the other. A key comes before longer keys that begin with it.
 impl Ord for IndexKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let (mine, theirs) = (self.values(), other.values());
@@ -92,10 +93,10 @@ impl PartialEq for IndexKey {
 
 impl Eq for IndexKey {}
 
-/// A limit of a range, and whether it belongs to it.
+/// A limit of a range; true if the range includes it. `None`: no limit.
 type Limit<'a> = Option<&'a (Value, bool)>;
 
-/// Where keys lie that begin with these values, the next one being between two limits.
+/// The keys that begin with these values, and whose next value is between two limits.
 pub(crate) struct Interval<'a> {
     pub(crate) prefix: &'a [Value],
     pub(crate) low: Limit<'a>,
@@ -103,7 +104,8 @@ pub(crate) struct Interval<'a> {
 }
 
 impl Interval<'_> {
-    /// `Less` before the interval, `Equal` inside, `Greater` behind it. Along ascending keys it never falls.
+    /// `Less` for a key before the interval, `Equal` for one inside, and `Greater` for one after it. Along ascending
+    /// keys the result never falls.
     pub(crate) fn position(&self, key: &IndexKey) -> Ordering {
         let values = key.values();
         for (value, wanted) in values.iter().zip(self.prefix) {
@@ -114,7 +116,7 @@ impl Interval<'_> {
         }
         match values.get(self.prefix.len()) {
             Some(next) => position(next, self.low, self.high),
-            // A vertex without the key that is asked about sorts before all that have it.
+            // A vertex that lacks the key sorts before all vertices that have it.
             None => Ordering::Less,
         }
     }

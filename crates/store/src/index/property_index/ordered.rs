@@ -2,43 +2,45 @@
 //!
 //! ```text
 //! directory (ArcSwap)     low₁         low₂         low₃
-//!                  leaf₀   │   leaf₁    │   leaf₂    │   leaf₃      each behind a lock of its own
+//!                  leaf₀   │   leaf₁    │   leaf₂    │   leaf₃      each with a lock of its own
 //! ```
 //!
-//! An entry is a key and a vertex, sorted by both. Leaf `i` holds the entries from its low bound (inclusive) to
-//! the next one's. Readers and writers find their leaf in the directory they loaded, lock that leaf alone, and
-//! load the directory again where it was retired meanwhile; so writers of different parts do not meet.
+//! An entry is a key and a vertex; entries are sorted by both. Leaf `i` has the entries from its low bound (inclusive)
+//! to the low bound of leaf `i + 1`. A reader or writer loads the directory, finds its leaf there, and locks that leaf
+//! alone. If the leaf is retired, it loads the directory again. So writers of different leaves do not meet.
 //!
-//! - A full leaf is *split*: two new ones and a new directory are published before the old one is unlocked,
-//!   retired. A leaf that has become empty is retired, too, and its range falls to its left neighbor.
-//! - Lock order: a leaf, then the directory's mutex.
-//! - The low bound of a leaf never changes. The high bound of one that is not retired only grows.
+//! - A full leaf is *split*. Two new leaves and a new directory are published; then the old leaf is unlocked, retired.
+//!   A leaf that has become empty is retired, too, and its range goes to its left neighbor.
+//! - A thread that holds a leaf may take the mutex of the directory, and not the other way round
+//!   (`mangrove_locks::rank`).
+//! - The low bound of a leaf never changes. The high bound of a leaf that is not retired only grows.
 //!
-//! A scan that meets a retired leaf goes on from that leaf's low bound in a new directory, so it may meet an
-//! entry twice and never misses one that was there throughout.
+//! A scan that meets a retired leaf goes on from the leaf's low bound in a new directory. So it may meet an entry
+//! twice, and it misses no entry that exists throughout the scan.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use mangrove_graph::{Result, VertexId};
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use mangrove_locks::{Guard, Mutex, RwLock, rank};
+use parking_lot::RwLockWriteGuard;
 
 use super::key::{IndexKey, Interval};
-use super::{Added, Ledger};
+use super::{EntryChange, Ledger};
 use crate::memory::Memory;
 
-/// Entries a leaf has at most. Inserting moves half of them, a split copies the directory: at this size both
-/// stay below a microsecond or so up to ten million entries.
+/// The most entries of a leaf. An insert moves half of them, and a split copies the directory. At this size both take
+/// about a microsecond, up to ten million entries.
 const LEAF_ENTRIES_MAX: usize = 512;
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct LeafEntry {
     key: IndexKey,
     vertex: VertexId,
 }
 
-impl Entry {
+impl LeafEntry {
     fn compare(&self, key: &IndexKey, vertex: VertexId) -> Ordering {
         self.key.cmp(key).then(self.vertex.cmp(&vertex))
     }
@@ -46,57 +48,61 @@ impl Entry {
 
 #[derive(Debug, Default)]
 struct Leaf {
-    entries: Vec<Entry>,
-    /// What the entries own besides their own bytes.
+    entries: Vec<LeafEntry>,
+    /// The bytes that the entries own on the heap.
     heap_bytes: usize,
     retired: bool,
 }
 
 impl Leaf {
     fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.heap_bytes
+        self.entries.capacity() * size_of::<LeafEntry>() + self.heap_bytes
     }
 
-    fn of(entries: Vec<Entry>) -> Self {
+    fn of(entries: Vec<LeafEntry>) -> Self {
         let heap_bytes = entries.iter().map(|entry| entry.key.heap_bytes()).sum();
         Leaf { entries, heap_bytes, retired: false }
     }
 
-    /// Whether an entry beside this place has the key.
+    /// Returns true if the entry before or at this position has the key.
     fn has_neighbor(&self, at: usize, key: &IndexKey) -> bool {
         at.checked_sub(1).is_some_and(|left| self.entries[left].key == *key)
             || self.entries.get(at).is_some_and(|right| right.key == *key)
     }
 }
 
-/// What a leaf costs besides its entries: itself and its place in the directory, with the counts of two `Arc`s.
-const LEAF_BYTES: usize = size_of::<RwLock<Leaf>>() + size_of::<Entry>() + 6 * size_of::<usize>();
+type LeafLock = RwLock<Leaf, rank::OrderedIndexLeaf>;
+/// A leaf that is locked for writing.
+type LockedLeaf<'a> = Guard<RwLockWriteGuard<'a, Leaf>, rank::OrderedIndexLeaf>;
+
+/// The bytes of a leaf besides its entries: itself and its entry in the directory, with the counts of two `Arc`s.
+const LEAF_BYTES: usize = size_of::<LeafLock>() + size_of::<LeafEntry>() + 6 * size_of::<usize>();
 
 #[derive(Debug, Default)]
 struct LeafDirectory {
-    /// Leaf `i + 1` begins here.
-    lows: Vec<Arc<Entry>>,
-    leaves: Vec<Arc<RwLock<Leaf>>>,
+    /// The low bounds. Leaf `i + 1` begins at bound `i`; the first leaf has none.
+    lows: Vec<Arc<LeafEntry>>,
+    leaves: Vec<Arc<LeafLock>>,
 }
 
 impl LeafDirectory {
-    /// The leaf an entry belongs to.
+    /// The number of the leaf that an entry belongs to.
     fn leaf_of(&self, key: &IndexKey, vertex: VertexId) -> usize {
         self.lows.partition_point(|low| low.compare(key, vertex).is_le())
     }
 
-    /// Whether the leaf's low bound has this key, so that entries before it may have it, too.
+    /// Returns true if the low bound of the leaf has this key, so that entries of the leaf before may have it, too.
     fn begins_with(&self, leaf: usize, key: &IndexKey) -> bool {
         leaf.checked_sub(1).and_then(|at| self.lows.get(at)).is_some_and(|low| low.key == *key)
     }
 
-    /// The place of the leaf that begins here, or with which what began here was merged.
-    fn leaf_from(&self, low: Option<&Entry>) -> usize {
+    /// The number of the leaf that begins at this bound, or of the one that took its range over.
+    fn leaf_from(&self, low: Option<&LeafEntry>) -> usize {
         low.map_or(0, |low| self.leaf_of(&low.key, low.vertex))
     }
 
-    /// The leaf at a place gives way to others, which begin at `lows` (the first one where the old one did).
-    fn replaced(&self, at: usize, leaves: Vec<Leaf>, lows: Vec<Arc<Entry>>) -> LeafDirectory {
+    /// A copy with a leaf replaced by others. The first of these begins where the old leaf did, the others at `lows`.
+    fn replaced(&self, at: usize, leaves: Vec<Leaf>, lows: Vec<Arc<LeafEntry>>) -> LeafDirectory {
         let mut next = LeafDirectory { lows: self.lows.clone(), leaves: self.leaves.clone() };
         let leaves = leaves.into_iter().map(|leaf| Arc::new(RwLock::new(leaf)));
         next.leaves.splice(at..=at, leaves);
@@ -108,8 +114,8 @@ impl LeafDirectory {
 #[derive(Debug)]
 pub(super) struct OrderedEntries {
     directory: ArcSwap<LeafDirectory>,
-    /// Held while the directory changes; true once the index was dropped.
-    changes: Mutex<bool>,
+    /// Held while the directory changes; true after the index was dropped.
+    changes: Mutex<bool, rank::OrderedIndexDirectory>,
 }
 
 impl OrderedEntries {
@@ -119,7 +125,8 @@ impl OrderedEntries {
         OrderedEntries { directory: ArcSwap::from_pointee(directory), changes: Mutex::new(false) }
     }
 
-    /// Adds an entry; of two that add to one key, at least the second is told of the first.
+    /// Adds an entry, and appends to `others` the other vertices with the key. If two threads add to one key, at least
+    /// the second meets the first.
     pub(super) fn add(
         &self,
         key: IndexKey,
@@ -127,11 +134,11 @@ impl OrderedEntries {
         others: Option<&mut Vec<VertexId>>,
         ledger: &Ledger,
         memory: &Memory,
-    ) -> Added {
+    ) -> EntryChange {
         let probe = others.is_some().then(|| key.clone());
         let (added, runs_on) = loop {
             let directory = self.directory.load();
-            let Some(at) = directory.leaves.get(directory.leaf_of(&key, vertex)) else { return Added::Known };
+            let Some(at) = directory.leaves.get(directory.leaf_of(&key, vertex)) else { return EntryChange::Nothing };
             let leaf = at.write();
             if !leaf.retired {
                 break self.insert(&directory, leaf, key, vertex, ledger, memory);
@@ -140,7 +147,7 @@ impl OrderedEntries {
         if let (Some(others), Some(probe)) = (others, probe)
             && runs_on
         {
-            // Everybody adds first and looks second, both under the leaf's lock: one of two meets the other.
+            // Every thread adds first and looks second, both under locks of leaves. So one of two meets the other.
             self.equal(&probe, |v| {
                 if v != vertex {
                     others.push(v);
@@ -150,44 +157,44 @@ impl OrderedEntries {
         added
     }
 
-    /// Adds to a leaf; says whether other entries have the key.
+    /// Adds an entry to a leaf. Returns true as the second if other entries may have the key.
     fn insert(
         &self,
         directory: &LeafDirectory,
-        mut leaf: RwLockWriteGuard<'_, Leaf>,
+        mut leaf: LockedLeaf<'_>,
         key: IndexKey,
         vertex: VertexId,
         ledger: &Ledger,
         memory: &Memory,
-    ) -> (Added, bool) {
+    ) -> (EntryChange, bool) {
         let number = directory.leaf_of(&key, vertex);
         let runs_over = directory.begins_with(number, &key) || directory.begins_with(number + 1, &key);
         match leaf.entries.binary_search_by(|entry| entry.compare(&key, vertex)) {
-            Ok(_) => (Added::Known, true),
+            Ok(_) => (EntryChange::Nothing, true),
             Err(at) => {
                 let shares_key = leaf.has_neighbor(at, &key);
                 let is_first = !shares_key && !directory.begins_with(number, &key);
                 let before = leaf.bytes();
                 leaf.heap_bytes += key.heap_bytes();
-                leaf.entries.insert(at, Entry { key, vertex });
+                leaf.entries.insert(at, LeafEntry { key, vertex });
                 ledger.resize(before, leaf.bytes(), memory);
                 if leaf.entries.len() > LEAF_ENTRIES_MAX {
                     self.split(leaf, ledger, memory);
                 }
-                (if is_first { Added::Key } else { Added::Entry }, shares_key || runs_over)
+                (if is_first { EntryChange::Key } else { EntryChange::Entry }, shares_key || runs_over)
             }
         }
     }
 
     /// Replaces a full leaf by two.
-    fn split(&self, mut full: RwLockWriteGuard<'_, Leaf>, ledger: &Ledger, memory: &Memory) {
+    fn split(&self, mut full: LockedLeaf<'_>, ledger: &Ledger, memory: &Memory) {
         let closed = self.changes.lock();
         if *closed {
             return;
         }
         let directory = self.directory.load();
         let number = directory.leaf_of(&full.entries[0].key, full.entries[0].vertex);
-        // Values that ascend (times, counters) fill the last leaf again and again: cut it near its end.
+        // Ascending values (times, counters) fill the last leaf again and again, so it is cut near its end.
         let is_last = number + 1 == directory.leaves.len();
         let cut = if is_last { LEAF_ENTRIES_MAX * 7 / 8 } else { full.entries.len() / 2 };
         let before = full.bytes();
@@ -203,15 +210,15 @@ impl OrderedEntries {
         self.directory.store(Arc::new(directory.replaced(number, vec![left, right], vec![low])));
     }
 
-    /// Takes an entry out unless it is still needed, which is asked under the lock that adding it takes.
+    /// Removes an entry, unless `is_needed` returns true under the lock that adding it takes.
     pub(super) fn remove_if(
         &self,
         key: &IndexKey,
         vertex: VertexId,
-        still_there: impl FnOnce() -> bool,
+        is_needed: impl FnOnce() -> bool,
         ledger: &Ledger,
         memory: &Memory,
-    ) -> Option<Added> {
+    ) -> Option<EntryChange> {
         loop {
             let directory = self.directory.load();
             let number = directory.leaf_of(key, vertex);
@@ -220,7 +227,7 @@ impl OrderedEntries {
                 continue;
             }
             let at = leaf.entries.binary_search_by(|entry| entry.compare(key, vertex)).ok()?;
-            if still_there() {
+            if is_needed() {
                 return None;
             }
             let before = leaf.bytes();
@@ -235,18 +242,12 @@ impl OrderedEntries {
             if leaf.entries.is_empty() {
                 self.merge_away(leaf, directory.lows.get(number.wrapping_sub(1)), ledger, memory);
             }
-            return Some(if was_last { Added::Key } else { Added::Entry });
+            return Some(if was_last { EntryChange::Key } else { EntryChange::Entry });
         }
     }
 
-    /// Retires an empty leaf; its range falls to its left neighbor. The first leaf, which has none, stays.
-    fn merge_away(
-        &self,
-        mut empty: RwLockWriteGuard<'_, Leaf>,
-        low: Option<&Arc<Entry>>,
-        ledger: &Ledger,
-        memory: &Memory,
-    ) {
+    /// Retires an empty leaf, whose range goes to its left neighbor. The first leaf has no left neighbor and stays.
+    fn merge_away(&self, mut empty: LockedLeaf<'_>, low: Option<&Arc<LeafEntry>>, ledger: &Ledger, memory: &Memory) {
         let Some(low) = low else { return };
         let closed = self.changes.lock();
         if *closed {
@@ -264,10 +265,10 @@ impl OrderedEntries {
         self.directory.store(Arc::new(next));
     }
 
-    /// Calls `each` with the entries that `position` puts inside, in order, until it says no. See
-    /// [`Interval::position`].
-    fn scan(&self, position: impl Fn(&IndexKey) -> Ordering, mut each: impl FnMut(&Entry) -> bool) {
-        let mut resume: Option<Option<Arc<Entry>>> = None;
+    /// Calls `each` with the entries for which `position` is `Equal`, in order, until it returns false. `position` is a
+    /// function as [`Interval::position`].
+    fn scan(&self, position: impl Fn(&IndexKey) -> Ordering, mut each: impl FnMut(&LeafEntry) -> bool) {
+        let mut resume: Option<Option<Arc<LeafEntry>>> = None;
         'again: loop {
             let directory = self.directory.load();
             let first = match &resume {
@@ -291,6 +292,7 @@ impl OrderedEntries {
         }
     }
 
+    /// Calls `each` with the vertices of all entries with this key.
     fn equal(&self, key: &IndexKey, mut each: impl FnMut(VertexId)) {
         self.scan(
             |other| other.cmp(key),
@@ -350,7 +352,7 @@ impl OrderedEntries {
         directory.lows.iter().for_each(|low| ledger.resize(low.key.heap_bytes(), 0, memory));
     }
 
-    /// The bytes in use, added up.
+    /// The bytes in use, added up from the leaves.
     pub(super) fn walk(&self) -> usize {
         let directory = self.directory.load();
         let leaves: usize = directory.leaves.iter().map(|leaf| LEAF_BYTES + leaf.read().bytes()).sum();
@@ -396,12 +398,12 @@ mod tests {
             let (k, v) = (rng.random_range(0..40_u64), rng.random_range(0..400_u64));
             if rng.random_bool(if round < 20_000 { 0.8 } else { 0.2 }) {
                 let added = entries.add(key(k), vertex(v), None, &ledger, &memory);
-                assert_eq!(model.insert((k, v)), added != Added::Known);
-                distinct += i64::from(added == Added::Key);
+                assert_eq!(model.insert((k, v)), added != EntryChange::Nothing);
+                distinct += i64::from(added == EntryChange::Key);
             } else {
                 let removed = entries.remove_if(&key(k), vertex(v), || false, &ledger, &memory);
                 assert_eq!(model.remove(&(k, v)), removed.is_some());
-                distinct -= i64::from(removed == Some(Added::Key));
+                distinct -= i64::from(removed == Some(EntryChange::Key));
             }
         }
         let expected: Vec<_> = model.iter().map(|&(k, v)| (key(k), vertex(v))).collect();
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_add_to_one_key_do_not_miss_each_other() {
+    fn two_threads_that_add_to_one_key_do_not_miss_each_other() {
         let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
         let entries = OrderedEntries::new(&ledger, &memory);
         for round in 0..2_000 {
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn scans_beside_writers_meet_what_was_there_throughout() {
+    fn scans_beside_writers_meet_entries_that_exist_throughout() {
         let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
         let entries = OrderedEntries::new(&ledger, &memory);
         for n in 0..3_000 {

@@ -1,8 +1,8 @@
-//! The end of a restore: what needs all tablets.
+//! The end of a restore: the steps that need all tablets.
 //!
-//! The order matters. Edges are checked against vertices before the adjacency is packed, which relies on their ends.
-//! Pages are published before the indexes are filled, which find elements through them. Nobody else has the store until
-//! [`Restore::finish`] returns it.
+//! The order matters. Edges are checked against vertices first, since packing the adjacency relies on their ends. Pages
+//! are published before the indexes are filled, since the indexes find elements through them. No other thread has the
+//! store until [`Restore::finish`] returns it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,54 +13,54 @@ use parking_lot::Mutex;
 
 use super::{Damage, Outcome, PageRecord, Pages, Restore, damage};
 use crate::index::{IdKey, PropertyIndex};
-use crate::load::bulk::{Paged, Staged};
 use crate::load::image::chosen_id;
 use crate::load::pack::pack;
-use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, Tablet, VertexPage};
+use crate::load::staged::{HasPageCore, StagedPages};
+use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, SlotPage, Tablet, VertexPage};
 use crate::store::{Store, edge, vertex};
 use crate::version::{BASE_TS, NEVER, Snapshot};
 
-/// What finishing a restore is about.
+/// A phase of [`Restore::finish`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RestorePhase {
-    /// Checking that every edge has its ends.
+    /// Checking that the ends of every edge exist.
     Checking,
     /// Packing the adjacency.
     Packing,
-    /// Filling the index of ids.
+    /// Filling the id indexes.
     Ids,
     /// Filling the property indexes.
     Indexes,
 }
 
-/// What was restored.
+/// Figures of a restored store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RestoreSummary {
-    /// Vertices.
+    /// The number of vertices.
     pub vertices: u64,
-    /// Edges.
+    /// The number of edges.
     pub edges: u64,
-    /// Pages they are on.
+    /// The number of pages of both.
     pub pages: u64,
 }
 
 /// A restored store.
 #[derive(Debug)]
 pub struct Restored {
-    /// The store. Nothing in it has a version: all snapshots see all of it.
+    /// The store. All snapshots see all of it.
     pub store: Store,
-    /// What is in it.
+    /// Figures of its content.
     pub summary: RestoreSummary,
 }
 
-/// The list of pages that a place belongs to: see [`Restore::choose_cursors`].
-type Placed<P> = Vec<(TabletId, u32, Box<P>)>;
+/// Pages that are not published, with tablet and number.
+type NumberedPages<P> = Vec<(TabletId, u32, Box<P>)>;
 
 impl Restore {
-    /// Makes the store of what was put in. The indexes are offered to snapshots from `now` on, a timestamp at or above
-    /// all that were given with redo; `next_index` is the number of the next one. `threads` work side by side, and
-    /// `progress` is told of each phase when it begins.
+    /// Makes the store from all images and redo. Snapshots use the indexes from `now` on, a timestamp at or above all
+    /// those of redo. `next_index` is the number of the next index. `threads` threads work in parallel, and `progress`
+    /// is called when a phase begins.
     pub fn finish(
         self,
         indexes: &[IndexInfo],
@@ -77,8 +77,8 @@ impl Restore {
             store.freeze_pages(id, ElementKind::Edge, pages.edges, &mut edges)?;
         }
         store.choose_cursors(&mut vertices, &mut edges);
-        let vertices = Staged::of(store.tablets.len(), vertices);
-        let edges = Staged::of(store.tablets.len(), edges);
+        let vertices = StagedPages::of(store.tablets.len(), vertices);
+        let edges = StagedPages::of(store.tablets.len(), edges);
         progress(RestorePhase::Checking);
         side_by_side(threads, &edges.pages, |(tablet, number, page)| check_ends(*tablet, *number, page, &vertices))?;
         progress(RestorePhase::Packing);
@@ -98,7 +98,7 @@ impl Restore {
     }
 }
 
-/// Calls `work` with every item, from several threads; the first damage found.
+/// Calls `work` with every item, from several threads. Returns the first damage that a thread finds.
 fn side_by_side<T: Sync>(threads: usize, items: &[T], work: impl Fn(&T) -> Outcome + Sync) -> Outcome {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(None);
@@ -119,25 +119,27 @@ fn side_by_side<T: Sync>(threads: usize, items: &[T], work: impl Fn(&T) -> Outco
     found.into_inner().map_or(Ok(()), Err)
 }
 
-fn count<P: Paged>(staged: &Staged<P>) -> u64 {
+fn count<P: HasPageCore>(staged: &StagedPages<P>) -> u64 {
     staged.pages.iter().map(|(_, _, page)| page.core().live_count()).sum()
 }
 
+/// Returns true if a slot has an element.
 fn has_element(core: &PageCore, at: usize) -> bool {
     at < core.used() && core.version(at).0 != NEVER
 }
 
-/// The elements of a page, by the bits of their ids.
+/// The elements of a page: slot, and the bits of the id.
 fn elements(tablet: TabletId, number: u32, core: &PageCore) -> impl Iterator<Item = (usize, VertexId)> {
     (0..core.used()).filter(|&at| has_element(core, at)).map(move |at| (at, id_of(tablet, number, core, at)))
 }
 
-/// The bits of the id that the element in a slot has, or the last one had.
+/// The bits of the id that the element in a slot has, or that the last element there had.
 fn id_of(tablet: TabletId, number: u32, core: &PageCore, at: usize) -> VertexId {
     VertexId::new(tablet, core.slot_number(u64::from(number) * PAGE_SLOTS, at))
 }
 
-fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &Staged<VertexPage>) -> Outcome {
+/// Fails if an end of an edge on the page does not exist, or if an edge is not in the tablet of its source.
+fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &StagedPages<VertexPage>) -> Outcome {
     let exists = |id: VertexId| {
         vertices.index_of(id.tablet(), id.page()).is_some_and(|index| {
             let core = &vertices.pages[index].2.core;
@@ -161,7 +163,8 @@ fn check_ends(tablet: TabletId, number: u32, page: &EdgePage, vertices: &Staged<
     Ok(())
 }
 
-fn publish(store: &Store, vertices: Staged<VertexPage>, edges: Staged<EdgePage>) {
+/// Publishes the pages under their old numbers (STORE-34).
+fn publish(store: &Store, vertices: StagedPages<VertexPage>, edges: StagedPages<EdgePage>) {
     let tablet = |id| store.tablet(id).expect("pages are restored in tablets there are");
     for (id, number, page) in vertices.pages {
         let is_new = tablet(id).vertices.put(number, page, &store.memory);
@@ -174,13 +177,14 @@ fn publish(store: &Store, vertices: Staged<VertexPage>, edges: Staged<EdgePage>)
 }
 
 impl Store {
-    /// Says on the pages themselves what was kept beside them, and checks that what they name has a name.
+    /// Sets counts, version words and change notes of the pages of a tablet, and moves the pages to `out` in the order
+    /// of their numbers. Fails if the catalog has no name for a label set or a key.
     fn freeze_pages<P: PageRecord>(
         &self,
         tablet: TabletId,
         kind: ElementKind,
         pages: Pages<P>,
-        out: &mut Placed<P>,
+        out: &mut NumberedPages<P>,
     ) -> Outcome {
         let (set_count, key_count) = (self.catalog().label_set_count(), self.catalog().key_count());
         let mut pages: Vec<_> = pages.into_iter().collect();
@@ -199,9 +203,9 @@ impl Store {
         Ok(())
     }
 
-    /// Where new elements go: to the page with most room of those that the last one might have gone to. The room of
-    /// other pages stays empty; only a bulk load leaves any.
-    fn choose_cursors(&mut self, vertices: &mut Placed<VertexPage>, edges: &mut Placed<EdgePage>) {
+    /// Sets the cursors for new elements, each to the page with most room among its pages. The room of other pages
+    /// stays empty; only a bulk load leaves any.
+    fn choose_cursors(&mut self, vertices: &mut NumberedPages<VertexPage>, edges: &mut NumberedPages<EdgePage>) {
         for (labels, at) in roomiest(vertices, |_, labels| labels).into_iter() {
             let (tablet, number, page) = &mut vertices[at];
             page.core.unseal();
@@ -215,31 +219,21 @@ impl Store {
         }
     }
 
-    /// Enters the elements of a tablet into the id indexes, and gives its free places to whoever wants one.
+    /// Adds the elements of a tablet to the id indexes, and makes its empty slots free.
     fn enter_elements(&self, tablet: &Tablet) -> Outcome {
-        for (number, page) in tablet.vertices.numbered() {
-            let name = PageName { tablet: tablet.id, kind: ElementKind::Vertex, number: number as u32 };
-            self.enter_page(name, tablet, &page.core, vertex)?;
-            free_slots(
-                name,
-                &page.core,
-                self.vertex_cursors.ensure(u64::from(page.core.label.0), &self.memory),
-                tablet,
-            );
-        }
-        for (number, page) in tablet.edges.numbered() {
-            let name = PageName { tablet: tablet.id, kind: ElementKind::Edge, number: number as u32 };
-            self.enter_page(name, tablet, &page.core, edge)?;
-            free_slots(
-                name,
-                &page.core,
-                tablet.edge_cursors.ensure(u64::from(page.core.label.0), &self.memory),
-                tablet,
-            );
+        for (kind, as_element) in
+            [(ElementKind::Vertex, vertex as fn(u64) -> ElementId), (ElementKind::Edge, edge as fn(u64) -> ElementId)]
+        {
+            for (number, core) in tablet.cores(kind) {
+                let name = PageName { tablet: tablet.id, kind, number: number as u32 };
+                self.enter_page(name, tablet, core, as_element)?;
+                free_slots(name, core, self.cursor(tablet, kind, core.label), tablet);
+            }
         }
         Ok(())
     }
 
+    /// Adds the chosen ids of a page to the id index. Fails if two elements have one id.
     fn enter_page(
         &self,
         name: PageName,
@@ -277,6 +271,7 @@ impl Store {
         Ok(())
     }
 
+    /// Makes and fills the property indexes. Fails if two vertices have the same values of a unique index.
     fn restore_indexes(&self, indexes: &[IndexInfo], next_index: u32, now: u64, threads: usize) -> Outcome {
         for info in indexes {
             let index = self.register_restored(info);
@@ -297,7 +292,7 @@ impl Store {
         Ok(())
     }
 
-    /// No two vertices have what an index keeps unique: nobody could have committed that.
+    /// Fails if two vertices have the same values of a unique index, which no commit can have left.
     fn check_restored_unique(&self, index: &PropertyIndex) -> Outcome {
         let Some((vertex, values)) = self.first_duplicate(index, &Snapshot::committed(BASE_TS)) else { return Ok(()) };
         let page = PageName { tablet: vertex.tablet(), kind: ElementKind::Vertex, number: vertex.page() as u32 };
@@ -306,8 +301,11 @@ impl Store {
     }
 }
 
-/// Of each group of pages, the place of the one with most room, if any has some.
-fn roomiest<P: Paged, G: Ord>(pages: &Placed<P>, group: impl Fn(TabletId, LabelSetId) -> G) -> BTreeMap<G, usize> {
+/// For each group of pages, the position of the page with most room. A group whose pages are all full has none.
+fn roomiest<P: HasPageCore, G: Ord>(
+    pages: &NumberedPages<P>,
+    group: impl Fn(TabletId, LabelSetId) -> G,
+) -> BTreeMap<G, usize> {
     let room = |at: usize| pages[at].2.core().capacity() - pages[at].2.core().used();
     let mut best: BTreeMap<G, usize> = BTreeMap::new();
     for (at, (tablet, _, page)) in pages.iter().enumerate().filter(|(at, _)| room(*at) > 0) {
@@ -319,15 +317,13 @@ fn roomiest<P: Paged, G: Ord>(pages: &Placed<P>, group: impl Fn(TabletId, LabelS
     best
 }
 
-/// Gives the places of a page that have no element to new ones.
+/// Gives the slots of a page that have no element to the account of free slots. Each is known by the id of its last
+/// element, so a new element gets the next generation (STORE-33).
 fn free_slots(name: PageName, core: &PageCore, cursor: &Cursor, tablet: &Tablet) {
-    let page = PagePosition { number: name.number as usize, tablet: name.tablet };
-    let none = |_| unreachable!("no page is frozen with free_slots before anybody has it");
+    let position = PagePosition { number: name.number as usize, tablet: name.tablet };
+    let page = SlotPage { kind: name.kind, position, core };
     for at in (0..core.used()).filter(|&at| !has_element(core, at)) {
-        match core.is_used_up(at) {
-            false => cursor.free.give(page, id_of(name.tablet, name.number, core, at).to_bits(), none),
-            true => cursor.free.use_up(page, none),
-        }
+        cursor.free.give(page, at);
         tablet.note_free_slots();
     }
 }

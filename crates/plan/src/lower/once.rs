@@ -1,4 +1,6 @@
-//! What is evaluated once instead of often: tests of equal rows, and ways to one vertex.
+//! Decides where a plan may evaluate once instead of often: a test once for equal rows, and a loop once for each
+//! vertex. A plan may do so only if no result shows the difference. Wherever a function here is not sure, it returns
+//! false.
 
 use super::Lowering;
 use super::order::Chain;
@@ -8,7 +10,7 @@ use crate::purity::{is_plain_chain, is_repeatable, is_row_by_row, may_visit_once
 
 impl Lowering<'_> {
     /// Returns true if the answer of a test after this chain depends only on the row's object and on side effects, and
-    /// is worth remembering: the test follows edges, and rows may be equal (those of a source differ).
+    /// remembering it pays: the test follows edges, and rows may be equal, which the rows of a source never are.
     pub(super) fn is_by_object(&self, chain: &Chain, operands: &[Traversal]) -> bool {
         let walks = |traversal: &Traversal| traversal.any(|step| step.traits().walks);
         self.options.merge
@@ -20,10 +22,10 @@ impl Lowering<'_> {
 
     /// Returns true if an instance of a loop may go on from each vertex only once. Rows must be the same whatever path
     /// they took, and either only the existence of a result matters, or a later step removes equal rows.
-    pub(super) fn visits_once(&self, repeat: &Repeat, behind: &Behind<'_>) -> bool {
+    pub(super) fn visits_once(&self, repeat: &Repeat, following: &FollowingSteps<'_>) -> bool {
         let requirements = self.requirements;
         let all_alike = requirements.path == PathRequirement::None && !requirements.loops && !requirements.sacks;
-        self.options.merge && !self.mutating && all_alike && may_visit_once(repeat) && is_set(behind)
+        self.options.merge && !self.mutating && all_alike && may_visit_once(repeat) && is_set(following)
     }
 
     /// Returns true if a name is a label and no side effect, and no step shows paths.
@@ -43,31 +45,33 @@ impl Lowering<'_> {
             && self.is_only_a_label(label)
     }
 
+    /// Returns true if a traversal reads no step label of the whole traversal.
     fn reads_no_label(&self, traversal: &Traversal) -> bool {
-        names_read(traversal).iter().all(|name| !self.labels.contains(name))
+        names_read(traversal).iter().all(|name| !self.labels_given.contains(name))
     }
 }
 
 /// The steps after a loop in its chain.
-pub(super) struct Behind<'a> {
+pub(super) struct FollowingSteps<'a> {
+    /// The steps in their order.
     pub steps: &'a [StepNode],
-    /// The position of the last of them that adds to a side effect.
+    /// The position in `steps` of the last step that adds to a side effect.
     pub fills_last: Option<usize>,
     /// True if it only matters whether the chain has a result.
-    pub asked: bool,
+    pub existence_only: bool,
 }
 
-/// Returns true if it makes no difference how often each row comes to these steps.
-fn is_set(behind: &Behind<'_>) -> bool {
+/// Returns true if the results are the same, however often each row comes to these steps.
+fn is_set(following: &FollowingSteps<'_>) -> bool {
     let ends = |node: &StepNode| !is_row_by_row(&node.step);
-    match behind.steps.iter().position(ends) {
-        None => behind.asked,
+    match following.steps.iter().position(ends) {
+        None => following.existence_only,
         Some(end) => {
-            let dedups = matches!(&behind.steps[end].step, Step::Dedup { labels, by } if labels.is_empty()
+            let dedups = matches!(&following.steps[end].step, Step::Dedup { labels, by } if labels.is_empty()
                 && !by.iter().any(|by| matches!(by, By::Traversal(_))));
             // A test may read a side effect. If a later step fills it, the answer may change.
-            let fills = behind.fills_last.is_some_and(|last| last >= end);
-            dedups && !fills && is_plain_chain(&behind.steps[..end])
+            let fills = following.fills_last.is_some_and(|last| last >= end);
+            dedups && !fills && is_plain_chain(&following.steps[..end])
         }
     }
 }

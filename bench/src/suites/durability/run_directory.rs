@@ -1,4 +1,4 @@
-//! The directory that a run writes to, and what kind of disk it is on.
+//! The directory of a run, and its file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove::{Database, DatabaseOptions, Error, Result};
 
-/// A directory of its own that goes with its contents when the run is over, well or not.
-pub(super) struct Place {
+/// A directory that is removed with its contents when the run ends, also after an error.
+pub(super) struct RunDirectory {
     root: PathBuf,
+    /// The number of the next fresh path.
     next: AtomicU64,
 }
 
-impl Place {
-    /// Makes it in this directory; by default in the system's for temporary files.
+impl RunDirectory {
+    /// Makes a directory below `parent`, by default below the system's temporary directory.
     pub(super) fn new(parent: Option<&Path>) -> Result<Self> {
-        /// Runs of one process, which tests have several of at once.
+        /// Counts the directories of this process, because tests run several suites at once.
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
@@ -23,15 +24,15 @@ impl Place {
         let named = |error| Error::from(error).context(root.display());
         fs::create_dir(&root).map_err(named)?;
         let root = root.canonicalize().map_err(named)?;
-        Ok(Place { root, next: AtomicU64::new(0) })
+        Ok(RunDirectory { root, next: AtomicU64::new(0) })
     }
 
-    /// A path in it that nothing has had before.
+    /// A path in it that was not used before.
     pub(super) fn fresh(&self, name: &str) -> PathBuf {
         self.root.join(format!("{name}-{}", self.next.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Removes what is in it, once nobody uses it any more.
+    /// Removes everything in the directory. Databases in it must be closed.
     pub(super) fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
@@ -41,26 +42,26 @@ impl Place {
         Ok(())
     }
 
-    /// The file system it is on, as the kernel calls it.
+    /// The type of its file system, by the kernel's name.
     pub(super) fn file_system(&self) -> Option<String> {
         file_system_of(&fs::read_to_string("/proc/self/mounts").ok()?, &self.root)
     }
 }
 
-impl Drop for Place {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.root) {
-            eprintln!("{} is left over: {error}", self.root.display());
+            eprintln!("could not remove {}: {error}", self.root.display());
         }
     }
 }
 
-/// Whether a file system keeps its files in memory, where a sync costs nothing and says nothing.
+/// Returns true if the file system keeps files in memory. A sync costs nothing there, so figures say nothing.
 pub(super) fn is_in_memory(file_system: &str) -> bool {
     matches!(file_system, "tmpfs" | "ramfs")
 }
 
-/// The type of the innermost mount that a path is in; of two at one point, the later one counts.
+/// The type of the innermost mount that contains a path. Of two mounts at one point, the later one counts.
 fn file_system_of(mounts: &str, path: &Path) -> Option<String> {
     let mounts = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ');
@@ -70,7 +71,7 @@ fn file_system_of(mounts: &str, path: &Path) -> Option<String> {
     mounts.max_by_key(|(length, _)| *length).map(|(_, kind)| kind.to_owned())
 }
 
-/// How many bytes the files in a directory have, those of its directories included.
+/// The size of all files below a directory, in bytes.
 pub(super) fn bytes_in(directory: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
@@ -81,12 +82,12 @@ pub(super) fn bytes_in(directory: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Opens the database in a directory, which is made where it is not there.
+/// Opens the database in a directory, which is made if it does not exist.
 pub(super) fn open(directory: &Path, options: &DatabaseOptions) -> Result<Database> {
     Database::open(&directory.to_string_lossy(), options)
 }
 
-/// A database that takes checkpoints when it is asked to, and at no other time.
+/// The options of a database that takes checkpoints on demand only.
 pub(super) fn without_checkpoints() -> DatabaseOptions {
     let mut options = DatabaseOptions::default();
     options.durability.checkpoint_log_bytes = 0;
@@ -103,20 +104,20 @@ mod tests {
             "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/x xfs rw 0 0\n/dev/c /tmp/x btrfs rw 0 0\n";
         let kind = |path: &str| file_system_of(mounts, Path::new(path)).unwrap();
         assert_eq!((&*kind("/home"), &*kind("/tmp/other"), &*kind("/tmp/x/y")), ("ext4", "tmpfs", "btrfs"));
-        // A name that only begins like a mount's is outside of it.
+        // A path that only begins with the name of a mount is outside of it.
         assert_eq!(kind("/tmpfiles"), "ext4");
         assert!(is_in_memory("tmpfs") && !is_in_memory("ext4"));
     }
 
     #[test]
-    fn a_place_goes_with_what_is_in_it() {
-        let place = Place::new(None).unwrap();
-        let (first, second) = (place.fresh("a"), place.fresh("a"));
+    fn a_directory_is_removed_with_its_contents() {
+        let directory = RunDirectory::new(None).unwrap();
+        let (first, second) = (directory.fresh("a"), directory.fresh("a"));
         assert_ne!(first, second);
         fs::create_dir(&first).unwrap();
         fs::write(first.join("file"), [0; 10]).unwrap();
-        assert_eq!(bytes_in(&place.root).unwrap(), 10);
-        drop(place);
+        assert_eq!(bytes_in(&directory.root).unwrap(), 10);
+        drop(directory);
         assert!(!first.exists());
     }
 }

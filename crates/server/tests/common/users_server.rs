@@ -1,4 +1,4 @@
-//! A server with users, two graphs, and what clients do to log in.
+//! A server with users and two graphs, and the logins of its clients.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::client::{Client, request_bytes};
 
-/// What the users of [`Place`] have as passwords.
+/// The password of all users of [`UsersServer`].
 pub const PASSWORD: &str = "correct horse";
 
-/// `ada` administers all, `wim` writes the graph `books`, `rita` reads it, `nemo` may do nothing.
+/// `ada` administers everything, `wim` writes the graph `books`, `rita` reads it, `nemo` has no right.
 pub fn users() -> Users {
     let mut users = Users::default();
     for (name, roles) in [
@@ -47,17 +47,17 @@ fn kept_in(directory: &Path) -> Database {
 }
 
 /// A server with the graphs `books` (source `g`) and `other` (source `o`), and a users file.
-pub struct Place {
+pub struct UsersServer {
     pub address: SocketAddr,
     folder: PathBuf,
 }
 
-impl Place {
-    pub async fn start(name: &str, change: impl FnOnce(&mut Limits)) -> Place {
-        Place::configured(name, |config| change(&mut config.limits)).await
+impl UsersServer {
+    pub async fn start(name: &str, change: impl FnOnce(&mut Limits)) -> UsersServer {
+        UsersServer::configured(name, |config| change(&mut config.limits)).await
     }
 
-    pub async fn configured(name: &str, change: impl FnOnce(&mut Config)) -> Place {
+    pub async fn configured(name: &str, change: impl FnOnce(&mut Config)) -> UsersServer {
         let folder = std::env::temp_dir().join(format!("mangrove-security-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
@@ -72,14 +72,14 @@ impl Place {
         let server = Server::bind(config, Arc::new(engine)).await.unwrap();
         let address = server.local_address().unwrap();
         tokio::spawn(server.serve(std::future::pending()));
-        Place { address, folder }
+        UsersServer { address, folder }
     }
 
     pub fn file(&self) -> PathBuf {
         self.folder.join("users.toml")
     }
 
-    /// Where all its files are.
+    /// The directory of all files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -107,14 +107,14 @@ impl Place {
         let first = client.send_eval("", "g.inject(1)", &[]).await;
         assert_eq!(client.response().await.unwrap().code, 407);
         client.authenticate(first, user, PASSWORD).await;
-        // What was held is run now, as the user.
+        // The held requests run now, as the user.
         let answered = client.response().await.unwrap();
         assert_eq!(answered.request, Some(first));
         client
     }
 }
 
-impl Drop for Place {
+impl Drop for UsersServer {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }

@@ -1,37 +1,37 @@
-//! What a client learns about the directory of a graph: administrators the path, others [`conceal`]'s word in its place.
+//! The redaction of a graph's directory: administrators of the graph read its path, other clients `(directory)`.
 //!
-//! An error of the disk names a file, since an operator needs it, and services report the directory. A concealed error is logged in
-//! full. The paths of `io()` are not concealed: they are relative to its directory for every client.
+//! An error of the disk names a file, since an operator needs it, and services report the directory. A redacted error
+//! is logged in full. The paths of `io()` are not redacted: they are relative to its directory for every client.
 //!
-//! - **SERVER-10.** Every error and report of a query on a graph passes [`Places`] before it reaches the client, so that a new message
-//!   cannot tell more.
+//! - **SERVER-10.** Every error and report of a query on a graph passes [`DirectoryRedactor`] before it reaches the
+//!   client, so that a new message cannot tell more.
 
 use std::borrow::Cow;
 
 use mangrove_graph::{Error, Value};
 
-use super::conceal::{conceal, shown};
+use super::redaction::{redact, shown};
 use crate::access::caller::Caller;
 use crate::graphs::registry::Graph;
 
 /// The view of one caller on the directory of one graph.
-pub struct Places<'g> {
+pub struct DirectoryRedactor<'g> {
     graph: &'g Graph,
-    /// The directory to conceal; `None` for nothing.
+    /// The directory to redact; `None` if the caller may read it, or if there is none.
     directory: Option<String>,
 }
 
-impl<'g> Places<'g> {
+impl<'g> DirectoryRedactor<'g> {
     /// The view of a caller.
-    pub fn told(caller: &Caller, graph: &'g Graph) -> Self {
+    pub fn for_caller(caller: &Caller, graph: &'g Graph) -> Self {
         let durability = if caller.administers(&graph.name) { None } else { graph.database().durability() };
-        Places { graph, directory: durability.and_then(|durability| shown(&durability.directory)) }
+        DirectoryRedactor { graph, directory: durability.and_then(|durability| shown(&durability.directory)) }
     }
 
     /// The same text without the directory.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.directory {
-            Some(directory) if text.contains(directory.as_str()) => conceal(text, directory).into(),
+            Some(directory) if text.contains(directory.as_str()) => redact(text, directory).into(),
             _ => text.into(),
         }
     }
@@ -55,7 +55,7 @@ impl<'g> Places<'g> {
         if self.graph.logged.is_news(error.message()) {
             tracing::error!(graph = %self.graph.name, "{error}");
         }
-        let told = Error::new(error.kind(), message);
-        error.reason().map_or(told.clone(), |reason| told.because(reason))
+        let redacted = Error::new(error.kind(), message);
+        error.reason().map_or(redacted.clone(), |reason| redacted.because(reason))
     }
 }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Replaces the directory.
-const CONCEALED: &str = "(directory)";
+const REDACTED: &str = "(directory)";
 
 /// How long the same error is not logged again.
 const QUIET: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ impl Logged {
     }
 }
 
-/// A directory as messages write it; `None` if there is nothing to conceal: the root, or a disk that is no directory.
+/// A directory as messages write it; `None` if there is nothing to redact: the root, or a disk that is no directory.
 pub fn shown(directory: &Path) -> Option<String> {
     let text = directory.display().to_string();
     let text = text.trim_end_matches('/');
@@ -36,14 +36,14 @@ pub fn shown(directory: &Path) -> Option<String> {
 }
 
 /// A text without a directory, both alone and as the beginning of a path.
-pub fn conceal(text: &str, directory: &str) -> String {
+pub fn redact(text: &str, directory: &str) -> String {
     let (mut told, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(directory) {
         let (before, after) = (&rest[..at], &rest[at + directory.len()..]);
         told.push_str(before);
         let begins = !before.chars().next_back().is_some_and(is_part_of_name);
         let ends = after.starts_with('/') || after.is_empty() || is_absolute_end(directory, after);
-        told.push_str(if begins && ends { CONCEALED } else { directory });
+        told.push_str(if begins && ends { REDACTED } else { directory });
         rest = after;
     }
     told + rest
@@ -73,7 +73,7 @@ mod tests {
             ("graph", "subgraph/x", "subgraph/x"),
             ("./graph", "cannot open ./graph/LOCK, or ./graph/wal", "cannot open (directory)/LOCK, or (directory)/wal"),
         ] {
-            assert_eq!(conceal(text, directory), told);
+            assert_eq!(redact(text, directory), told);
         }
         assert_eq!(shown(Path::new("graph/")).as_deref(), Some("graph"));
         assert_eq!((shown(Path::new("/")), shown(Path::new(""))), (None, None));

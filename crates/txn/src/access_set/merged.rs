@@ -1,15 +1,16 @@
-//! What many transactions wrote, merged: each item once, with the last timestamp at which it was changed.
+//! Write sets of many transactions, merged: each item once, with the last timestamp at which it was changed.
 //!
-//! A serializable transaction that is open for long must be compared with the write sets of millions of commits. One by one
-//! they take too much memory (some 500 bytes each) and too long to look at. Here the write sets of up to 2^16 consecutive
-//! timestamps are one sorted array, of 10 bytes an item, which a read set is merged with.
+//! A serializable transaction that is open for a long time must be compared with the write sets of millions of commits.
+//! One by one, these take too much memory (about 500 bytes each) and too long to compare. Here the write sets of up to
+//! 2^16 consecutive timestamps are one sorted array, of 10 bytes an item, which is merged with a read set.
 //!
-//! - *Exact in time*: what was read at a timestamp has changed since exactly if its last change is after that timestamp. So no
-//!   other change needs to be kept.
-//! - *Items by fingerprint*: 64 bits of an item's hash stand for it. Two items that share them are taken for one, which
-//!   may make a conflict where there is none, and never hides one.
-//! - *Images*, which predicates are checked against, are kept in the same way: each value once by kind, key and label set.
-//! - *Large* write sets, which are compressed already, stay apart, as they are.
+//! - *Times are exact.* An item that was read at a timestamp has changed since if and only if its last change is after
+//!   that timestamp. So no other change needs to be kept.
+//! - *Items are kept as fingerprints*, 64 bits of an item's hash. Two items with the same fingerprint are taken for
+//!   one. That may show a conflict that does not exist, and never hides one.
+//! - *Images*, which predicates are checked against, are kept in the same way: each value once, by kind of element, key
+//!   and label set.
+//! - *Large* write sets, which are compressed already, are kept apart and unchanged.
 
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
@@ -27,12 +28,12 @@ pub const MERGED_SPAN_MAX: u64 = 1 << 16;
 
 impl Item {
     fn fingerprint(self) -> u64 {
-        // In memory only, but the same in every transaction.
+        // The seed is fixed, because fingerprints of many transactions are compared. None is stored on disk.
         foldhash::quality::FixedState::with_seed(0x6d65_7267).hash_one(self)
     }
 }
 
-/// Items to be looked for in merged writes, by fingerprint, each with the timestamp it was read at.
+/// Items to look up in merged writes: fingerprints, each with the timestamp at which the item was read.
 #[derive(Debug, Default)]
 pub struct ReadTimestamps(Vec<(u64, u64)>);
 
@@ -48,58 +49,59 @@ impl ReadTimestamps {
         items.each(|item| self.add(item, timestamp));
     }
 
-    /// Gets ready to be looked for: to be called once, after everything was added.
+    /// Sorts the items. Must be called after the last item was added, and before [`MergedWrites::change`].
     pub fn freeze(&mut self) {
         self.0.sort_unstable();
         self.0.dedup();
     }
 }
 
-/// Distinct things in ascending order, each with the date of its last change: a timestamp, counted from the span's first.
+/// Distinct entries in ascending order, each with the date of its last change. A date is a timestamp, counted from the
+/// first one of the span.
 #[derive(Debug)]
 struct Dated<T> {
-    things: Box<[T]>,
+    entries: Box<[T]>,
     dates: Box<[u16]>,
 }
 
 impl<T> Default for Dated<T> {
     fn default() -> Self {
-        Dated { things: Box::default(), dates: Box::default() }
+        Dated { entries: Box::default(), dates: Box::default() }
     }
 }
 
 impl<T: PartialEq> Dated<T> {
-    /// From changes in the order of their dates.
+    /// Makes the array from changes in the order of their dates.
     fn of(mut changes: Vec<(T, u16)>, order: impl Fn(&T, &T) -> Ordering) -> Self {
-        // Stable: of those that are alike the last one in the list is the latest. It finds the runs of what was merged
-        // before, and merges them.
+        // The sort is stable, so the last of several equal entries has the latest date. It recognizes runs that are
+        // sorted already (parts merged before) and merges them.
         changes.sort_by(|(a, _), (b, _)| order(a, b));
-        let (mut things, mut dates): (Vec<T>, Vec<u16>) = (Vec::new(), Vec::new());
-        for (thing, date) in changes {
+        let (mut entries, mut dates): (Vec<T>, Vec<u16>) = (Vec::new(), Vec::new());
+        for (entry, date) in changes {
             match dates.last_mut() {
-                Some(last) if things.last() == Some(&thing) => *last = date,
+                Some(last) if entries.last() == Some(&entry) => *last = date,
                 _ => {
-                    things.push(thing);
+                    entries.push(entry);
                     dates.push(date);
                 }
             }
         }
-        Dated { things: things.into(), dates: dates.into() }
+        Dated { entries: entries.into(), dates: dates.into() }
     }
 
     fn iter(&self) -> impl Iterator<Item = (&T, u16)> {
-        self.things.iter().zip(self.dates.iter().copied())
+        self.entries.iter().zip(self.dates.iter().copied())
     }
 
     fn bytes(&self) -> usize {
-        self.things.len() * (size_of::<T>() + size_of::<u16>())
+        self.entries.len() * (size_of::<T>() + size_of::<u16>())
     }
 }
 
-/// Values of one key that elements of one label set have or had.
+/// A kind of element (true: vertex), a key and a label set: images of the same group are compared with each other.
 type ImageGroup = (bool, KeyId, LabelSetId);
 
-/// What the transactions of a span of timestamps wrote: each item once, with the timestamp of its last change.
+/// The merged write sets of a span of timestamps: each item once, with the timestamp of its last change.
 #[derive(Debug)]
 pub struct MergedWrites {
     /// The span begins after this timestamp.
@@ -111,16 +113,16 @@ pub struct MergedWrites {
     bytes: usize,
 }
 
-/// Changes that are still to be sorted.
+/// Changes that are not sorted yet.
 #[derive(Default)]
-struct Changes {
+struct UnsortedChanges {
     items: Vec<(u64, u16)>,
     images: HashMap<ImageGroup, Vec<(Value, u16)>, foldhash::fast::FixedState>,
     large: Vec<(u64, Arc<WriteSet>)>,
     newest: NewestNames,
 }
 
-impl Changes {
+impl UnsortedChanges {
     fn add(&mut self, writes: &WriteSet, date: u16) {
         writes.items().each(|item| self.items.push((item.fingerprint(), date)));
         for ValueImage { kind, key, labels, value } in writes.images() {
@@ -140,7 +142,7 @@ impl Changes {
     }
 
     fn merge(self, after: u64) -> MergedWrites {
-        let Changes { items, images, mut large, newest } = self;
+        let UnsortedChanges { items, images, mut large, newest } = self;
         let items = Dated::of(items, u64::cmp);
         let images = images.into_iter().map(|(group, values)| (group, Dated::of(values, order)));
         let images: HashMap<_, Dated<Value>, _> = images.collect();
@@ -153,9 +155,9 @@ impl Changes {
 }
 
 impl MergedWrites {
-    /// Merges write sets with their timestamps, which ascend from `after + 1` and span [`MERGED_SPAN_MAX`] at most.
+    /// Merges write sets with their timestamps, which ascend from `after + 1` and span at most [`MERGED_SPAN_MAX`].
     pub fn of(after: u64, sets: &[(u64, Arc<WriteSet>)]) -> Self {
-        let mut changes = Changes::default();
+        let mut changes = UnsortedChanges::default();
         for (ts, writes) in sets {
             changes.newest.join(writes.newest());
             if writes.is_large() {
@@ -167,9 +169,9 @@ impl MergedWrites {
         changes.merge(after)
     }
 
-    /// Merges adjacent spans, the oldest first. Together they span [`MERGED_SPAN_MAX`] at most.
+    /// Merges adjacent spans, the oldest first. Together they span at most [`MERGED_SPAN_MAX`].
     pub fn join<'a>(parts: impl IntoIterator<Item = &'a MergedWrites>) -> Self {
-        let (mut changes, mut first) = (Changes::default(), None);
+        let (mut changes, mut first) = (UnsortedChanges::default(), None);
         for part in parts {
             let after = *first.get_or_insert(part.after);
             let shift = u16::try_from(part.after - after).expect("joined spans are short");
@@ -178,12 +180,12 @@ impl MergedWrites {
         changes.merge(first.unwrap_or_default())
     }
 
-    /// The memory it takes, about.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The youngest names among what was written.
+    /// The largest numbers of label sets and keys among the writes.
     pub fn newest(&self) -> NewestNames {
         self.newest
     }
@@ -192,17 +194,18 @@ impl MergedWrites {
         self.after + 1 + u64::from(date)
     }
 
-    /// The write sets that are not merged, with their timestamps.
+    /// The large write sets, which are not merged, with their timestamps.
     pub fn large(&self) -> impl Iterator<Item = (u64, &WriteSet)> {
         self.large.iter().map(|(ts, writes)| (*ts, &**writes))
     }
 
-    /// Returns true if one of the items was changed after it was read; frozen. Large write sets are not looked at.
+    /// Returns true if one of the items was changed after it was read. `reads` must be frozen. Large write sets are not
+    /// considered.
     pub fn change(&self, reads: &ReadTimestamps) -> bool {
         let mut at = 0;
         for &(item, timestamp) in &reads.0 {
-            at += gallop(&self.items.things[at..], item);
-            match self.items.things.get(at) {
+            at += gallop(&self.items.entries[at..], item);
+            match self.items.entries.get(at) {
                 None => return false,
                 Some(&found) if found == item && self.timestamp(self.items.dates[at]) > timestamp => return true,
                 Some(_) => {}
@@ -211,8 +214,8 @@ impl MergedWrites {
         false
     }
 
-    /// Returns true if a predicate may have another answer because of what was written after a timestamp. Large write sets
-    /// are not looked at.
+    /// Returns true if a predicate may have another answer because of the writes after a timestamp. Large write sets
+    /// are not considered.
     pub fn meet_after(&self, timestamp: u64, predicate: &Predicate) -> bool {
         self.images.iter().any(|((is_vertex, key, labels), values)| {
             let kind = if *is_vertex { ElementKind::Vertex } else { ElementKind::Edge };
@@ -226,7 +229,7 @@ fn date(after: u64, ts: u64) -> u16 {
     u16::try_from(ts - after - 1).expect("merged write sets span few timestamps")
 }
 
-/// How many of the ascending numbers are below one: in steps that double, for it is often among the first.
+/// The count of numbers below `wanted`, by steps that double, because `wanted` is often near the front.
 fn gallop(ascending: &[u64], wanted: u64) -> usize {
     let mut step = 1;
     while step < ascending.len() && ascending[step - 1] < wanted {

@@ -1,7 +1,7 @@
-//! Scenarios for the model checker: small runs of the real code whose interleavings shuttle tries out.
+//! Scenarios for the model checker: small runs of the store whose interleavings shuttle tries out.
 //!
-//! `tests/model.rs` runs them, with the feature `model`. Each builds what it needs, lets a few threads at it, and
-//! asserts what must hold whatever they did in whichever order.
+//! `main.rs` runs them, with the feature `model`. Each scenario makes its data, starts a few threads, and
+//! asserts properties that must hold in every interleaving. Scenarios use only what the store offers to other crates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +10,29 @@ use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
     ScanCursor, Share, Value, ValueRows, VertexId,
 };
-use mangrove_reclaim::EpochCell;
-use shuttle::thread;
-
-use crate::memory::Limbo;
-use crate::{
+use mangrove_reclaim::{EpochCell, Limbo, Retired, Unlinked};
+use mangrove_store::{
     Effort, IndexOptions, RunningTransactions, Snapshot, Store, StoreOptions, StoreSizes, Write, WriteCardinality,
     Writer,
 };
+use shuttle::thread;
 
-/// A box that knows whether it was freed.
+/// Memory that waits in a limbo.
+struct UnlinkedMemory(Retired);
+
+impl From<Retired> for UnlinkedMemory {
+    fn from(memory: Retired) -> Self {
+        UnlinkedMemory(memory)
+    }
+}
+
+impl Unlinked for UnlinkedMemory {
+    fn into_memory(self) -> Result<Retired, Self> {
+        Ok(self.0)
+    }
+}
+
+/// A value that notes when it is dropped.
 struct Tracked(Arc<AtomicBool>);
 
 impl Drop for Tracked {
@@ -28,10 +41,10 @@ impl Drop for Tracked {
     }
 }
 
-/// Pin against retire: what a reader has found is not freed before it lets go.
+/// A pinned reader against a thread that retires memory: the memory is not freed under the pin.
 pub fn a_pinned_reader_keeps_what_it_found() {
     let cell = Arc::new(EpochCell::new(Tracked(Arc::default())));
-    let limbo = Arc::new(Limbo::default());
+    let limbo = Arc::new(Limbo::<UnlinkedMemory>::default());
     let readers: Vec<_> = (0..2)
         .map(|_| {
             let cell = cell.clone();
@@ -46,12 +59,12 @@ pub fn a_pinned_reader_keeps_what_it_found() {
         .collect();
     for _ in 0..2 {
         limbo.retire(cell.swap(Some(Tracked(Arc::default()))));
-        limbo.release(usize::MAX, |_| unreachable!("only boxes"));
+        limbo.release(usize::MAX, |_| unreachable!("only memory was retired"));
     }
     readers.into_iter().for_each(|reader| reader.join().expect("a reader that asserts ends the model"));
 }
 
-/// A running that stands still.
+/// Running transactions that never change.
 struct Still {
     oldest: u64,
     next: u64,
@@ -69,11 +82,11 @@ impl RunningTransactions for Still {
     }
 }
 
-/// Slots of the first page of a label set: so many that columns and adjacency tables begin sparse. A column has up to
-/// four values then, a table up to seven lists; with one more they are dense.
+/// Slots of the first page of a label set: enough that columns and adjacency tables begin sparse. A sparse column has
+/// up to four values and a sparse table up to seven lists; with one more they are dense.
 const PAGE_SLOTS: u32 = 32;
 
-/// A store with one tablet, and what is in it after the first commit.
+/// A store with one tablet, and its content after the first commit.
 struct Graph {
     store: Store,
     knows: LabelSetId,
@@ -108,11 +121,12 @@ impl Graph {
         while self.store.collect(&running, usize::MAX, true) + self.store.compact(&running, Effort::All) > 0 {}
     }
 
+    /// Writes as a transaction that began at 1. Returns its log, or `None` if it was in conflict and is rolled back.
     fn write(&self, txn: u64, write: impl FnOnce(&mut Writer<'_>) -> mangrove_graph::Result<()>) -> Option<Vec<Write>> {
         self.write_at(1, txn, write)
     }
 
-    /// As a transaction that began at a timestamp.
+    /// As [`Graph::write`], as a transaction that began at a timestamp.
     fn write_at(
         &self,
         begin: u64,
@@ -131,6 +145,7 @@ impl Graph {
         }
     }
 
+    /// The edges of vertices at a timestamp, in the order of their ids.
     fn degree(&self, ts: u64, direction: Direction, of: &[VertexId]) -> Vec<EdgeId> {
         let view = self.store.view(Snapshot::committed(ts));
         let request = ExpandRequest { direction, labels: LabelFilter::Any, edges: true, limit: 100 };
@@ -145,8 +160,8 @@ impl Graph {
 pub fn a_list_is_replaced_while_it_changes() {
     let graph = Arc::new(Graph::new(4));
     let hub = graph.vertices[0];
-    // Dirt, so that there is something to compact.
-    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("nobody else writes");
+    // A deleted edge, so that there is a list to compact.
+    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("no other transaction writes");
     graph.store.install(&log, 2);
     graph.store.retire(log, 2);
     let before = graph.degree(2, Direction::Out, &[hub]);
@@ -180,7 +195,7 @@ pub fn a_list_is_replaced_while_it_changes() {
 pub fn lists_are_replaced_while_their_vertex_is_deleted() {
     let graph = Arc::new(Graph::new(4));
     let hub = graph.vertices[0];
-    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("nobody else writes");
+    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("no other transaction writes");
     graph.store.install(&log, 2);
     graph.store.retire(log, 2);
     let before = graph.degree(2, Direction::Out, &[hub]);
@@ -195,7 +210,7 @@ pub fn lists_are_replaced_while_their_vertex_is_deleted() {
     reader.join().expect("the reader asserts");
     let deleted = deleter.join().expect("no panic").expect("no conflict");
     graph.store.install(&deleted, 3);
-    // Packed again while the vertex has not been taken apart: nothing that ended may become clean.
+    // The tables are packed again while the vertex is not taken apart: no run with an ended edge may become clean.
     for _ in 0..3 {
         let _ = graph.store.compact(&running, Effort::All);
     }
@@ -209,13 +224,13 @@ pub fn lists_are_replaced_while_their_vertex_is_deleted() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// Freezing a page against somebody who deletes an element on it.
+/// Freezing a page against a transaction that deletes an element of it.
 pub fn version_words_go_while_an_element_is_deleted() {
-    // A full page, or it would keep its words.
+    // The page is full, since others keep their version words.
     let graph = Arc::new(Graph::new(PAGE_SLOTS as usize));
     let (one, two) = (graph.clone(), graph.clone());
     // A rolled-back deletion brings the words back.
-    let log = graph.write(2, |w| w.delete_vertex(graph.vertices[5])).expect("nobody else writes");
+    let log = graph.write(2, |w| w.delete_vertex(graph.vertices[5])).expect("no other transaction writes");
     graph.store.rollback(&log, 2);
     graph.store.retire_aborted(log);
     let deleter = thread::spawn(move || one.write(3, |w| w.delete_vertex(one.vertices[9])));
@@ -246,7 +261,7 @@ pub fn a_chain_is_cut_while_the_cell_is_written() {
     let set = move |graph: &Graph, txn: u64, value: Value| {
         graph.write(txn, |w| w.set_vertex_property(v, graph.age, value, WriteCardinality::Single, vec![]))
     };
-    let first = set(&graph, 2, Value::from("the first value, in a record")).expect("nobody else writes");
+    let first = set(&graph, 2, Value::from("the first value, in a record")).expect("no other transaction writes");
     graph.store.install(&first, 1);
     graph.store.retire(first, 1);
     let (one, two) = (graph.clone(), graph.clone());
@@ -277,10 +292,10 @@ pub fn a_chain_is_cut_while_the_cell_is_written() {
     assert_eq!(rows.value, [Value::Bool(true)]);
 }
 
-/// Building an index against a collector that cuts the chain of a value, and a writer who gets the record that was cut off
-/// and is rolled back.
+/// Making an index against a collector that cuts the chain of a value, and a writer that gets the record that was cut
+/// off and is rolled back.
 pub fn an_index_is_built_while_a_record_is_used_again() {
-    // So many values that the column is dense.
+    // Enough values that the column is dense.
     let graph = Arc::new(Graph::new(6));
     let [v, other] = [graph.vertices[0], graph.vertices[1]];
     let set = move |graph: &Graph, txn: u64, of: &[VertexId], value: i64| {
@@ -290,7 +305,7 @@ pub fn an_index_is_built_while_a_record_is_used_again() {
             };
             of.iter().try_for_each(&mut set)
         };
-        graph.write_at(txn - 1, txn, write).expect("nobody else writes")
+        graph.write_at(txn - 1, txn, write).expect("no other transaction writes")
     };
     for (txn, of) in [(2, &graph.vertices[..]), (3, &[v])] {
         let log = set(&graph, txn, of, txn as i64);
@@ -322,7 +337,8 @@ pub fn an_index_is_built_while_a_record_is_used_again() {
     assert_eq!(found, [v]);
 }
 
-/// A column that becomes dense, by one writer, against another writer, a rollback, a collector and a reader of its cells.
+/// A column that becomes dense, by one writer, against another writer, a rollback, a collector and a reader of its
+/// cells.
 pub fn a_column_becomes_dense_while_a_cell_is_written() {
     let graph = Arc::new(Graph::new(6));
     let set = |graph: &Graph, txn: u64, at: usize, value: i64| {
@@ -334,9 +350,9 @@ pub fn a_column_becomes_dense_while_a_cell_is_written() {
         graph.store.view(Snapshot::committed(ts)).vertex_values(&graph.vertices, graph.age, &mut rows).unwrap();
         rows.value
     };
-    // As many as the table takes.
+    // As many values as the sparse table takes.
     for at in 0..4 {
-        let log = set(&graph, 10 + at as u64, at, at as i64).expect("nobody else writes");
+        let log = set(&graph, 10 + at as u64, at, at as i64).expect("no other transaction writes");
         graph.store.install(&log, 1);
         graph.store.retire(log, 1);
     }
@@ -372,9 +388,9 @@ pub fn a_column_becomes_dense_while_a_cell_is_written() {
 
 /// A table of lists that becomes dense, by one writer, against a deleter, a compaction and a reader of its lists.
 pub fn a_table_becomes_dense_while_its_lists_change() {
-    // Seven lists of incoming edges: as many as the table takes.
+    // Seven lists of incoming edges: as many as the sparse table takes.
     let graph = Arc::new(Graph::new(8));
-    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("nobody else writes");
+    let log = graph.write(2, |w| w.delete_edge(graph.edges[0])).expect("no other transaction writes");
     graph.store.install(&log, 2);
     graph.store.retire(log, 2);
     let before = graph.degree(2, Direction::In, &graph.vertices);
@@ -403,16 +419,17 @@ pub fn a_table_becomes_dense_while_its_lists_change() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// A table that is emptied, with its array, against a writer who begins another list, a rollback and a reader of its lists.
+/// A table that is emptied, with its array, against a writer that begins another list, a rollback and a reader of its
+/// lists.
 pub fn a_table_is_emptied_while_a_list_begins() {
     // Incoming edges of eight vertices: one more than a small table takes, so that there is an array.
     let graph = Arc::new(Graph::new(9));
     let log = graph.write(2, |w| graph.edges.iter().try_for_each(|&edge| w.delete_edge(edge)));
-    let log = log.expect("nobody else writes");
+    let log = log.expect("no other transaction writes");
     graph.store.install(&log, 2);
     graph.store.retire(log, 2);
     let running = Still { oldest: 2, next: 100 };
-    // The lists go; what is left is a layout to give up, and then the tables are empty.
+    // The lists go. A previous layout is left, and when it goes the tables are empty.
     graph.store.compact(&running, Effort::All);
     let link = |graph: &Graph, txn: u64, from: usize, to: usize| {
         let (from, to) = (graph.vertices[from], graph.vertices[to]);
@@ -422,7 +439,7 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     let first = thread::spawn(move || {
         let log = link(&one, 3, 0, 1).expect("no conflict");
         one.store.install(&log, 3);
-        // Committed: from here on everybody later finds it, whatever becomes of the forms.
+        // Committed: from here on every later reader finds the list, in whichever form it is.
         let found = one.degree(3, Direction::In, &one.vertices);
         assert_eq!((found.len(), one.degree(3, Direction::Out, &one.vertices)), (1, found));
         log
@@ -447,7 +464,7 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     graph.freeze(3);
     let left = graph.degree(3, Direction::In, &graph.vertices);
     assert_eq!((left.len(), graph.degree(3, Direction::Out, &graph.vertices)), (1, left.clone()));
-    let last = graph.write_at(3, 5, |w| w.delete_edge(left[0])).expect("nobody else writes");
+    let last = graph.write_at(3, 5, |w| w.delete_edge(left[0])).expect("no other transaction writes");
     graph.store.install(&last, 5);
     graph.store.retire(last, 5);
     graph.freeze(5);
@@ -455,24 +472,24 @@ pub fn a_table_is_emptied_while_a_list_begins() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// Freezing a page of edges that has free slots against somebody who uses one, somebody who deletes another edge there, and a
-/// reader. At first the page has its words, or (`is_frozen`) has lost them and has its ends packed.
+/// Freezing a page of edges with free slots against a transaction that uses one, a transaction that deletes another
+/// edge there, and a reader. At first the page has version words, or it is frozen with packed ends (`is_frozen`).
 fn a_free_slot_is_used(is_frozen: bool) {
     let graph = Graph::new(PAGE_SLOTS as usize);
     // As many edges as the page has slots, and then fewer.
     let log = graph.write(2, |w| w.insert_edge(graph.vertices[1], graph.vertices[2], graph.knows, None).map(drop));
-    let more = log.expect("nobody else writes");
+    let more = log.expect("no other transaction writes");
     graph.store.install(&more, 2);
     graph.store.retire(more, 2);
     let log = graph.write_at(2, 3, |w| graph.edges[..6].iter().try_for_each(|&edge| w.delete_edge(edge)));
-    let log = log.expect("nobody else writes");
+    let log = log.expect("no other transaction writes");
     graph.store.install(&log, 3);
     graph.store.retire(log, 3);
     let running = Still { oldest: 3, next: 100 };
     if is_frozen {
         graph.freeze(3);
     } else {
-        // Its places come back, and a worker has not come by yet.
+        // Its slots are free, and no collector has looked at the page yet.
         while graph.store.collect(&running, usize::MAX, true) + graph.store.compact(&running, Effort::Due) > 0 {}
     }
     let graph = Arc::new(graph);
@@ -518,24 +535,24 @@ fn a_free_slot_is_used(is_frozen: bool) {
     graph.freeze(7);
     check(edges(&graph, 7));
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
-    // Six, or seven where the inserter came while the page's places were withdrawn, and took one of another page. Each of
-    // them is given once.
+    // Six, or seven if the inserter came while the page's slots were withdrawn, and took one of another page. Each is
+    // given once.
     let elements = PAGE_SLOTS as usize + expected.len() + 1;
     let free = graph.store.reserved_slots() as usize - elements;
     assert_eq!(graph.store.free_slots() as usize, free);
     let log = graph.write_at(7, 8, |w| {
         (0..free).try_for_each(|_| w.insert_edge(graph.vertices[7], graph.vertices[8], graph.knows, None).map(drop))
     });
-    graph.store.install(&log.expect("nobody else writes"), 8);
+    graph.store.install(&log.expect("no other transaction writes"), 8);
     assert_eq!((edges(&graph, 8).len(), graph.store.free_slots()), (expected.len() + 1 + free, 0));
 }
 
-/// See [`a_free_slot_is_used`]: the page has its words at first.
+/// As [`a_free_slot_is_used`], for a page that has version words at first.
 pub fn a_page_is_frozen_while_a_free_slot_is_used() {
     a_free_slot_is_used(false);
 }
 
-/// See [`a_free_slot_is_used`]: the page is frozen at first.
+/// As [`a_free_slot_is_used`], for a page that is frozen at first.
 pub fn a_frozen_page_is_opened_while_it_is_frozen_again() {
     a_free_slot_is_used(true);
 }

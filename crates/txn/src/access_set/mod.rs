@@ -1,29 +1,30 @@
-//! What a transaction read and what it wrote, in one vocabulary, so that the two can be compared.
+//! The access sets of a transaction: its read set and its write set, in one vocabulary, so that they can be compared.
 //!
-//! Both sides name *items*: facts about the graph that a read may depend on and a write may change.
+//! Both sets hold *items*: facts about the graph that a read may depend on and a write may change.
 //!
 //! | item | read by | changed by |
 //! |---|---|---|
-//! | existence of an element | a look at a known id; a look for an automatic one | insert, delete |
-//! | id that a user chose (hashed) | look-up by id, found or not | insert, delete |
+//! | existence of an element | a check of a known id; a look-up by an external number | insert, delete |
+//! | id that a user chose (hashed) | look-up by user id, found or not | insert, delete |
 //! | cell (element, key) | values of a key | writing the property; deleting the element |
 //! | all cells of an element | whole properties | the same |
 //! | list (vertex, direction, edge label set, or any) | expansion, degrees | insert or delete of an edge |
 //! | scan (vertices or edges, label set or any) | scans, counts | insert, delete |
 //! | value (key, label set or any, value hashed) | equality look-ups by index or scan | before- and after-images |
 //!
-//! Ranges of values cannot be items: they are [`Predicate`]s, and are checked against the images that a write set
-//! keeps for them. Items are exact; only chosen ids and values are hashed, so a conflict may be seen where two of them
-//! share 64 bits, and none is ever missed.
+//! A range of values cannot be an item. It is a [`Predicate`], which is checked against the values before and after
+//! each write (the *images* that a write set keeps). Items are exact, except that chosen ids and values are hashed to
+//! 64 bits. Two with the same hash may show a conflict that does not exist. No conflict is ever missed.
 //!
-//! A writer names both the label set and "any label set", so a reader names what it asked for and the comparison is
-//! plain equality. A label set that came into being after a reader fixed which sets it wants is in no item of it, nor is
-//! a key that had no number yet when its name was looked up: [`WriteSet::newest`] tells that there may be one.
+//! A writer names each fact twice: with the label set and with "any label set". A reader names what it asked for, so
+//! the comparison is plain equality. No item of a reader can name a label set that was interned after the reader had
+//! resolved its labels, or a key that was interned after the reader had looked for its name. [`WriteSet::newest`] shows
+//! that a write may concern such a name.
 //!
-//! What is immutable (the labels of an element, its id, the ends of an edge) is no item.
+//! Immutable facts are no items: the labels of an element, its id, the ends of an edge.
 //!
-//! `set` keeps many items, `writes` makes a write set of a transaction's log, `merged` keeps the write sets of many
-//! transactions.
+//! `set` holds sets of items of any size, `writes` makes a write set from a transaction's log, and `merged` merges the
+//! write sets of many transactions.
 
 mod merged;
 mod set;
@@ -36,27 +37,27 @@ use mangrove_graph::compare::order;
 use mangrove_graph::{
     Direction, EdgeId, ElementId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, UserId, Value, VertexId,
 };
+use mangrove_store::user_id_hash;
 
 pub use merged::{MERGED_SPAN_MAX, MergedWrites, ReadTimestamps};
 pub use set::ItemSet;
 pub use writes::WriteSet;
 
-use crate::index::IdKey;
-
-/// What kind of fact an item is, and all of it that is no id: 6 bits of kind, 29 of key, 29 of label set.
+/// The part of an item that is not its id: 6 bits of kind, 29 of property key, 29 of label set.
 ///
-/// A catalog with more than 2^29 keys or label sets would make two classes one, and so conflicts where there are none.
+/// In a catalog with more than 2^29 keys or label sets, two classes may coincide. That may show a conflict that does
+/// not exist.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemClass(u64);
 
 const PART_BITS: u32 = 29;
 const PART_MASK: u32 = (1 << PART_BITS) - 1;
-/// "Any label set", and the part of a class that has no use for it.
+/// Stands for "any label set".
 const ANY: u32 = PART_MASK;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-enum Kind {
+enum ItemKind {
     Vertex,
     Edge,
     VertexCell,
@@ -67,7 +68,7 @@ enum Kind {
     In,
     VertexScan,
     EdgeScan,
-    /// The last four are named by hashes.
+    /// The ids of this kind and of the following ones are hashes.
     VertexId,
     EdgeId,
     VertexValue,
@@ -75,14 +76,14 @@ enum Kind {
 }
 
 impl ItemClass {
-    fn new(kind: Kind, key: u32, labels: u32) -> Self {
+    fn new(kind: ItemKind, key: u32, labels: u32) -> Self {
         let parts = (u64::from(key & PART_MASK) << PART_BITS) | u64::from(labels & PART_MASK);
         ItemClass(((kind as u64) << (2 * PART_BITS)) | parts)
     }
 
-    /// Whether its ids are hashes, which lie anywhere in 64 bits.
+    /// Returns true if the ids of the class are hashes, which are spread over 64 bits.
     fn is_hashed(self) -> bool {
-        self.0 >> (2 * PART_BITS) >= Kind::VertexId as u64
+        self.0 >> (2 * PART_BITS) >= ItemKind::VertexId as u64
     }
 }
 
@@ -92,67 +93,67 @@ impl std::fmt::Debug for ItemClass {
     }
 }
 
-/// One fact; see the module.
+/// A fact about the graph that a read may depend on and a write may change: a class, and an id of an element or a hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Item {
     class: ItemClass,
     id: u64,
 }
 
-fn pick(kind: ElementKind, vertex: Kind, edge: Kind) -> Kind {
+fn pick(kind: ElementKind, vertex: ItemKind, edge: ItemKind) -> ItemKind {
     match kind {
         ElementKind::Vertex => vertex,
         ElementKind::Edge => edge,
     }
 }
 
-fn of_element(element: ElementId, vertex: Kind, edge: Kind, key: u32) -> Item {
+fn of_element(element: ElementId, vertex: ItemKind, edge: ItemKind, key: u32) -> Item {
     let kind = pick(element.kind(), vertex, edge);
     Item { class: ItemClass::new(kind, key, 0), id: element.to_bits() }
 }
 
 impl Item {
-    /// Whether the element exists.
+    /// The existence of an element.
     pub fn existence(element: ElementId) -> Self {
-        of_element(element, Kind::Vertex, Kind::Edge, 0)
+        of_element(element, ItemKind::Vertex, ItemKind::Edge, 0)
     }
 
     /// The values of one key.
     pub fn cell(element: ElementId, key: KeyId) -> Self {
-        of_element(element, Kind::VertexCell, Kind::EdgeCell, key.0)
+        of_element(element, ItemKind::VertexCell, ItemKind::EdgeCell, key.0)
     }
 
     /// The values of all keys.
     pub fn cells(element: ElementId) -> Self {
-        of_element(element, Kind::VertexCells, Kind::EdgeCells, 0)
+        of_element(element, ItemKind::VertexCells, ItemKind::EdgeCells, 0)
     }
 
-    /// A list of edges, along one label set or any. `direction` is not `Both`.
+    /// The edges of a vertex in one direction, along one label set or any. `direction` is not `Both`.
     pub fn list(vertex: VertexId, direction: Direction, labels: Option<LabelSetId>) -> Self {
-        let kind = if direction == Direction::In { Kind::In } else { Kind::Out };
+        let kind = if direction == Direction::In { ItemKind::In } else { ItemKind::Out };
         Item { class: ItemClass::new(kind, 0, labels.map_or(ANY, |set| set.0)), id: vertex.to_bits() }
     }
 
-    /// The elements of one label set or any.
+    /// The set of all elements of one label set or any.
     pub fn scan(kind: ElementKind, labels: Option<LabelSetId>) -> Self {
-        let kind = pick(kind, Kind::VertexScan, Kind::EdgeScan);
+        let kind = pick(kind, ItemKind::VertexScan, ItemKind::EdgeScan);
         Item { class: ItemClass::new(kind, 0, labels.map_or(ANY, |set| set.0)), id: 0 }
     }
 
-    /// Which elements of one label set or any have this value.
+    /// The set of elements of one label set or any that have this value.
     pub fn value(kind: ElementKind, key: KeyId, labels: Option<LabelSetId>, value: &Value) -> Self {
-        let kind = pick(kind, Kind::VertexValue, Kind::EdgeValue);
+        let kind = pick(kind, ItemKind::VertexValue, ItemKind::EdgeValue);
         Item { class: ItemClass::new(kind, key.0, labels.map_or(ANY, |set| set.0)), id: hash_value(value) }
     }
 
-    /// Which element has the id that a user chose.
+    /// The element that has this chosen id, if there is one.
     pub fn chosen_id(kind: ElementKind, id: &UserId) -> Self {
-        let kind = pick(kind, Kind::VertexId, Kind::EdgeId);
-        Item { class: ItemClass::new(kind, 0, 0), id: IdKey::of(id).hash() }
+        let kind = pick(kind, ItemKind::VertexId, ItemKind::EdgeId);
+        Item { class: ItemClass::new(kind, 0, 0), id: user_id_hash(id) }
     }
 
-    /// The items of a look for an id: the id itself and, where it is an integer, the element that would have it as its
-    /// automatic id.
+    /// The items of a look-up by user id: the id itself and, if it is an integer, the existence of the element that has
+    /// it as its external number.
     pub fn look_up(kind: ElementKind, id: &UserId) -> impl Iterator<Item = Item> + use<> {
         let automatic = match id {
             UserId::Int(n) => Some(Item::existence(match kind {
@@ -164,7 +165,7 @@ impl Item {
         std::iter::once(Item::chosen_id(kind, id)).chain(automatic)
     }
 
-    /// The items of what a filter takes: `item` makes one of a label set.
+    /// Calls `item` once for each label set that a filter takes, or once with `None` if it takes any.
     pub fn each_label(labels: &LabelFilter, mut item: impl FnMut(Option<LabelSetId>)) {
         match labels {
             LabelFilter::Any => item(None),
@@ -172,9 +173,9 @@ impl Item {
         }
     }
 
-    /// A bit for each of 256 hashes: the item's place in a signature.
+    /// The item's bit in a signature: the number of a word, and the bit in it.
     fn signature_bit(self) -> (usize, u64) {
-        // A multiplication each: the high bits of the sum depend on all bits of both.
+        // Both are multiplied, so the high bits of the sum depend on all bits of id and class.
         let mixed =
             self.id.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(self.class.0.wrapping_mul(0xd6e8_feb8_6659_fd93));
         let bit = mixed >> 56;
@@ -182,7 +183,7 @@ impl Item {
     }
 }
 
-/// A hash that agrees with `compare::equal`.
+/// A hash that agrees with `compare::equal`: equal values have equal hashes.
 fn hash_value(value: &Value) -> u64 {
     struct Equal<'a>(&'a Value);
     impl std::hash::Hash for Equal<'_> {
@@ -190,11 +191,11 @@ fn hash_value(value: &Value) -> u64 {
             mangrove_graph::compare::hash_equal(self.0, state);
         }
     }
-    // In memory only, but the same in every transaction.
+    // The seed is fixed, because transactions compare each other's hashes. No hash is stored on disk.
     foldhash::fast::FixedState::with_seed(0x7265_6164).hash_one(Equal(value))
 }
 
-/// A bloom filter of a set's items: two sets with disjoint signatures have nothing in common.
+/// A Bloom filter of a set's items, of 256 bits. Two sets with disjoint signatures have no item in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signature(pub [u64; 4]);
 
@@ -204,31 +205,32 @@ impl Signature {
         self.0[word] |= bit;
     }
 
-    /// Adds another set's items.
+    /// Adds the items of another set.
     pub fn join(&mut self, other: &Signature) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine |= theirs);
     }
 
-    /// Whether the sets may have an item in common.
+    /// Returns true if the sets may have an item in common.
     #[inline]
     pub fn meets(&self, other: &Signature) -> bool {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
 }
 
-/// The youngest names among what is written: a reader who knew fewer cannot have named them.
+/// The largest numbers of label sets and keys among written elements and properties. A reader that resolved its names
+/// when the catalog had fewer cannot have named these in an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NewestNames {
-    /// The label set of a vertex.
+    /// The largest label set of a vertex.
     pub vertex: u32,
-    /// The label set of an edge.
+    /// The largest label set of an edge.
     pub edge: u32,
-    /// The key of a property.
+    /// The largest property key.
     pub key: u32,
 }
 
 impl NewestNames {
-    /// The label set of one kind of element.
+    /// The largest label set of one kind of element.
     pub fn of(&mut self, kind: ElementKind) -> &mut u32 {
         match kind {
             ElementKind::Vertex => &mut self.vertex,
@@ -236,34 +238,34 @@ impl NewestNames {
         }
     }
 
-    /// Takes the younger of each.
+    /// Takes the larger of each.
     pub fn join(&mut self, other: NewestNames) {
         self.vertex = self.vertex.max(other.vertex);
         self.edge = self.edge.max(other.edge);
         self.key = self.key.max(other.key);
     }
 
-    /// All as two words.
+    /// The three numbers in two words, for atomics.
     pub fn to_bits(self) -> [u64; 2] {
         [u64::from(self.vertex) << 32 | u64::from(self.edge), u64::from(self.key)]
     }
 
-    /// From two words.
+    /// The numbers from the two words that [`NewestNames::to_bits`] made.
     pub fn from_bits([labels, key]: [u64; 2]) -> Self {
         NewestNames { vertex: (labels >> 32) as u32, edge: labels as u32, key: key as u32 }
     }
 }
 
-/// Which elements of some label sets have a value in a range.
+/// A read of all elements that have a value in a range, under one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predicate {
-    /// Of vertices or of edges.
+    /// Vertices or edges.
     pub kind: ElementKind,
-    /// With which label sets.
+    /// The label sets that the elements may have.
     pub labels: LabelFilter,
-    /// Under which key.
+    /// The key of the values.
     pub key: KeyId,
-    /// The values.
+    /// The range of the values.
     pub range: IndexRange,
 }
 
@@ -273,11 +275,12 @@ impl Predicate {
     }
 
     fn holds(&self, value: &Value) -> bool {
-        // Scans and ordered indexes differ in what they think of values that are not comparable with a bound.
+        // Scans and ordered indexes differ in how they treat values that are not comparable with a bound. A conflict is
+        // one for either.
         self.range.holds(value) || self.may_hold_between(value, value)
     }
 
-    /// Whether a value between these two, in the order of `compare::order`, could be in the range.
+    /// Returns true if a value between these two, in the order of `compare::order`, may be in the range.
     fn may_hold_between(&self, smallest: &Value, largest: &Value) -> bool {
         let reaches = |value: &Value, bound: &Option<(Value, bool)>, beyond: Ordering| {
             bound.as_ref().is_none_or(|(bound, inclusive)| {
