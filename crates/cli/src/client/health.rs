@@ -24,7 +24,7 @@ pub fn health(url: &str, trust: Trust, patience: Duration) -> Result<(u16, Strin
         let request = format!("GET /health HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", target.authority);
         wire.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
-        // A peer that closes the connection without TLS's closing message has sent its answer all the same.
+        // A peer that closes the connection without TLS's closing message has still sent its whole answer.
         let _ = wire.take(HEALTH_BYTES_MAX).read_to_end(&mut answer).await;
         Ok::<_, Error>(String::from_utf8_lossy(&answer).into_owned())
     };

@@ -163,7 +163,7 @@ fn a_file_is_no_directory() {
 
 #[test]
 fn a_directory_without_rights_says_so() {
-    /// The user id of `nobody`, who has no rights on files of other users.
+    /// The user id of the Unix user `nobody`. That user has no rights on files of other users.
     const NOBODY: u32 = 65534;
     let folder = Folder::new("rights");
     let graph = folder.path().join("graph");

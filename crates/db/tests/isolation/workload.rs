@@ -330,8 +330,8 @@ fn read_items(attempt: &mut Attempt<'_>, first: Object, last: Object) -> Result<
     let item = |row: Value| {
         let Value::Map(row) = row else { panic!("a map expected, not {row:?}") };
         // A serializable transaction that will not commit may find an item without its properties, which another
-        // transaction has dropped meanwhile. If it commits all the same, a token that no transaction wrote reveals
-        // that.
+        // transaction has dropped meanwhile. If the reader commits nevertheless, the token in the
+        // history is one that no transaction wrote, so the checker reports it.
         let [id, value, token] = [0, 1, 2].map(|i| row.get(i).map_or(-1, |(_, value)| integer(value)));
         let value = if row.len() == 3 { value as u64 } else { low };
         Item { id, value, token: token as u64 }
