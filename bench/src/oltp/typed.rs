@@ -102,7 +102,7 @@ impl Typed {
         }
     }
 
-    /// The number of neighbors plus one. So the count of a vertex without neighbors differs from that of a missing vertex.
+    /// The number of neighbors plus one, so that a vertex without neighbors differs from a missing vertex.
     fn expand(
         &mut self,
         view: &dyn GraphView,
