@@ -20,6 +20,9 @@ BUSY_THREAD_MIB = 4
 # possible thread: a bound for all scenarios of a server together.
 IDLE_THREAD_MIB = 2
 
+# An idle worker thread ends after 2 s (WORKER_IDLE_MAX). The pause between queries, in seconds, lets idle threads end.
+QUERY_PAUSE = 3
+
 # Threads of the server beside its workers: for the network, the executors, and garbage collection.
 OTHER_THREADS = 8
 
@@ -112,15 +115,18 @@ class Server:
     def settles(self, fds, seconds=15):
         """Waits until files and memory are back at rest. Returns the excess if they are not back in time, or None."""
         end = time.monotonic() + seconds
+        next_query = time.monotonic() + QUERY_PAUSE
         while True:
             many, much = self.fds() - fds, self.rss() - self.graph() - self.at_rest - self.idle
             if many <= 0 and much <= 0:
                 return None
             if time.monotonic() > end:
                 return f"{many} more files are open, and memory is {much:.0f} MiB above its bound"
-            # The allocator returns the freed memory of a thread when that thread works again. So give the threads work.
-            if not self.is_tls:
+            # The allocator returns the freed memory of a thread when that thread works again or ends. A query gives the
+            # remaining threads work. Queries without a pause would keep all worker threads alive.
+            if time.monotonic() >= next_query and not self.is_tls:
                 wire.http(self.address, "GET /gremlin?gremlin=g.inject(1) HTTP/1.1")
+                next_query = time.monotonic() + QUERY_PAUSE
             time.sleep(0.1)
 
     def stop(self):
