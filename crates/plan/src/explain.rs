@@ -20,6 +20,9 @@ pub fn explain(plan: &PhysicalPlan) -> String {
         PathRequirement::Full => "whole".to_owned(),
     };
     text.push_str(&format!("path: {path}"));
+    if !plan.requirements.bindings.is_empty() {
+        text.push_str(&format!("; bindings {}", plan.requirements.bindings.join(", ")));
+    }
     if plan.requirements.loops {
         text.push_str("; loop counters");
     }
@@ -157,6 +160,7 @@ pub fn describe(operator: &Op) -> String {
         Op::Is(test) => format!("is {}", test_text(test)),
         Op::Modulate(modulate) => modulate_text(modulate),
         Op::Constant(value) => format!("constant {}", operand(value)),
+        Op::SelectName { name, .. } => format!("select {name}"),
         Op::ComputedMap { single: false, names, .. } => format!("map of {}", names.join(", ")),
         Op::CompareComputed(test) => format!("compare {}", label_test_text(test)),
         Op::Tail(count) => format!("tail {}", number(count)),

@@ -83,10 +83,11 @@ pub fn lower_with(
     let productive_by = configuration.productive_by.as_deref();
     let mutating = traversal.is_mutating();
     let labels_given = crate::purity::labels_given(traversal);
-    let labels_read = match &requirements.path {
-        PathRequirement::Labels(names) => names.iter().collect(),
-        PathRequirement::None | PathRequirement::Full => HashSet::new(),
+    let in_paths: &[Name] = match &requirements.path {
+        PathRequirement::Labels(names) => names,
+        PathRequirement::None | PathRequirement::Full => &[],
     };
+    let labels_read = in_paths.iter().chain(&requirements.bindings).collect();
     let side_effects = crate::purity::side_effects_filled(traversal, configuration);
     let interleaving = Interleaving::of(traversal);
     let merges = options.merge && !mutating && !interleaving.shows();
@@ -105,7 +106,7 @@ pub fn lower_with(
         applied: Applied::default(),
     };
     let mut root = lowering.child(traversal)?;
-    if merges && requirements.path == PathRequirement::None && !requirements.sacks {
+    if merges && !requirements.keep_earlier_objects() && !requirements.sacks {
         lowering.with_names(|names| lowering.applied.merge(&mut root.stages, names));
     }
     Ok(PhysicalPlan {
@@ -131,7 +132,7 @@ struct Lowering<'a> {
     loops: RefCell<Vec<Option<Name>>>,
     /// The labels of all steps of the whole traversal.
     labels_given: HashSet<Name>,
-    /// The labels that steps read; empty if rows keep whole paths or no path.
+    /// The labels that steps read; empty if rows keep whole paths.
     labels_read: HashSet<&'a Name>,
     /// The names of all side effects that have a value at some time.
     side_effects: HashSet<Name>,
@@ -220,8 +221,7 @@ impl Lowering<'_> {
     /// before the step.
     fn label(&self, node: &StepNode, before: usize, chain: &mut Chain) {
         let wanted: Vec<Name> = match &self.requirements.path {
-            PathRequirement::None => Vec::new(),
-            PathRequirement::Labels(_) => {
+            PathRequirement::None | PathRequirement::Labels(_) => {
                 node.labels.iter().filter(|l| self.labels_read.contains(l)).cloned().collect()
             }
             PathRequirement::Full => node.labels.clone(),
@@ -359,6 +359,11 @@ impl Lowering<'_> {
                     self.compute_by(Over::PathObjects(segment.clone()), by, chain)?;
                 }
                 chain.push(Op::Path { computed, segment: segment.clone() });
+            }
+            Step::Select { lookup, labels, by, required: true }
+                if labels.len() == 1 && lookup.is_newest() && by.iter().all(|by| *by == By::Identity) =>
+            {
+                chain.push(Op::SelectName { name: labels[0].clone(), lookup: *lookup });
             }
             Step::Select { lookup, labels, by, required } => {
                 let names = labels.iter().map(|l| (Some(l.clone()), *lookup)).collect();

@@ -66,6 +66,9 @@ pub struct PhysicalPlan {
 pub struct Requirements {
     /// The objects of its path that a row keeps.
     pub path: PathRequirement,
+    /// The step labels whose newest object a row keeps in a column of its own: a *binding column*, numbered by the
+    /// position of the label here. No label is here and in `path`.
+    pub bindings: Vec<Name>,
     /// Rows carry loop counters.
     pub loops: bool,
     /// Rows carry sacks.
@@ -78,13 +81,25 @@ pub struct Requirements {
     pub seed: Option<i64>,
 }
 
+impl Requirements {
+    /// Returns the number of a label's binding column, if it has one.
+    pub fn binding(&self, label: &Name) -> Option<usize> {
+        self.bindings.iter().position(|bound| bound == label)
+    }
+
+    /// Returns true if two rows with the same object may still differ in the objects that they come from.
+    pub fn keep_earlier_objects(&self) -> bool {
+        self.path != PathRequirement::None || !self.bindings.is_empty()
+    }
+}
+
 /// The objects of its path that a row keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PathRequirement {
     /// None.
     #[default]
     None,
-    /// The objects at these step labels.
+    /// All objects under these step labels.
     Labels(Vec<Name>),
     /// All.
     Full,
@@ -102,7 +117,7 @@ pub struct Pipeline {
 pub struct Stage {
     /// The operator.
     pub operator: Op,
-    /// The labels under which paths keep its objects.
+    /// The labels under which rows keep its objects.
     pub labels: Vec<Name>,
 }
 
@@ -316,6 +331,14 @@ pub enum Op {
         computed: bool,
         /// The part of the path that is shown.
         segment: Segment,
+    },
+    /// The newest value of a name becomes the object: `select("a")`. This is the commonest selection, and it needs no
+    /// computed columns.
+    SelectName {
+        /// The name.
+        name: Name,
+        /// Where the name is looked for.
+        lookup: Lookup,
     },
     /// A map of computed columns by name, or the value of a single one.
     ComputedMap {

@@ -92,7 +92,7 @@ use crate::sizes::StoreSizes;
 
 use changes::{Change, Changes};
 use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_layout, packed_run, packed_word, same_header};
-pub(crate) use descriptor::{HEADER, follow_runs, is_clean_run};
+pub(crate) use descriptor::{HEADER, clean_run_len, follow_runs, is_clean_run};
 use ended::Ended;
 pub(crate) use ended::Suspects;
 pub(crate) use list::{Block, List};
@@ -193,8 +193,18 @@ impl AdjacencyTable {
     /// The number of edges of a list, if that needs no look at any edge.
     #[inline]
     pub(crate) fn clean_len(&self, at: usize, pin: &Pin) -> Option<usize> {
-        let descriptor = self.descriptor(at, pin);
-        is_clean_run(descriptor).then(|| packed_run(descriptor).len())
+        clean_run_len(self.descriptor(at, pin))
+    }
+
+    /// Calls `each` with the position and the descriptor of every one of these offsets.
+    #[inline]
+    pub(crate) fn each_descriptor(
+        &self,
+        offsets: impl Iterator<Item = usize>,
+        pin: &Pin,
+        each: impl FnMut(usize, u64),
+    ) {
+        self.descriptors.load_each(offsets, pin, each);
     }
 
     /// Appends the descriptors of the first slots.

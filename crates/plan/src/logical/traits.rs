@@ -76,6 +76,8 @@ pub struct StepTraits<'a> {
     pub fills: Option<&'a Name>,
     /// The names of step labels or side effects whose values it reads.
     pub names_read: Vec<&'a Name>,
+    /// True if it reads more of the labels that it names than the newest object.
+    pub reads_older: bool,
     /// True if it reads the value of a label or side effect whose name is known only when the query runs.
     pub reads_any_name: bool,
     /// The levels of nesting that it may add to a value that enters it.
@@ -95,6 +97,7 @@ impl<'a> StepTraits<'a> {
             cuts: false,
             fills: None,
             names_read: Vec::new(),
+            reads_older: false,
             reads_any_name: false,
             levels: 0,
         }
@@ -195,7 +198,7 @@ impl Step {
                     _ if *required && labels.len() == 1 => 0,
                     _ => 1,
                 };
-                stream().reads(labels).levels(levels)
+                StepTraits { reads_older: !lookup.is_newest(), ..stream() }.reads(labels).levels(levels)
             }
             Step::SelectKey { pop, .. } => {
                 let levels = if *pop == Some(Pop::All) { 2 } else { 0 };

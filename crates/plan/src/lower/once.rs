@@ -24,7 +24,7 @@ impl Lowering<'_> {
     /// they took, and either only the existence of a result matters, or a later step removes equal rows.
     pub(super) fn visits_once(&self, repeat: &Repeat, following: &FollowingSteps<'_>) -> bool {
         let requirements = self.requirements;
-        let all_alike = requirements.path == PathRequirement::None && !requirements.loops && !requirements.sacks;
+        let all_alike = !requirements.keep_earlier_objects() && !requirements.loops && !requirements.sacks;
         self.options.merge && !self.mutating && all_alike && may_visit_once(repeat) && is_set(following)
     }
 

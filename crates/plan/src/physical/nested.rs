@@ -127,6 +127,7 @@ macro_rules! define_visitor {
                 | Op::LocalOrder(_)
                 | Op::LocalSample(_)
                 | Op::Path { .. }
+                | Op::SelectName { .. }
                 | Op::ComputedMap { .. }
                 | Op::Function { .. }
                 | Op::Math(_)

@@ -143,7 +143,7 @@ impl Op {
             Op::LocalOrder(_) => row("order locally").makes_objects(),
             Op::LocalSample(_) => row("sample locally").makes_objects().leaves_traces(),
             Op::Path { .. } => row("path").makes_objects(),
-            Op::ComputedMap { .. } => row("select").makes_objects(),
+            Op::SelectName { .. } | Op::ComputedMap { .. } => row("select").makes_objects(),
             Op::Math(_) => row("math").makes_objects(),
             Op::SelectColumn(_) => row("select column").makes_objects(),
             Op::SelectKey(_) => row("select by key").makes_objects(),

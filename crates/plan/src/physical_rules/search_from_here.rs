@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use crate::logical::Name;
-use crate::physical::{Computation, EdgeTo, Modulate, Op, Over, Stage};
+use crate::physical::{EdgeTo, Op, Stage};
 use crate::physical_rules::Names;
 
 pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
     let mut comes_from: Vec<Option<usize>> = Vec::with_capacity(stages.len());
     for mut stage in std::mem::take(stages) {
         if let (Some(selected), Op::FollowTo { edge, stays: false }) = (selected(&kept), &stage.operator)
-            && let before = kept.len() - 2
+            && let before = kept.len() - 1
             && selected != edge.name
             && before.checked_sub(1).is_some_and(|last| is_at(&kept, comes_from[last], &edge.name))
             && labels.contains(&selected)
@@ -41,15 +41,12 @@ pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
     changed
 }
 
-/// The name that the last two operators together select.
+/// The name that the last operator selects.
 fn selected(stages: &[Stage]) -> Option<Name> {
-    let [.., Stage { operator: Op::Modulate(Modulate { over: Over::Names(names), by, .. }), labels }, select] = stages
-    else {
-        return None;
-    };
-    let ([(Some(name), lookup)], [Computation::Identity]) = (&names[..], &by[..]) else { return None };
-    let is_select = matches!(select.operator, Op::ComputedMap { single: true, required: true, .. });
-    (lookup.is_newest() && is_select && labels.is_empty() && select.labels.is_empty()).then(|| name.clone())
+    match stages.last()? {
+        Stage { operator: Op::SelectName { name, .. }, labels } if labels.is_empty() => Some(name.clone()),
+        _ => None,
+    }
 }
 
 /// Returns true if rows that leave a stage are at the vertex of a label: the stage is a hop or a source with the label.

@@ -62,8 +62,8 @@ impl Operator<Rows> for Inject {
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         // The labels of the step belong to every object that leaves it.
-        if !self.at_start && self.remember.objects && !self.remember.labels.is_empty() {
-            batch.label(&self.remember.labels, out.context().whole_paths());
+        if !self.at_start && self.remember.has_labels() {
+            batch.label(&self.remember, out.context().whole_paths());
         }
         let served = self.served.entry(group).or_default();
         let new: Vec<u32> = (0..batch.len()).map(|r| batch.tag(r)).filter(|t| served.insert(*t)).collect();

@@ -1,7 +1,7 @@
 //! Merging equal traversers: rows with the same object become one row with their bulks added.
 //!
 //! Without merging, a walk through a dense graph explodes; with it, there are at most as many rows as vertices after
-//! `out().out()`. Rows that remember paths are never equal.
+//! `out().out()`. Rows that remember paths, or objects under step labels, are never equal.
 
 use mangrove_flow::{Batch, GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::Equivalent;
@@ -42,7 +42,8 @@ impl Merger {
     /// Adds rows. Fails if the query would hold too much or a bulk overflows.
     pub fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
         let requirements = &out.context().requirements;
-        let apart = rows.path.is_some() || (rows.sacks.is_some() && requirements.merge_sacks.is_none());
+        let remembers = rows.path.is_some() || !rows.bindings.is_empty();
+        let apart = remembers || (rows.sacks.is_some() && requirements.merge_sacks.is_none());
         let more = if apart { self.append(rows) } else { self.merge(rows, requirements, out.control())? };
         self.charged += more;
         out.control().charge(more)

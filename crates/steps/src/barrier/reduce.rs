@@ -11,6 +11,7 @@ use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, rows_by_instance};
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
+use crate::values::fold::too_many;
 
 /// A reduction: the values that it takes and how it joins them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,10 +100,6 @@ impl PartialReduction {
             PartialReduction::Fold(values) => Value::list(values),
         })
     }
-}
-
-fn too_many() -> Error {
-    Error::evaluation("long overflow: count() needs more than 63 bits")
 }
 
 /// Returns the number in a value that is a count.

@@ -256,10 +256,16 @@ impl Builder {
     }
 
     fn remember(&self, stage: &Stage) -> Remember {
+        let number = |label: &Name| self.requirements.binding(label);
+        let labels: Vec<Name> = stage.labels.iter().filter(|label| number(label).is_none()).cloned().collect();
         Remember {
-            objects: self.requirements.path == PathRequirement::Full
-                || (self.requirements.path != PathRequirement::None && !stage.labels.is_empty()),
-            labels: stage.labels.clone(),
+            objects: match self.requirements.path {
+                PathRequirement::None => false,
+                PathRequirement::Labels(_) => !labels.is_empty(),
+                PathRequirement::Full => true,
+            },
+            labels,
+            bindings: stage.labels.iter().filter_map(number).collect(),
         }
     }
 
@@ -404,9 +410,7 @@ impl Builder {
             Op::Constant(value) => {
                 self.row(&tail, RowLocation::Anywhere, stage, true, local::Constant::new(value.clone()))?
             }
-            Op::Identity => {
-                self.row(&tail, RowLocation::Anywhere, stage, false, paths::AddLabels { labels: stage.labels.clone() })?
-            }
+            Op::Identity => self.row(&tail, RowLocation::Anywhere, stage, false, paths::AddLabels { remember })?,
             Op::Unfold => {
                 let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.set(next.from, local::Unfold::new(remember));
@@ -445,6 +449,10 @@ impl Builder {
                 true,
                 paths::PathOf { computed: *computed, segment: segment.clone() },
             )?,
+            Op::SelectName { name, lookup } => {
+                let select = paths::SelectName { name: name.clone(), lookup: *lookup };
+                self.row(&tail, RowLocation::Anywhere, stage, true, select)?
+            }
             Op::ComputedMap { names, single, required } => {
                 let map = paths::ComputedMap { names: names.clone(), single: *single, required: *required };
                 self.map(&tail, RowLocation::Anywhere, stage, true, map)?

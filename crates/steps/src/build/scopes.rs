@@ -110,7 +110,7 @@ impl Builder {
             // An empty branch gets an operator, too, so that the edges of the split are in the order of the branches.
             if pipeline.stages.is_empty() {
                 let next = self.attach(&split, RowLocation::Anywhere, OperatorDescription::Named("identity"))?;
-                let operator = paths::AddLabels { labels: Vec::new() };
+                let operator = paths::AddLabels { remember: Remember::default() };
                 self.set(next.from, RowAdapter { operator, remember: Remember::default() });
                 ends.push(next);
             } else {

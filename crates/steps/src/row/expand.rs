@@ -12,7 +12,8 @@ use mangrove_plan::logical::{EdgeEnd, Name};
 use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::rows::path::newest_first;
-use crate::rows::{ObjectColumn, Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows, Tags};
+use crate::values::fold::too_many;
 use crate::values::names::LabelSets;
 
 /// Returns the name of the step as the client writes it, for errors.
@@ -170,7 +171,7 @@ pub(super) fn drop_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &
     Some(left)
 }
 
-/// Replaces each vertex by the number of its edges.
+/// Counts the edges of vertices: one number for a batch, or one for each row if the batch has several instances.
 pub(crate) struct Degrees {
     direction: Direction,
     labels: LabelSets,
@@ -190,6 +191,12 @@ impl RowOperator for Degrees {
         let labels = self.labels.filter(&*context.view);
         context.view.degrees(&ids, self.direction, labels, &mut degrees)?;
         drop(ids);
+        if rows.tags == Tags::One {
+            let counts = degrees.iter().enumerate().map(|(row, degree)| degree.checked_mul(rows.bulk(row)));
+            let total = counts.into_iter().try_fold(0_u64, |sum, count| sum.checked_add(count?));
+            let total = total.and_then(|total| i64::try_from(total).ok()).ok_or_else(too_many)?;
+            return Ok(Rows::of(ObjectColumn::Values(vec![Value::I64(total)])));
+        }
         let values = degrees.into_iter().map(|d| Value::I64(d as i64)).collect();
         Ok(rows.with_objects(ObjectColumn::Values(values)))
     }

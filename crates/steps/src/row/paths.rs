@@ -13,8 +13,9 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
 use crate::row::operator::RowOperator;
+use crate::rows::named::{NamedValues, named_values};
 use crate::rows::path::{self, newest_first};
-use crate::rows::{ObjectColumn, Rows};
+use crate::rows::{BindingColumn, ObjectColumn, Remember, Rows};
 use crate::values::predicate::{compares, text_holds};
 
 /// `path()`. With a computed column, the objects come from there.
@@ -145,27 +146,48 @@ pub(crate) struct CompareName {
 }
 
 impl RowOperator for CompareName {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+        let named = NamedValues::of(&rows, &self.name, self.lookup, context);
+        let equal = self.equal;
+        let kept: Vec<u32> = match (&rows.objects, named.column()) {
+            (ObjectColumn::Vertices(ids), Some(BindingColumn::Vertices(named))) => compare_ids(ids, named, equal),
+            (ObjectColumn::Edges(ids), Some(BindingColumn::Edges(named))) => compare_ids(ids, named, equal),
+            // A name without a value drops the row.
+            _ => {
+                let holds = |row: usize| named.get(row).is_some_and(|value| is_object(&rows, row, &value) == equal);
+                (0..rows.len()).filter(|row| holds(*row)).map(|row| row as u32).collect()
+            }
+        };
+        rows.computed.clear();
+        Ok(rows.keep(&kept))
+    }
+}
+
+/// Returns the rows in which two columns have equal ids, or unequal ones.
+fn compare_ids<T: PartialEq>(left: &[T], right: &[T], equal: bool) -> Vec<u32> {
+    let pairs = left.iter().zip(right).enumerate();
+    pairs.filter(|(_, (left, right))| (left == right) == equal).map(|(row, _)| row as u32).collect()
+}
+
+/// `select("a")`: the value of a name becomes the object. A row without one is dropped.
+pub(crate) struct SelectName {
+    /// The name.
+    pub name: Name,
+    /// The places in which the name is looked up.
+    pub lookup: Lookup,
+}
+
+impl RowOperator for SelectName {
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
-        let everywhere = self.lookup != Lookup::Path;
-        let side_effect = context.side_effects.get(&self.name).filter(|_| everywhere);
-        let keep = self.equal;
-        Ok(rows.filter(|rows, row| {
-            // As in `named_value`: an entry of the map, then a side effect, then the path. A name without a value drops
-            // the row.
-            if everywhere
-                && let ObjectColumn::Values(values) = &rows.objects
-                && let Value::Map(entries) = &values[row]
-                && let Some((_, value)) = entries.iter().find(|(k, _)| matches!(k, Value::String(k) if *k == self.name))
-            {
-                return is_object(rows, row, value) == keep;
+        let objects = match NamedValues::of(&rows, &self.name, self.lookup, context).column() {
+            Some(BindingColumn::Vertices(ids)) => ObjectColumn::Vertices(ids.clone()),
+            Some(BindingColumn::Edges(ids)) => ObjectColumn::Edges(ids.clone()),
+            _ => {
+                let (kept, values) = named_values(&rows, Some(&self.name), self.lookup, context);
+                return Ok(rows.derive(&kept, ObjectColumn::from_values(values)));
             }
-            if let Some(value) = &side_effect {
-                return is_object(rows, row, value) == keep;
-            }
-            let Some(path) = rows.path.as_ref().map(|p| &p[row]) else { return false };
-            let labeled = newest_first(path).find(|node| node.labels.contains(&self.name));
-            labeled.is_some_and(|node| is_object(rows, row, &node.object) == keep)
-        }))
+        };
+        Ok(rows.with_objects(objects))
     }
 }
 
@@ -341,16 +363,16 @@ fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut H
     Ok(false)
 }
 
-/// `as()`: adds labels to the current objects of the paths.
+/// `as()`: adds labels to the current objects.
 pub(crate) struct AddLabels {
-    /// The labels to add.
-    pub labels: Vec<Name>,
+    /// The labels to add, and where rows remember them.
+    pub remember: Remember,
 }
 
 impl RowOperator for AddLabels {
     fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         rows.computed.clear();
-        rows.label(&self.labels, context.whole_paths());
+        rows.label(&self.remember, context.whole_paths());
         Ok(rows)
     }
 }

@@ -1,15 +1,18 @@
 //! `sack()`: reads the value that every traverser carries, or folds into it; and two other steps that look at one row:
 //! `fail()` and `select(traversal)`.
 
+use std::borrow::Cow;
+
 use mangrove_graph::compare::watched;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Operator, Pop};
-use mangrove_plan::logical::Name;
+use mangrove_plan::logical::{Lookup, Name};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::map::{MapOperator, ValueTarget};
 use crate::row::operator::RowOperator;
+use crate::rows::named::NamedValues;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::fold;
 
@@ -71,7 +74,10 @@ impl RowOperator for SelectKey {
                 _ => None,
             };
             let named = || match key {
-                Value::String(name) => crate::rows::named::named_value(&rows, row, name, self.0, context),
+                Value::String(name) => {
+                    let named = NamedValues::of(&rows, name, Lookup::Scope(self.0), context);
+                    named.get(row).map(Cow::into_owned)
+                }
                 _ => None,
             };
             if let Some(value) = in_map.or_else(named) {

@@ -125,8 +125,8 @@ pub(crate) fn times_in(list: &[VertexId], vertex: VertexId) -> usize {
     list[begin..].iter().take_while(|other| **other == vertex).count()
 }
 
-/// Returns the vertex that a name stands for in each row: a side effect, or else an object of the row's path under that
-/// label. `None` if it stands for nothing, or for no vertex.
+/// Returns the vertex that a name stands for in each row: a side effect, or else the row's object under that label.
+/// `None` if it stands for nothing, or for no vertex.
 pub(crate) fn named_vertices(rows: &Rows, name: &Name, context: &ExecutionContext) -> Vec<Option<VertexId>> {
     let vertex = |value: &Value| match value {
         Value::Vertex(id) => Some(*id),
@@ -134,6 +134,10 @@ pub(crate) fn named_vertices(rows: &Rows, name: &Name, context: &ExecutionContex
     };
     if let Some(value) = context.side_effects.get(name) {
         return vec![vertex(&value); rows.len()];
+    }
+    if let Some(number) = context.requirements.binding(name) {
+        let Some(column) = rows.binding(number) else { return vec![None; rows.len()] };
+        return (0..rows.len()).map(|row| column.vertex(row)).collect();
     }
     let Some(paths) = &rows.path else { return vec![None; rows.len()] };
     let labeled = |path| newest_first(path).find(|node| node.labels.contains(name)).map(|node| vertex(&node.object));

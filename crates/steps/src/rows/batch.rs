@@ -13,6 +13,7 @@ use mangrove_graph::Value;
 use mangrove_plan::logical::Name;
 use smallvec::SmallVec;
 
+use crate::rows::binding::BindingColumn;
 use crate::rows::column::ObjectColumn;
 use crate::rows::path::{Path, PathNode, relabel};
 
@@ -43,6 +44,8 @@ pub struct Rows {
     pub bulk: Option<Vec<u64>>,
     /// The path of each row.
     pub(crate) path: Option<Vec<Path>>,
+    /// The binding columns, by their numbers in the plan. Columns after the last are [`BindingColumn::Unset`].
+    pub(crate) bindings: Vec<BindingColumn>,
     /// The loop counters of each row.
     pub(crate) loops: Option<Vec<Loops>>,
     /// The sack of each row.
@@ -58,7 +61,16 @@ fn gather<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
 impl Rows {
     /// Rows of instance 0 with no column but their objects.
     pub fn of(objects: ObjectColumn) -> Self {
-        Rows { tags: Tags::One, objects, bulk: None, path: None, loops: None, sacks: None, computed: Vec::new() }
+        Rows {
+            tags: Tags::One,
+            objects,
+            bulk: None,
+            path: None,
+            bindings: Vec::new(),
+            loops: None,
+            sacks: None,
+            computed: Vec::new(),
+        }
     }
 
     /// The single row a query starts with. It has the columns the plan requires.
@@ -108,6 +120,11 @@ impl Rows {
         self.path.as_ref().and_then(|p| p[row].clone())
     }
 
+    /// Returns the binding column of a number; `None` if no row has an object there.
+    pub(crate) fn binding(&self, number: usize) -> Option<&BindingColumn> {
+        self.bindings.get(number)
+    }
+
     /// Returns these rows with all their columns, also the computed ones.
     pub fn take(&self, rows: &[u32]) -> Rows {
         Rows {
@@ -120,7 +137,12 @@ impl Rows {
     pub fn filter(mut self, mut keep: impl FnMut(&Rows, usize) -> bool) -> Rows {
         let kept: Vec<u32> = (0..self.len()).filter(|&r| keep(&self, r)).map(|r| r as u32).collect();
         self.computed.clear();
-        if kept.len() == self.len() { self } else { self.take(&kept) }
+        self.keep(&kept)
+    }
+
+    /// Returns these rows, which are some or all, in ascending order. If all are kept, no column is copied.
+    pub(crate) fn keep(self, kept: &[u32]) -> Rows {
+        if kept.len() == self.len() { self } else { self.take(kept) }
     }
 
     /// Returns one row for each object, with the other columns of the row in `rows` that it was made from. The result
@@ -134,6 +156,7 @@ impl Rows {
             },
             bulk: self.bulk.as_ref().map(|b| gather(b, rows)),
             path: self.path.as_ref().map(|p| gather(p, rows)),
+            bindings: self.bindings.iter().map(|column| column.gather(rows)).collect(),
             loops: self.loops.as_ref().map(|l| gather(l, rows)),
             sacks: self.sacks.as_ref().map(|s| gather(s, rows)),
             objects,
@@ -151,6 +174,7 @@ impl Rows {
             },
             bulk: self.bulk.as_ref().map(|b| vec![b[row]; count]),
             path: self.path.as_ref().map(|p| vec![p[row].clone(); count]),
+            bindings: self.bindings.iter().map(|column| column.repeat(row, count)).collect(),
             loops: self.loops.as_ref().map(|l| vec![l[row].clone(); count]),
             sacks: self.sacks.as_ref().map(|s| vec![s[row].clone(); count]),
             objects,
@@ -167,23 +191,35 @@ impl Rows {
         self
     }
 
-    /// Appends the current objects to their paths.
+    /// Appends the current objects to their paths, and binds them.
     pub(crate) fn remember(&mut self, remember: &Remember) {
+        self.bind(&remember.bindings);
         let (Some(paths), true) = (&mut self.path, remember.objects) else { return };
         for (row, path) in paths.iter_mut().enumerate() {
             *path = PathNode::extend(path.take(), self.objects.get(row), &remember.labels);
         }
     }
 
-    /// Adds labels to the last object of each path. If paths remember labeled objects only, appends the current object
-    /// under these labels.
-    pub fn label(&mut self, labels: &[Name], whole_paths: bool) {
-        let Some(paths) = &mut self.path else { return };
+    /// Adds labels to the last object of each path, and binds the current objects. If paths remember labeled objects
+    /// only, appends the current object under these labels.
+    pub(crate) fn label(&mut self, remember: &Remember, whole_paths: bool) {
+        self.bind(&remember.bindings);
+        let (Some(paths), true) = (&mut self.path, remember.objects) else { return };
         for (row, path) in paths.iter_mut().enumerate() {
             *path = match path {
-                Some(_) if whole_paths => relabel(path, labels),
-                _ => PathNode::extend(path.take(), self.objects.get(row), labels),
+                Some(_) if whole_paths => relabel(path, &remember.labels),
+                _ => PathNode::extend(path.take(), self.objects.get(row), &remember.labels),
             };
+        }
+    }
+
+    /// Makes the current objects those of these binding columns.
+    fn bind(&mut self, numbers: &[usize]) {
+        for &number in numbers {
+            if self.bindings.len() <= number {
+                self.bindings.resize(number + 1, BindingColumn::Unset);
+            }
+            self.bindings[number] = BindingColumn::from(&self.objects);
         }
     }
 
@@ -230,6 +266,10 @@ impl Rows {
         if let (Some(a), Some(b)) = (&mut self.path, other.path) {
             a.extend(b);
         }
+        let bindings = self.bindings.len().max(other.bindings.len());
+        self.bindings.resize(bindings, BindingColumn::Unset);
+        let others = other.bindings.into_iter().chain(std::iter::repeat(BindingColumn::Unset));
+        self.bindings.iter_mut().zip(others).for_each(|(a, b)| a.append(here, b, there));
         if let (Some(a), Some(b)) = (&mut self.loops, other.loops) {
             a.extend(b);
         }
@@ -244,11 +284,20 @@ impl Rows {
     }
 }
 
-/// The part of an operator's objects that paths remember.
+/// The places in which rows remember an operator's objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remember {
     /// True if paths are extended by the objects.
     pub objects: bool,
-    /// The labels of the step.
+    /// The labels of the step that paths hold.
     pub labels: Vec<Name>,
+    /// The numbers of the binding columns for the other labels of the step.
+    pub bindings: Vec<usize>,
+}
+
+impl Remember {
+    /// Returns true if the objects are remembered under a label.
+    pub fn has_labels(&self) -> bool {
+        !self.bindings.is_empty() || self.objects && !self.labels.is_empty()
+    }
 }

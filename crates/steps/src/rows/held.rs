@@ -137,7 +137,8 @@ impl HeldRows {
     }
 }
 
-/// Returns one row for each instance that has a value. The values are new objects with empty paths.
+/// Returns one row for each instance that has a value. The values are new objects with empty paths and no bindings
+/// (STEPS-11).
 pub(crate) fn rows_by_instance(
     values: Vec<Option<mangrove_graph::Value>>,
     instances: u32,
@@ -163,7 +164,7 @@ pub(crate) fn rows_by_instance(
     rows
 }
 
-/// Returns rows of instance 0 with empty paths.
+/// Returns rows of instance 0 with empty paths and no bindings.
 fn rows_of_one(objects: Vec<mangrove_graph::Value>, context: &ExecutionContext) -> Rows {
     let count = objects.len();
     let mut rows = Rows::of(ObjectColumn::from_values(objects));

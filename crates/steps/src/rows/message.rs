@@ -31,8 +31,9 @@ impl Batch for Rows {
         let bulk = if self.bulk.is_some() { 8 } else { 0 };
         let loops = if self.loops.is_some() { size_of::<Loops>() } else { 0 };
         let sacks = self.sacks.as_ref().map_or(0, |sacks| sizes.all(sacks));
+        let bindings: usize = self.bindings.iter().map(|column| column.bytes(&mut sizes)).sum();
         let row = path + tags + bulk + loops + self.computed.len() * size_of::<Option<Value>>();
-        self.len() * row + objects + computed + sacks
+        self.len() * row + objects + bindings + computed + sacks
     }
 
     fn charge_shared(&self, control: &Arc<QueryControl>) -> Result<()> {

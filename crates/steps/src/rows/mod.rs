@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `batch`, `column` | a batch of rows by columns, and the column of objects |
+//! | `binding` | the objects under step labels, as columns |
 //! | [`path`] | paths: lists that share their beginnings |
 //! | `message`, [`codec`] | a batch as a message of the dataflow, and its binary form |
 //! | [`held`] | rows and states that an operator keeps by group |
@@ -16,9 +17,11 @@ pub(crate) mod named;
 pub(crate) mod path;
 
 mod batch;
+mod binding;
 mod column;
 mod message;
 
 pub use batch::Rows;
 pub(crate) use batch::{ComputedColumn, Loops, Remember, Tags};
+pub(crate) use binding::BindingColumn;
 pub use column::ObjectColumn;

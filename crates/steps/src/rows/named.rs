@@ -1,5 +1,7 @@
 //! The value of a name for a row, as `select()` and `where()` look it up: an entry of the row's map, else a side
-//! effect, else a label of its path.
+//! effect, else the row's object under that label.
+
+use std::borrow::Cow;
 
 use mangrove_graph::Value;
 use mangrove_gremlin::Pop;
@@ -7,22 +9,86 @@ use mangrove_plan::logical::{Lookup, Name};
 
 use crate::context::execution::ExecutionContext;
 use crate::rows::batch::Rows;
+use crate::rows::binding::BindingColumn;
 use crate::rows::column::ObjectColumn;
 use crate::rows::path::newest_first;
 
-/// Returns the value of a name for a row.
-pub(crate) fn named_value(
-    rows: &Rows,
-    row: usize,
-    name: &Name,
-    pop: Option<Pop>,
-    context: &ExecutionContext,
-) -> Option<Value> {
-    own_entry(rows, row, name).or_else(|| context.side_effects.get(name)).or_else(|| labeled(rows, row, name, pop))
+/// The values of one name for the rows of a batch.
+pub(crate) struct NamedValues<'a> {
+    rows: &'a Rows,
+    name: &'a Name,
+    lookup: Lookup,
+    /// The value of the side effect, if the name is looked for there and stands for one.
+    side_effect: Option<Value>,
+    /// True if the plan gave the label a binding column.
+    is_bound: bool,
+    /// Its binding column, if some row of the batch has an object there.
+    binding: Option<&'a BindingColumn>,
+}
+
+impl<'a> NamedValues<'a> {
+    /// Finds out where a name is looked up.
+    pub fn of(rows: &'a Rows, name: &'a Name, lookup: Lookup, context: &ExecutionContext) -> Self {
+        let side_effect = match lookup {
+            Lookup::Scope(_) => context.side_effects.get(name),
+            Lookup::Path => None,
+        };
+        let number = context.requirements.binding(name);
+        let binding = number.and_then(|number| rows.binding(number));
+        NamedValues { rows, name, lookup, side_effect, is_bound: number.is_some(), binding }
+    }
+
+    /// Returns the binding column if it holds the value of every row: no row has a map, and there is no side effect.
+    pub fn column(&self) -> Option<&'a BindingColumn> {
+        let may_be_maps = self.lookup != Lookup::Path && matches!(self.rows.objects, ObjectColumn::Values(_));
+        self.binding.filter(|_| self.side_effect.is_none() && !may_be_maps)
+    }
+
+    /// Returns the value for a row, if it has one.
+    pub fn get(&self, row: usize) -> Option<Cow<'_, Value>> {
+        let pop = match self.lookup {
+            Lookup::Path => return self.labeled(row, None),
+            Lookup::Scope(pop) => pop,
+        };
+        self.own_entry(row).or(self.side_effect.as_ref()).map(Cow::Borrowed).or_else(|| self.labeled(row, pop))
+    }
+
+    /// Returns the entry of a row's map under the name.
+    fn own_entry(&self, row: usize) -> Option<&'a Value> {
+        let ObjectColumn::Values(values) = &self.rows.objects else { return None };
+        let Value::Map(entries) = &values[row] else { return None };
+        let (_, value) = entries.iter().find(|(key, _)| matches!(key, Value::String(key) if key == self.name))?;
+        Some(value)
+    }
+
+    /// Returns the object of a row under the label, or several of them, as `pop` chooses.
+    fn labeled(&self, row: usize, pop: Option<Pop>) -> Option<Cow<'a, Value>> {
+        if self.is_bound {
+            // The plan binds a label only if nothing but its newest object is read.
+            return match self.binding? {
+                BindingColumn::Values(values) => values[row].as_ref().map(Cow::Borrowed),
+                column => column.get(row).map(Cow::Owned),
+            };
+        }
+        let path = self.rows.path.as_ref()?.get(row)?;
+        let mut found = newest_first(path).filter(|node| node.labels.contains(self.name)).map(|node| &node.object);
+        match pop.unwrap_or(Pop::Last) {
+            Pop::Last => found.next().map(Cow::Borrowed),
+            Pop::First => found.last().map(Cow::Borrowed),
+            Pop::All | Pop::Mixed => {
+                let mut all: Vec<Value> = found.cloned().collect();
+                all.reverse();
+                match (all.len(), pop) {
+                    (0, _) => None,
+                    (1, Some(Pop::Mixed)) => all.pop().map(Cow::Owned),
+                    _ => Some(Cow::Owned(Value::list(all))),
+                }
+            }
+        }
+    }
 }
 
 /// Returns the values of a name for all rows that have one, with these rows; without a name, the objects of all rows.
-/// As [`named_value`], with a single look-up of the side effect.
 pub(crate) fn named_values(
     rows: &Rows,
     name: Option<&Name>,
@@ -30,42 +96,6 @@ pub(crate) fn named_values(
     context: &ExecutionContext,
 ) -> (Vec<u32>, Vec<Value>) {
     let Some(name) = name else { return ((0..rows.len() as u32).collect(), rows.objects.clone().into_values()) };
-    let shared = match lookup {
-        Lookup::Scope(_) => context.side_effects.get(name),
-        Lookup::Path => None,
-    };
-    let value = |row: usize| match lookup {
-        Lookup::Scope(pop) => {
-            own_entry(rows, row, name).or_else(|| shared.clone()).or_else(|| labeled(rows, row, name, pop))
-        }
-        Lookup::Path => labeled(rows, row, name, None),
-    };
-    (0..rows.len()).filter_map(|row| Some((row as u32, value(row)?))).unzip()
-}
-
-/// Returns the entry of a row's map under a name.
-fn own_entry(rows: &Rows, row: usize, name: &Name) -> Option<Value> {
-    let ObjectColumn::Values(values) = &rows.objects else { return None };
-    let Value::Map(entries) = &values[row] else { return None };
-    let (_, value) = entries.iter().find(|(key, _)| matches!(key, Value::String(key) if key == name))?;
-    Some(value.clone())
-}
-
-/// Returns the objects of a row's path under a label.
-fn labeled(rows: &Rows, row: usize, name: &Name, pop: Option<Pop>) -> Option<Value> {
-    let path = rows.path.as_ref()?.get(row)?;
-    let mut found = newest_first(path).filter(|n| n.labels.contains(name)).map(|n| n.object.clone());
-    match pop.unwrap_or(Pop::Last) {
-        Pop::Last => found.next(),
-        Pop::First => found.last(),
-        Pop::All | Pop::Mixed => {
-            let mut all: Vec<Value> = found.collect();
-            all.reverse();
-            match (all.len(), pop) {
-                (0, _) => None,
-                (1, Some(Pop::Mixed)) => all.pop(),
-                _ => Some(Value::list(all)),
-            }
-        }
-    }
+    let named = NamedValues::of(rows, name, lookup, context);
+    (0..rows.len()).filter_map(|row| Some((row as u32, named.get(row)?.into_owned()))).unzip()
 }

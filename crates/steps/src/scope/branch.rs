@@ -278,9 +278,10 @@ fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: b
             Some(bulks.map(|(k, o)| results.bulk(*k as usize).saturating_mul(rows.bulk(*o as usize))).collect());
     }
     if inner_path {
-        // A result is the same traverser further on, with its sack and path.
+        // A result is the same traverser further on, with its sack, path and bindings (STEPS-11).
         joined.sacks = results.sacks.as_ref().map(|sacks| kept.iter().map(|k| sacks[*k as usize].clone()).collect());
         joined.path = results.path.as_ref().map(|_| kept.iter().map(|k| results.path(*k as usize)).collect());
+        joined.bindings = results.bindings.iter().map(|column| column.gather(kept)).collect();
     } else {
         joined.remember(&shape.remember);
     }

@@ -27,7 +27,7 @@ use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
 use crate::rows::path;
-use crate::rows::{ObjectColumn, Rows};
+use crate::rows::{BindingColumn, ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
 
 /// The condition under which a row leaves the loop, or is emitted. Operands have their values of the current run.
@@ -262,13 +262,14 @@ impl Operator<Rows> for LoopScope {
     }
 }
 
-/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, or among
-/// the newest objects of its path.
+/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, under a
+/// label, or among the newest objects of its path.
 fn check_nesting(rows: &Rows, newest: usize, control: &QueryControl) -> Result<()> {
     if let ObjectColumn::Values(values) = &rows.objects {
         nesting::check_all(values, control)?;
     }
     nesting::check_all(rows.sacks.iter().flatten(), control)?;
+    nesting::check_all(rows.bindings.iter().flat_map(BindingColumn::values), control)?;
     let objects = rows.path.iter().flatten().flat_map(|path| path::newest_first(path).take(newest));
     nesting::check_all(objects.map(|node| &node.object), control)
 }

@@ -1,4 +1,5 @@
-//! Folding one value into another by an `Operator`, for `sack()`, `fold()` and side effects with a reducer.
+//! Folding one value into another by an `Operator`, for `sack()`, `fold()` and side effects with a reducer; and the
+//! error of a count that overflows.
 //!
 //! | case | result |
 //! |---|---|
@@ -14,6 +15,11 @@ use mangrove_gremlin::Operator;
 
 use crate::limits::meter::Meter;
 use crate::values::collection::{self, Entries, distinct};
+
+/// The error of a count that leaves its type.
+pub(crate) fn too_many() -> Error {
+    Error::evaluation("long overflow: count() needs more than 63 bits")
+}
 
 /// Folds `b` into `a`. A collection without another holder grows in place.
 pub(crate) fn apply(operator: Operator, a: Value, b: &Value, meter: &mut Meter<'_>) -> Result<Value> {

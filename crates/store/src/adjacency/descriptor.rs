@@ -23,6 +23,12 @@ pub(crate) fn is_clean_run(descriptor: u64) -> bool {
     descriptor & (HEADER | DIRTY) == 0
 }
 
+/// The number of edges of a list, if the word is that of a clean packed run or of an empty list.
+#[inline]
+pub(crate) fn clean_run_len(descriptor: u64) -> Option<usize> {
+    is_clean_run(descriptor).then_some((descriptor & LENGTH_MASK) as usize)
+}
+
 /// Returns true if a transaction has marked the list since a compaction set its bit, or since it was packed.
 #[inline]
 pub(super) fn is_marked(descriptor: u64) -> bool {

@@ -89,6 +89,15 @@ impl Descriptors {
         }
     }
 
+    /// Calls `each` with the position and the word of every one of these slots, as [`Descriptors::load`] finds it.
+    #[inline]
+    pub(super) fn load_each(&self, slots: impl Iterator<Item = usize>, pin: &Pin, mut each: impl FnMut(usize, u64)) {
+        match self.words.get(pin) {
+            Some(words) => slots.enumerate().for_each(|(row, at)| each(row, Self::load_dense(words, at))),
+            None => slots.enumerate().for_each(|(row, at)| each(row, self.load_sparse(at, pin))),
+        }
+    }
+
     #[inline]
     fn load_dense(words: &[AtomicU64], at: usize) -> u64 {
         // Acquire: its partners are the compare-and-swaps that publish headers and runs, and `fill`.

@@ -1,4 +1,4 @@
-//! Expanding a batch of vertices along their edges.
+//! Expanding a batch of vertices along their edges, and counting those edges.
 //!
 //! Memory is loaded ahead in two steps: first the descriptor of the vertex `2 × DISTANCE` rows ahead, then the run of
 //! the vertex `DISTANCE` rows ahead. Its descriptor has arrived by then. Neighbors are copied without a look at them,
@@ -8,10 +8,12 @@
 //! set for incoming edges. Positions are stable, since tables are only added (RECLAIM-8). Inside a list the cursor
 //! carries the list's layout version. So a list that compaction replaces is read to its end as it was (STORE-17).
 
-use mangrove_graph::{Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, VertexId};
+use mangrove_graph::{
+    Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, PAGE_SLOTS, VertexId,
+};
 use mangrove_reclaim::{Pin, epoch};
 
-use crate::adjacency::{AdjacencyTable, List};
+use crate::adjacency::{AdjacencyTable, List, clean_run_len};
 use crate::page::{Tablet, VertexPage};
 use crate::read::view::StoreView;
 
@@ -259,16 +261,67 @@ pub(crate) fn degrees(
     out: &mut Vec<u64>,
 ) {
     let pin = &epoch::pin();
-    for (row, &id) in vertices.iter().enumerate() {
-        if let Some(&ahead) = vertices.get(row + 2 * DISTANCE)
-            && let Some((_, page)) = view.store.vertex_page_unchecked(ahead)
+    let mut row = 0;
+    while row < vertices.len() {
+        let together = same_page(&vertices[row..]);
+        if together >= TOGETHER_MIN
+            && let Some((tablet, page)) = view.store.vertex_page_unchecked(vertices[row])
+            && page.core.is_first_generation()
         {
-            each_table(page, direction, labels, |_, table| {
-                table.prefetch_descriptor(ahead.offset(), pin);
-                true
-            });
+            let degrees = PageDegrees { view, tablet, page, pin };
+            degrees.add(&vertices[row..row + together], direction, labels, out);
+            row += together;
+            continue;
         }
-        out.push(degree(view, id, direction, labels, pin));
+        for row in row..row + together {
+            if let Some(&ahead) = vertices.get(row + 2 * DISTANCE)
+                && let Some((_, page)) = view.store.vertex_page_unchecked(ahead)
+            {
+                each_table(page, direction, labels, |_, table| {
+                    table.prefetch_descriptor(ahead.offset(), pin);
+                    true
+                });
+            }
+            out.push(degree(view, vertices[row], direction, labels, pin));
+        }
+        row += together;
+    }
+}
+
+/// Vertices of one page that follow each other share the search for page and tables, if there are at least so many.
+const TOGETHER_MIN: usize = 4;
+
+/// Returns how many vertices at the beginning lie on one page.
+fn same_page(vertices: &[VertexId]) -> usize {
+    let page = |id: &VertexId| id.to_bits() / PAGE_SLOTS;
+    let Some(first) = vertices.first().map(page) else { return 0 };
+    vertices.iter().take_while(|id| page(id) == first).count()
+}
+
+/// The degrees of the vertices of one page.
+struct PageDegrees<'a> {
+    view: &'a StoreView<'a>,
+    tablet: &'a Tablet,
+    page: &'a VertexPage,
+    pin: &'a Pin,
+}
+
+impl PageDegrees<'_> {
+    /// Appends the degrees of these vertices, one table after the other.
+    fn add(&self, vertices: &[VertexId], direction: Direction, labels: &LabelFilter, out: &mut Vec<u64>) {
+        let start = out.len();
+        out.resize(start + vertices.len(), 0);
+        let sums = &mut out[start..];
+        each_table(self.page, direction, labels, |_, table| {
+            let offsets = vertices.iter().map(|id| id.offset());
+            table.each_descriptor(offsets, self.pin, |row, descriptor| {
+                sums[row] += match clean_run_len(descriptor) {
+                    Some(len) => len as u64,
+                    None => self.view.count_list(self.pin, &table.list_of(descriptor, &self.tablet.lists, self.pin)),
+                };
+            });
+            true
+        });
     }
 }
 

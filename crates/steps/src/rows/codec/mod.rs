@@ -14,7 +14,8 @@ use mangrove_graph::codec::{Malformed, Reader, TOO_DEEP, put_text, put_varint};
 use mangrove_graph::{EdgeId, Error, FastMap, Result, Value, VertexId};
 
 use self::value::{put_value, read_name, read_value};
-use crate::rows::batch::{ComputedColumn, Loops, Rows, Tags};
+use crate::rows::batch::{Loops, Rows, Tags};
+use crate::rows::binding::BindingColumn;
 use crate::rows::column::ObjectColumn;
 use crate::rows::path::{Path, PathNode};
 
@@ -27,6 +28,7 @@ const SACKS: u8 = 1 << 4;
 const VERTICES: u8 = 0;
 const EDGES: u8 = 1;
 const VALUES: u8 = 2;
+const UNSET: u8 = 3;
 
 /// Appends a batch in its binary form.
 pub(crate) fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
@@ -54,24 +56,50 @@ pub(crate) fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
         loops.iter().for_each(|n| put_varint(u64::from(*n), out));
     }
     rows.sacks.iter().flatten().for_each(|sack| put_value(sack, out));
+    put_varint(rows.bindings.len() as u64, out);
+    rows.bindings.iter().for_each(|column| put_binding(column, out));
     put_varint(rows.computed.len() as u64, out);
-    for column in &rows.computed {
-        for value in column {
-            out.push(u8::from(value.is_some()));
-            value.iter().for_each(|v| put_value(v, out));
+    rows.computed.iter().for_each(|column| put_options(column, out));
+}
+
+fn put_options(column: &[Option<Value>], out: &mut Vec<u8>) {
+    for value in column {
+        out.push(u8::from(value.is_some()));
+        value.iter().for_each(|v| put_value(v, out));
+    }
+}
+
+fn put_binding(column: &BindingColumn, out: &mut Vec<u8>) {
+    match column {
+        BindingColumn::Unset => out.push(UNSET),
+        BindingColumn::Vertices(ids) => {
+            out.push(VERTICES);
+            put_ids(ids.iter().map(|id| id.to_bits()), out);
+        }
+        BindingColumn::Edges(ids) => {
+            out.push(EDGES);
+            put_ids(ids.iter().map(|id| id.to_bits()), out);
+        }
+        BindingColumn::Values(values) => {
+            out.push(VALUES);
+            put_options(values, out);
         }
     }
+}
+
+fn put_ids(ids: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+    ids.for_each(|id| out.extend_from_slice(&id.to_le_bytes()));
 }
 
 fn put_column(column: &ObjectColumn, out: &mut Vec<u8>) {
     match column {
         ObjectColumn::Vertices(ids) => {
             out.push(VERTICES);
-            ids.iter().for_each(|id| out.extend_from_slice(&id.to_bits().to_le_bytes()));
+            put_ids(ids.iter().map(|id| id.to_bits()), out);
         }
         ObjectColumn::Edges(ids) => {
             out.push(EDGES);
-            ids.iter().for_each(|id| out.extend_from_slice(&id.to_bits().to_le_bytes()));
+            put_ids(ids.iter().map(|id| id.to_bits()), out);
         }
         ObjectColumn::Values(values) => {
             out.push(VALUES);
@@ -133,16 +161,36 @@ fn read_rows(reader: &mut Reader<'_>) -> Result<Rows, Malformed> {
     let path = has(PATHS).then(|| read_paths(reader, count)).transpose()?;
     let loops = has(LOOPS).then(|| reader.repeat(count, read_loops)).transpose()?;
     let sacks = has(SACKS).then(|| reader.repeat(count, read_value)).transpose()?;
+    let bindings = reader.count()?;
+    let bindings = reader.repeat(bindings, |reader| read_binding(reader, count))?;
     let computed = reader.count()?;
-    let computed = reader.repeat(computed, |reader| read_computed(reader, count))?;
+    let computed = reader.repeat(computed, |reader| read_options(reader, count))?;
     reader.expect_end()?;
-    Ok(Rows { tags, objects, bulk, path, loops, sacks, computed })
+    Ok(Rows { tags, objects, bulk, path, bindings, loops, sacks, computed })
+}
+
+fn read_vertices(reader: &mut Reader<'_>, count: usize) -> Result<Vec<VertexId>, Malformed> {
+    reader.repeat(count, |r| r.u64().map(VertexId::from_bits))
+}
+
+fn read_edges(reader: &mut Reader<'_>, count: usize) -> Result<Vec<EdgeId>, Malformed> {
+    reader.repeat(count, |r| r.u64().map(EdgeId::from_bits))
+}
+
+fn read_binding(reader: &mut Reader<'_>, count: usize) -> Result<BindingColumn, Malformed> {
+    Ok(match reader.byte()? {
+        UNSET => BindingColumn::Unset,
+        VERTICES => BindingColumn::Vertices(read_vertices(reader, count)?),
+        EDGES => BindingColumn::Edges(read_edges(reader, count)?),
+        VALUES => BindingColumn::Values(read_options(reader, count)?),
+        _ => return Err(reader.malformed("an unknown kind of binding column")),
+    })
 }
 
 fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<ObjectColumn, Malformed> {
     Ok(match reader.byte()? {
-        VERTICES => ObjectColumn::Vertices(reader.repeat(count, |r| r.u64().map(VertexId::from_bits))?),
-        EDGES => ObjectColumn::Edges(reader.repeat(count, |r| r.u64().map(EdgeId::from_bits))?),
+        VERTICES => ObjectColumn::Vertices(read_vertices(reader, count)?),
+        EDGES => ObjectColumn::Edges(read_edges(reader, count)?),
         VALUES => ObjectColumn::Values(reader.repeat(count, read_value)?),
         _ => return Err(reader.malformed("an unknown kind of column")),
     })
@@ -153,11 +201,11 @@ fn read_loops(reader: &mut Reader<'_>) -> Result<Loops, Malformed> {
     Ok(reader.repeat(count, Reader::varint_u32)?.into())
 }
 
-fn read_computed(reader: &mut Reader<'_>, count: usize) -> Result<ComputedColumn, Malformed> {
+fn read_options(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Option<Value>>, Malformed> {
     reader.repeat(count, |reader| match reader.byte()? {
         0 => Ok(None),
         1 => read_value(reader).map(Some),
-        _ => Err(reader.malformed("a computed column that is neither empty nor full")),
+        _ => Err(reader.malformed("a value that is neither there nor missing")),
     })
 }
 

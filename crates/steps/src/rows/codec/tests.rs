@@ -19,7 +19,7 @@ fn encoded(rows: &Rows) -> Vec<u8> {
 fn check_round_trip(rows: &Rows) {
     let read = decode_rows(&encoded(rows)).unwrap();
     assert_eq!((&read.tags, &read.objects, &read.bulk), (&rows.tags, &rows.objects, &rows.bulk));
-    assert_eq!((&read.loops, &read.computed), (&rows.loops, &rows.computed));
+    assert_eq!((&read.loops, &read.computed, &read.bindings), (&rows.loops, &rows.computed, &rows.bindings));
     let values = |rows: &Rows| rows.path.as_ref().map(|paths| paths.iter().map(path::to_value).collect::<Vec<_>>());
     assert_eq!(values(&read), values(rows));
 }
@@ -138,6 +138,14 @@ fn any_paths(count: usize) -> impl Strategy<Value = Vec<Path>> {
     })
 }
 
+fn any_binding(count: usize) -> impl Strategy<Value = BindingColumn> {
+    prop_oneof![
+        Just(BindingColumn::Unset),
+        any_column(count).prop_map(|objects| BindingColumn::from(&objects)),
+        prop::collection::vec(prop::option::of(any_value()), count).prop_map(BindingColumn::Values),
+    ]
+}
+
 fn any_rows() -> impl Strategy<Value = Rows> {
     (0..5_usize).prop_flat_map(|count| {
         let tags = prop_oneof![Just(Tags::One), prop::collection::vec(any::<u32>(), count).prop_map(Tags::Many)];
@@ -148,16 +156,18 @@ fn any_rows() -> impl Strategy<Value = Rows> {
             any_column(count),
             prop::option::of(prop::collection::vec(any::<u64>(), count)),
             prop::option::of(any_paths(count)),
+            prop::collection::vec(any_binding(count), 0..3),
             prop::option::of(loops),
             prop::option::of(prop::collection::vec(any_value(), count)),
             // An empty batch has no computed columns: their number would not be written.
             prop::collection::vec(column, 0..if count == 0 { 1 } else { 3 }),
         )
-            .prop_map(|(tags, objects, bulk, path, loops, sacks, computed)| Rows {
+            .prop_map(|(tags, objects, bulk, path, bindings, loops, sacks, computed)| Rows {
                 tags,
                 objects,
                 bulk,
                 path,
+                bindings,
                 loops,
                 sacks,
                 computed,
