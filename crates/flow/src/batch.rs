@@ -4,7 +4,7 @@
 //! to other nodes.
 //!
 //! - **FLOW-1.** A message holds at most [`BATCH_ROWS`] rows, all of one scope group. An operator with more to send
-//!   asks to be called again.
+//!   does it in several steps.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use mangrove_graph::Result;
 
 use crate::control::QueryControl;
 use crate::group::{NodeId, TagSet};
+use crate::kernel::Cursor;
 
 /// The most rows in a batch. The speed of sizes from 256 to 4,096 was measured: it differs by 3 % if the graph is in
 /// memory, and by 20 % if it is in the cache.
@@ -38,8 +39,9 @@ pub trait Batch: Sized + Send + 'static {
     fn duplicate(&self) -> Self;
     /// Splits the batch by the node that owns each row's object. Each row is in exactly one part.
     fn partition(self, nodes: u16) -> Vec<(NodeId, Self)>;
-    /// Drops the rows of these tags.
-    fn discard(&mut self, tags: &TagSet);
+    /// Drops the rows of these tags. If there are any, drops the rows before the cursor, too, and calls
+    /// [`Cursor::keep`] (FLOW-19).
+    fn discard(&mut self, tags: &TagSet, at: &mut Cursor);
     /// Appends the batch in the binary form that [`Batch::decode`] reads.
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads a batch that [`Batch::encode`] wrote. Fails if the bytes are no batch.

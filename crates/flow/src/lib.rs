@@ -1,6 +1,6 @@
 //! The scoped-dataflow runtime. It moves batches between operators and knows nothing of graphs.
 //!
-//! A query is a fixed graph of [`Operator`]s ([`Topology`]) and the *scope instances* that come and go inside it. In
+//! A query is a fixed graph of operators ([`Topology`]) and the *scope instances* that come and go inside it. In
 //! Banyan (§3) every instance has operators and mailboxes of its own. Here instances come in **groups**: the rows of
 //! one message that enter a scope together become the instances `0..n` of one [`GroupId`], and a row inside names its
 //! instance by its *tag*, a column of the batch. So light instances share messages, operators and their end-of-stream.
@@ -10,7 +10,8 @@
 //! |---|---|
 //! | [`topology`] | operators, edges, and the numbers that scheduling and cancellation rest on |
 //! | `batch` | the interface of a batch of rows |
-//! | `operator` | the interface of an operator, and its actions during a call |
+//! | `operator` | the interface of an operator with state, and what an operator does during a call |
+//! | `kernel` | the interface of an operator without state, and the cursor of a message |
 //! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
 //! | `runtime` | one node of a query: it calls operators until no work is left |
@@ -18,7 +19,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`executor`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-17 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-19 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`]
@@ -32,6 +33,7 @@ pub mod clock;
 mod control;
 pub mod executor;
 mod group;
+mod kernel;
 mod operator;
 mod runtime;
 pub mod topology;
@@ -41,6 +43,7 @@ mod router;
 pub use batch::{BATCH_ROWS, Batch};
 pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
 pub use group::{GroupId, NodeId, TagSet};
-pub use operator::{Operator, Output};
+pub use kernel::{Cursor, Detail, HeldDetail, Kernel, Step};
+pub use operator::{AnyOperator, Operator, Output};
 pub use runtime::{NodeRuntime, OperatorStats, Progress};
 pub use topology::{Edge, Exchange, OpId, Placement, Topology, TopologyBuilder};

@@ -1,15 +1,13 @@
-//! The two interfaces between the runtime and the operators. The runtime calls an [`Operator`]; the operator acts
-//! during the call through [`Output`].
+//! The interface of operators with state, and the interface through which every operator acts.
 //!
-//! An operator belongs to one node of one instance of a plan. The runtime calls it with a batch, with the end of a
-//! group, or to continue earlier work; it answers through [`Output`]. It uses only its own state and the execution
-//! context, which the runtime passes with every call.
+//! The runtime calls an [`Operator`], or a [`Kernel`] if it has no state; the operator acts during the call through
+//! [`Output`]. An operator belongs to one node of one instance of a plan. The runtime calls it with a batch or with the
+//! end of a group. It uses only its own state and the execution context, which the runtime passes with every call.
 //!
-//! - **FLOW-2.** An operator is never called while a call of it is running, and no call blocks. An operator that asked
-//!   to be called again gets no new input before that work is done, so at most one message of each operator is half
-//!   done.
-//! - **FLOW-3.** [`Operator::finish`] is called once for an operator, port and group, after every message that was sent
-//!   to that port for the group.
+//! - **FLOW-2.** An operator is never called while a call of it is running, and no call blocks. A call does a bounded
+//!   part of the work. The rest of a message waits with its cursor at the head of the operator's inbox.
+//! - **FLOW-3.** The end of a group comes once to an operator and port, after every message that was sent to that port
+//!   for the group is worked off.
 //! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges
 //!   or values of parameters.
 
@@ -21,10 +19,11 @@ use mangrove_graph::Result;
 use crate::batch::Batch;
 use crate::control::QueryControl;
 use crate::group::{GroupId, NodeId, TagSet};
+use crate::kernel::{Cursor, Kernel, Step};
 use crate::router::Router;
 use crate::topology::OpId;
 
-/// One operator of a query on one node. A stateful operator keeps its state by group and tag.
+/// An operator with state, of one query on one node. It keeps its state by group and tag.
 ///
 /// An operator may serve several runs of a query, one after the other ([`crate::NodeRuntime::recycle`]). Its structure
 /// is fixed when the plan is built. It gets the values that belong to one run in [`Operator::begin`], and drops them in
@@ -38,8 +37,8 @@ pub trait Operator<B: Batch>: Send {
     }
 
     /// Ends a run that is complete: every group has ended, and no message is left. Returns true if the operator is as
-    /// it was before the run began (FLOW-4), so that it may serve another run. A stateful operator checks that it holds
-    /// no rows, states or charges. An operator that returns false, as this default does, is dropped with its instance.
+    /// it was before the run began (FLOW-4), so that it may serve another run. It checks that it holds no rows, states
+    /// or charges. An operator that returns false, as this default does, is dropped with its instance.
     fn recycle(&mut self) -> bool {
         false
     }
@@ -47,18 +46,104 @@ pub trait Operator<B: Batch>: Send {
     /// Receives a batch of a group at a port.
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
-    /// Receives the end of a group at a port (FLOW-3). The group had the instances (tags) `0..instances`. An operator
-    /// without state passes the end on, as this default does.
+    /// Receives the end of a group at a port (FLOW-3). The group had the instances (tags) `0..instances`. This default
+    /// passes the end on.
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, B>) -> Result<()> {
         let _ = port;
         out.finish_all(group, instances)
     }
 
-    /// Goes on with work for which the operator called [`Output::again`]. No new input comes before that work is done
-    /// (FLOW-2).
-    fn resume(&mut self, out: &mut Output<'_, B>) -> Result<()> {
-        let _ = out;
-        Ok(())
+    /// As [`Operator::finish`], in steps: an operator that has much to send at the end of a group does a part of it,
+    /// and keeps the position in `at`. This default does all in one step.
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, B>,
+    ) -> Result<Step> {
+        let _ = at;
+        self.finish(port, group, instances, out)?;
+        Ok(Step::Done)
+    }
+}
+
+/// An operator as the runtime holds it.
+pub enum AnyOperator<B: Batch> {
+    /// Without state.
+    Kernel(Box<dyn Kernel<B>>),
+    /// With state.
+    Stateful(Box<dyn Operator<B>>),
+}
+
+impl<B: Batch> AnyOperator<B> {
+    /// An operator without state.
+    pub fn kernel(kernel: impl Kernel<B> + 'static) -> Self {
+        AnyOperator::Kernel(Box::new(kernel))
+    }
+
+    /// An operator with state.
+    pub fn stateful(operator: impl Operator<B> + 'static) -> Self {
+        AnyOperator::Stateful(Box::new(operator))
+    }
+
+    /// See [`Operator::begin`].
+    pub(crate) fn begin(&mut self, context: &B::Context) -> Result<()> {
+        match self {
+            AnyOperator::Kernel(kernel) => kernel.begin(context),
+            AnyOperator::Stateful(operator) => operator.begin(context),
+        }
+    }
+
+    /// See [`Operator::recycle`].
+    pub(crate) fn recycle(&mut self) -> bool {
+        match self {
+            AnyOperator::Kernel(kernel) => {
+                kernel.recycle();
+                true
+            }
+            AnyOperator::Stateful(operator) => operator.recycle(),
+        }
+    }
+
+    /// Gives it a batch from the cursor on.
+    pub(crate) fn step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        batch: &mut Option<B>,
+        at: &mut Cursor,
+        out: &mut Output<'_, B>,
+    ) -> Result<Step> {
+        match self {
+            AnyOperator::Kernel(kernel) => match batch {
+                Some(input) => kernel.step(input, at, group, out),
+                None => Ok(Step::Done),
+            },
+            AnyOperator::Stateful(operator) => {
+                batch.take().map_or(Ok(()), |batch| operator.receive(port, group, batch, out))?;
+                Ok(Step::Done)
+            }
+        }
+    }
+
+    /// See [`Operator::finish_step`]. A kernel passes the end on.
+    pub(crate) fn finish(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, B>,
+    ) -> Result<Step> {
+        match self {
+            AnyOperator::Kernel(_) => {
+                out.finish_all(group, instances)?;
+                Ok(Step::Done)
+            }
+            AnyOperator::Stateful(operator) => operator.finish_step(port, group, instances, at, out),
+        }
     }
 }
 
@@ -68,8 +153,6 @@ pub struct Output<'a, B: Batch> {
     pub(crate) control: &'a Arc<QueryControl>,
     pub(crate) context: &'a B::Context,
     pub(crate) operator: OpId,
-    /// True if the operator has asked to be called again.
-    pub(crate) again: bool,
 }
 
 impl<'a, B: Batch> Output<'a, B> {
@@ -97,12 +180,6 @@ impl<'a, B: Batch> Output<'a, B> {
             self.finish(edge, group, instances)?;
         }
         Ok(())
-    }
-
-    /// Asks for a call of [`Operator::resume`]. The call comes after the operators downstream have processed the
-    /// messages that were sent.
-    pub fn again(&mut self) {
-        self.again = true;
     }
 
     /// Adds a batch to the results that the client reads.

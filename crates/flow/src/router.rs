@@ -25,6 +25,7 @@ use mangrove_graph::{Error, FastMap, Result};
 use crate::batch::Batch;
 use crate::control::QueryControl;
 use crate::group::{GroupId, Groups, NodeId};
+use crate::kernel::Cursor;
 use crate::topology::{Exchange, OpId, Topology};
 
 /// A message on its way along an edge.
@@ -39,17 +40,20 @@ pub(crate) struct Message<B> {
 
 /// The content of a message.
 pub(crate) enum Body<B> {
-    /// A batch, and the bytes that the query is charged for it while it waits (FLOW-13).
-    Data { batch: B, charged: u64 },
+    /// A batch, the bytes that the query is charged for it while it waits (FLOW-13; 0 before it has waited), and how
+    /// far it is worked off.
+    Data { batch: B, charged: u64, cursor: Cursor },
     /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances
     /// the group had (FLOW-5).
     End { messages: u64, instances: u32 },
+    /// The end of a group of which the operator has worked off a part. It is never sent.
+    Closing { instances: u32, cursor: Cursor },
 }
 
 impl<B> Body<B> {
     /// A batch that is not charged yet.
     pub fn data(batch: B) -> Self {
-        Body::Data { batch, charged: 0 }
+        Body::Data { batch, charged: 0, cursor: Cursor::default() }
     }
 }
 
@@ -60,13 +64,11 @@ pub(crate) struct Inbox<B> {
     pub entering: VecDeque<Message<B>>,
     /// The messages at the other ports, to which the pipelines inside a scope send their results.
     pub returning: VecDeque<Message<B>>,
-    /// True if the operator has work left from an earlier call.
-    pub unfinished: bool,
 }
 
 impl<B> Inbox<B> {
     fn new() -> Self {
-        Inbox { entering: VecDeque::new(), returning: VecDeque::new(), unfinished: false }
+        Inbox { entering: VecDeque::new(), returning: VecDeque::new() }
     }
 
     pub fn pop(&mut self) -> Option<Message<B>> {
@@ -75,7 +77,7 @@ impl<B> Inbox<B> {
 
     /// Returns true if the operator has nothing to do.
     pub fn is_idle(&self) -> bool {
-        !self.unfinished && self.entering.is_empty() && self.returning.is_empty()
+        self.entering.is_empty() && self.returning.is_empty()
     }
 }
 
@@ -240,7 +242,7 @@ impl<B: Batch> Router<B> {
     /// Puts a message into its operator's inbox.
     pub fn enqueue(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
         // FLOW-13: the runtime releases the same amount when it takes the message out.
-        if let Body::Data { batch, charged } = &mut message.body {
+        if let Body::Data { batch, charged, .. } = &mut message.body {
             *charged = batch.bytes() as u64;
             control.charge(*charged)?;
         }
@@ -265,17 +267,15 @@ impl<B: Batch> Router<B> {
         message.port != 0 && self.topology.is_scope(message.operator)
     }
 
-    /// Puts an end-of-stream that is already counted back to the front of its queue. The operator first finishes its
-    /// work on the batch before it (FLOW-3).
-    pub fn put_back(&mut self, message: Message<B>) -> Result<()> {
-        if self.nodes > 1 {
-            let key = (message.operator, message.port, message.group);
-            let Body::End { instances, .. } = message.body else {
-                return Err(Error::bug("only an end-of-stream is put back"));
-            };
-            // All ends but one stay counted; the one put back completes them again.
-            let senders = if self.all_send(message.operator, message.port) { self.nodes } else { 1 };
-            self.arrivals.insert(key, Arrival { ends: senders - 1, announced: 0, received: 0, instances });
+    /// Puts a message that is worked off in part back to the front of its queue (FLOW-2). It is older than any message
+    /// there, so FLOW-11 holds.
+    pub fn put_back(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
+        if let Body::Data { batch, charged, cursor } = &mut message.body {
+            // A batch is measured only once: measuring may cost more than a step.
+            if *charged == 0 {
+                *charged = batch.bytes() as u64;
+            }
+            control.charge(*charged + cursor.bytes())?;
         }
         let inbox = &mut self.inboxes[message.operator as usize];
         if message.port == 0 {
@@ -305,7 +305,7 @@ impl<B: Batch> Router<B> {
         highest(&self.returned).or_else(|| direct.max(highest(&self.ready)))
     }
 
-    /// Returns the next message of an operator that has no unfinished work.
+    /// Returns the next message of an operator.
     pub fn next_message(&mut self, operator: OpId) -> Option<Message<B>> {
         // FLOW-11: the direct message is older than any in the inbox.
         if self.direct.as_ref().is_some_and(|message| message.operator == operator) {
@@ -397,6 +397,8 @@ fn encode<B: Batch>(message: &Message<B>) -> Vec<u8> {
     frame.extend_from_slice(&message.group.to_bits().to_le_bytes());
     match &message.body {
         Body::Data { batch, .. } => batch.encode(&mut frame),
+        // A closing group stays where it is.
+        Body::Closing { .. } => {}
         Body::End { messages, instances } => {
             frame.extend_from_slice(&messages.to_le_bytes());
             frame.extend_from_slice(&instances.to_le_bytes());

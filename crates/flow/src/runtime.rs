@@ -31,7 +31,8 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use crate::batch::Batch;
 use crate::control::QueryControl;
 use crate::group::{Disposition, GroupId, NodeId};
-use crate::operator::{Operator, Output};
+use crate::kernel::{Cursor, Step};
+use crate::operator::{AnyOperator, Output};
 use crate::router::{Body, Message, Router};
 use crate::topology::{OpId, Topology};
 
@@ -79,7 +80,7 @@ pub struct NodeRuntime<B: Batch> {
 
 /// The runtime without its control. The thread of the run reads the control while it changes this.
 struct Work<B: Batch> {
-    operators: Vec<Box<dyn Operator<B>>>,
+    operators: Vec<AnyOperator<B>>,
     router: Router<B>,
     /// `None` between runs.
     context: Option<B::Context>,
@@ -100,7 +101,7 @@ impl<B: Batch> NodeRuntime<B> {
         node: NodeId,
         nodes: u16,
         topology: Arc<Topology>,
-        operators: Vec<Box<dyn Operator<B>>>,
+        operators: Vec<AnyOperator<B>>,
         control: Arc<QueryControl>,
     ) -> Self {
         assert_eq!(operators.len(), topology.len(), "operators, and operators of the topology");
@@ -239,13 +240,11 @@ impl<B: Batch> Work<B> {
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
 
-    /// Calls an operator once: with its unfinished work or else with its next message.
+    /// Calls an operator once, with its next message.
     fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
         let at = id as usize;
         let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if self.router.inboxes[at].unfinished {
-            self.call(id, control, |operator, out| operator.resume(out))?;
-        } else if let Some(message) = self.router.next_message(id) {
+        if let Some(message) = self.router.next_message(id) {
             self.take(id, message, control)?;
         }
         if self.timed {
@@ -257,78 +256,104 @@ impl<B: Batch> Work<B> {
     /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3).
     fn take(&mut self, id: OpId, message: Message<B>, control: &Arc<QueryControl>) -> Result<()> {
         let Message { port, group, body, .. } = message;
-        let closed = match body {
-            Body::Data { batch, charged } => {
-                control.release(charged);
-                self.take_batch(id, port, group, batch, control)?;
-                self.router.count_received(id, port, group)
+        let (closed, cursor) = match body {
+            Body::Data { batch, charged, cursor } => {
+                control.release(charged + cursor.bytes());
+                match self.take_batch(id, port, group, Body::Data { batch, charged, cursor }, control)? {
+                    Some(body) => {
+                        return self.router.put_back(Message { operator: id, port, group, body }, control);
+                    }
+                    None => (self.router.count_received(id, port, group), Cursor::default()),
+                }
             }
-            Body::End { messages, instances } => self.router.count_end(id, port, group, messages, instances),
+            Body::End { messages, instances } => {
+                (self.router.count_end(id, port, group, messages, instances), Cursor::default())
+            }
+            Body::Closing { instances, cursor } => (Some(instances), cursor),
         };
         match closed {
             None => Ok(()),
-            Some(instances) if self.router.inboxes[id as usize].unfinished => {
-                // FLOW-3: the operator has work left for the last batch, so the end waits.
-                let body = Body::End { messages: 0, instances };
-                let message = Message { operator: id, port, group, body };
-                self.router.put_back(message)
-            }
-            Some(instances) => self.call(id, control, |operator, out| operator.finish(port, group, instances, out)),
+            Some(instances) => self.close(id, port, group, instances, cursor, control),
         }
     }
 
-    /// Gives a batch to its operator, without the rows whose work is cancelled.
+    /// Gives a batch to its operator, without the rows whose work is cancelled. Returns what is not worked off.
     fn take_batch(
         &mut self,
         id: OpId,
         port: u8,
         group: GroupId,
-        mut batch: B,
+        body: Body<B>,
         control: &Arc<QueryControl>,
-    ) -> Result<()> {
+    ) -> Result<Option<Body<B>>> {
+        let Body::Data { mut batch, charged, mut cursor } = body else { return Ok(None) };
         // FLOW-7: only rows are dropped here; ends do not come here.
         match self.router.groups.disposition(group, id) {
-            Disposition::Drop => return Ok(()),
-            Disposition::DropTags(tags) => batch.discard(tags),
+            Disposition::Drop => return Ok(None),
+            Disposition::DropTags(tags) => batch.discard(tags, &mut cursor),
             Disposition::Deliver => {}
         }
         let rows = batch.rows() as u64;
         if rows == 0 {
-            return Ok(());
+            return Ok(None);
         }
-        let stats = &mut self.stats[id as usize];
-        stats.messages += 1;
-        stats.rows_in += rows;
-        self.call(id, control, |operator, out| operator.receive(port, group, batch, out))
+        if cursor.is_start() {
+            let stats = &mut self.stats[id as usize];
+            stats.messages += 1;
+            stats.rows_in += rows;
+        }
+        let mut batch = Some(batch);
+        let step = self.call(id, control, |operator, out| operator.step(port, group, &mut batch, &mut cursor, out));
+        match (step, batch) {
+            (Ok(Step::More), Some(batch)) => Ok(Some(Body::Data { batch, charged, cursor })),
+            (Ok(_), _) => Ok(None),
+            (Err(error), _) => Err(error),
+        }
     }
 
-    /// Calls an operator, and notes whether it has work left or has failed.
+    /// Gives the end of a group to its operator. If that takes several steps, the rest waits (FLOW-2).
+    fn close(
+        &mut self,
+        id: OpId,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        mut cursor: Cursor,
+        control: &Arc<QueryControl>,
+    ) -> Result<()> {
+        match self.call(id, control, |operator, out| operator.finish(port, group, instances, &mut cursor, out))? {
+            Step::Done => Ok(()),
+            Step::More => {
+                let body = Body::Closing { instances, cursor };
+                self.router.put_back(Message { operator: id, port, group, body }, control)
+            }
+        }
+    }
+
+    /// Calls an operator, and notes whether it has failed.
     fn call(
         &mut self,
         id: OpId,
         control: &Arc<QueryControl>,
-        work: impl FnOnce(&mut dyn Operator<B>, &mut Output<'_, B>) -> Result<()>,
-    ) -> Result<()> {
+        work: impl FnOnce(&mut AnyOperator<B>, &mut Output<'_, B>) -> Result<Step>,
+    ) -> Result<Step> {
         let context = self.context.as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
-        let mut out = Output { router: &mut self.router, control, context, operator: id, again: false };
-        let outcome = work(&mut *self.operators[id as usize], &mut out);
-        let again = out.again;
+        let mut out = Output { router: &mut self.router, control, context, operator: id };
+        let outcome = work(&mut self.operators[id as usize], &mut out);
         let outcome = if watch::is_interrupted() { ended(control) } else { outcome };
         if outcome.is_err() {
             self.failed = Some(id);
             return outcome;
         }
-        let inbox = &mut self.router.inboxes[id as usize];
-        inbox.unfinished = again;
         self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
-        Ok(())
+        outcome
     }
 }
 
 /// Returns the error of a run whose comparisons were interrupted. Their results mean nothing, so the outcome of the
 /// call is discarded, too.
 #[cold]
-fn ended(control: &QueryControl) -> Result<()> {
+fn ended(control: &QueryControl) -> Result<Step> {
     control.check()?;
     Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"))
 }

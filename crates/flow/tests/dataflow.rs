@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
 use mangrove_flow::{
-    Batch, Exchange, GroupId, NodeId, NodeRuntime, Operator, Output, Placement, Progress, QueryControl, QueryLimits,
-    TagSet, Topology, TopologyBuilder,
+    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Kernel, NodeId, NodeRuntime, Operator, Output,
+    Placement, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
@@ -36,8 +36,13 @@ impl Batch for Numbers {
         }
         parts.into_iter().collect()
     }
-    fn discard(&mut self, tags: &TagSet) {
-        self.0.retain(|(tag, _)| !tags.contains(*tag));
+    fn discard(&mut self, tags: &TagSet, at: &mut Cursor) {
+        let rest = at.row..self.0.len() as u32;
+        let kept: Vec<u32> = rest.clone().filter(|row| !tags.contains(self.0[*row as usize].0)).collect();
+        if kept.len() < rest.len() {
+            self.0 = kept.iter().map(|row| self.0[*row as usize]).collect();
+            at.keep(&kept);
+        }
     }
     fn encode(&self, out: &mut Vec<u8>) {
         for (tag, n) in &self.0 {
@@ -55,32 +60,26 @@ impl Batch for Numbers {
     }
 }
 
-/// Every node emits the numbers below `below` that it owns, `step` of them a call.
+/// Every node emits the numbers below `below` that it owns, `step` of them in each step.
 struct Scan {
-    next: i64,
     below: i64,
     step: i64,
-    group: Option<GroupId>,
 }
 
-impl Operator<Numbers> for Scan {
-    fn receive(&mut self, _: u8, group: GroupId, _: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        self.group = Some(group);
-        self.resume(out)
-    }
-    fn resume(&mut self, out: &mut Output<'_, Numbers>) -> Result<()> {
-        let Some(group) = self.group else { return Ok(()) };
-        if out.is_cancelled(group) {
-            return Ok(());
-        }
-        let to = (self.next + self.step).min(self.below);
+impl Kernel<Numbers> for Scan {
+    fn step(
+        &mut self,
+        _: &mut Numbers,
+        at: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
+        let from = if let Detail::Words([next, _]) = at.detail { next as i64 } else { 0 };
+        let to = (from + self.step).min(self.below);
         let (node, nodes) = (i64::from(out.node()), i64::from(out.nodes()));
-        let here = (self.next..to).filter(|n| n % nodes == node).map(|n| (0, n)).collect();
-        self.next = to;
-        if to < self.below {
-            out.again();
-        }
-        out.emit(0, group, Numbers(here))
+        out.emit(0, group, Numbers((from..to).filter(|n| n % nodes == node).map(|n| (0, n)).collect()))?;
+        at.detail = Detail::Words([to as u64, 0]);
+        Ok(if to < self.below { Step::More } else { Step::Done })
     }
 }
 
@@ -214,13 +213,16 @@ impl Operator<Numbers> for Sink {
 
 struct Start;
 
-impl Operator<Numbers> for Start {
-    fn recycle(&mut self) -> bool {
-        true
-    }
-
-    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        out.emit(0, group, batch)
+impl Kernel<Numbers> for Start {
+    fn step(
+        &mut self,
+        batch: &mut Numbers,
+        _: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
+        out.emit(0, group, std::mem::take(batch))?;
+        Ok(Step::Done)
     }
 }
 
@@ -250,16 +252,16 @@ fn scoped() -> Topology {
     b.build()
 }
 
-fn scoped_operators(below: i64) -> Vec<Box<dyn Operator<Numbers>>> {
+fn scoped_operators(below: i64) -> Vec<AnyOperator<Numbers>> {
     vec![
-        Box::new(Start),
-        Box::new(Scan { next: 0, below, step: 100, group: None }),
-        Box::new(Neighbors(3)),
-        Box::<Scope>::default(),
-        Box::new(Neighbors(2)),
-        Box::<Sum>::default(),
-        Box::<Sum>::default(),
-        Box::new(Sink),
+        AnyOperator::kernel(Start),
+        AnyOperator::kernel(Scan { below, step: 100 }),
+        AnyOperator::stateful(Neighbors(3)),
+        AnyOperator::stateful(Scope::default()),
+        AnyOperator::stateful(Neighbors(2)),
+        AnyOperator::stateful(Sum::default()),
+        AnyOperator::stateful(Sum::default()),
+        AnyOperator::stateful(Sink),
     ]
 }
 
@@ -312,11 +314,12 @@ fn an_operator_may_have_more_edges_than_a_byte_counts() {
     let split = b.operator(Placement::Home);
     let sink = b.operator(Placement::Home);
     b.connect(split, sink, 0, Exchange::Home);
-    let mut operators: Vec<Box<dyn Operator<Numbers>>> = vec![Box::new(FirstAndLast(EDGES)), Box::new(Sink)];
+    let mut operators: Vec<AnyOperator<Numbers>> =
+        vec![AnyOperator::stateful(FirstAndLast(EDGES)), AnyOperator::stateful(Sink)];
     for _ in 1..EDGES {
         let discard = b.operator(Placement::Home);
         b.connect(split, discard, 0, Exchange::Home);
-        operators.push(Box::new(Discard));
+        operators.push(AnyOperator::stateful(Discard));
     }
     // The first of two nodes. All rows stay there, so the other one has nothing to do.
     let mut node = NodeRuntime::new(0, 2, Arc::new(b.build()), operators, control(QueryLimits::default()));
@@ -332,8 +335,11 @@ fn limited(limit: usize, below: i64) -> NodeRuntime<Numbers> {
     b.connect(scan, limit_id, 0, Exchange::Local);
     let sink = b.operator(Placement::Home);
     b.connect(limit_id, sink, 0, Exchange::Local);
-    let operators: Vec<Box<dyn Operator<Numbers>>> =
-        vec![Box::new(Scan { next: 0, below, step: 10, group: None }), Box::new(Limit(limit)), Box::new(Sink)];
+    let operators: Vec<AnyOperator<Numbers>> = vec![
+        AnyOperator::kernel(Scan { below, step: 10 }),
+        AnyOperator::stateful(Limit(limit)),
+        AnyOperator::stateful(Sink),
+    ];
     let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
     runtime.begin(()).unwrap();
     runtime
@@ -366,9 +372,13 @@ fn what_returns_from_a_scope_goes_first() {
     b.connect(scan, scope, 1, Exchange::Local);
     let sink = b.operator(Placement::Home);
     b.connect(scope, sink, 0, Exchange::Local);
-    let scan = Scan { next: 0, below: 1_000_000, step: 10, group: None };
-    let operators: Vec<Box<dyn Operator<Numbers>>> =
-        vec![Box::new(Start), Box::<Asks>::default(), Box::new(scan), Box::new(Sink)];
+    let scan = Scan { below: 1_000_000, step: 10 };
+    let operators: Vec<AnyOperator<Numbers>> = vec![
+        AnyOperator::kernel(Start),
+        AnyOperator::stateful(Asks::default()),
+        AnyOperator::kernel(scan),
+        AnyOperator::stateful(Sink),
+    ];
     let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
     runtime.begin(()).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap(), 1);
@@ -395,7 +405,8 @@ fn burst(memory_bytes: u64) -> NodeRuntime<Numbers> {
     b.connect(burst, start, 0, Exchange::Local);
     let sink = b.operator(Placement::Home);
     b.connect(start, sink, 0, Exchange::Local);
-    let operators: Vec<Box<dyn Operator<Numbers>>> = vec![Box::new(Burst), Box::new(Start), Box::new(Sink)];
+    let operators: Vec<AnyOperator<Numbers>> =
+        vec![AnyOperator::stateful(Burst), AnyOperator::kernel(Start), AnyOperator::stateful(Sink)];
     let limits = QueryLimits { memory_bytes, ..QueryLimits::default() };
     NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(limits))
 }
@@ -484,4 +495,91 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
     flag.store(true, Ordering::Relaxed);
     let cancelled = run(Arc::new(QueryControl::new(QueryLimits::default(), Arc::new(MonotonicClock::default()), flag)));
     assert_eq!(cancelled.kind(), ErrorKind::Cancelled);
+}
+
+/// Sends each row by itself, `times` times, one message in each step. It keeps the times that are left in its cursor.
+struct Repeated(u64);
+
+#[derive(Debug)]
+struct TimesLeft(u64);
+
+impl HeldDetail for TimesLeft {
+    fn bytes(&self) -> u64 {
+        8
+    }
+}
+
+impl Kernel<Numbers> for Repeated {
+    fn step(
+        &mut self,
+        batch: &mut Numbers,
+        at: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
+        let left = at.take_held::<TimesLeft>().map_or(self.0, |left| left.0) - 1;
+        out.emit(0, group, Numbers(vec![batch.0[at.row as usize]]))?;
+        match left {
+            0 => at.go_to(at.row as usize + 1),
+            left => at.detail = Detail::Held(Box::new(TimesLeft(left))),
+        }
+        Ok(if (at.row as usize) < batch.0.len() { Step::More } else { Step::Done })
+    }
+}
+
+/// Each row becomes an instance. Of every instance it takes two results, then cancels it. It delivers all results.
+#[derive(Default)]
+struct TakesTwo(HashMap<u32, u32>);
+
+impl Operator<Numbers> for TakesTwo {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 1 {
+            for (tag, _) in &batch.0 {
+                let taken = self.0.entry(*tag).or_default();
+                *taken += 1;
+                if *taken == 2 {
+                    out.cancel_tag(group, out.operator() + 1..out.operator() + 2, *tag);
+                }
+            }
+            out.deliver(batch);
+            return Ok(());
+        }
+        let inside = out.open_group(group);
+        let count = batch.0.len() as u32;
+        out.emit(0, inside, Numbers((0..).zip(batch.0.into_iter().map(|(_, n)| n)).collect()))?;
+        out.finish(0, inside, count)
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, _: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 1 {
+            out.close_group(group);
+            out.complete();
+        }
+        Ok(())
+    }
+}
+
+/// A cancelled instance is dropped from the middle of a message: the row at hand begins anew only if it is another row
+/// than before (FLOW-19).
+#[test]
+fn a_cancellation_meets_a_message_that_is_worked_off_in_part() {
+    let mut b = TopologyBuilder::default();
+    let scope = b.operator(Placement::Home);
+    let repeated = b.operator(Placement::Home);
+    b.enter(scope, repeated, 0, Exchange::Local);
+    b.connect(repeated, scope, 1, Exchange::Local);
+    let operators = vec![AnyOperator::stateful(TakesTwo::default()), AnyOperator::kernel(Repeated(5))];
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
+    runtime.begin(()).unwrap();
+    runtime.start(Numbers(vec![(0, 10), (0, 20), (0, 30)])).unwrap();
+    let mut found = Vec::new();
+    loop {
+        match runtime.run(usize::MAX).unwrap() {
+            Progress::Results => found.extend(runtime.take_results().unwrap().0),
+            Progress::Complete => break,
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert_eq!(found, [(0, 10), (0, 10), (1, 20), (1, 20), (2, 30), (2, 30)]);
+    assert_eq!(runtime.control().memory(), 0);
 }

@@ -1,6 +1,6 @@
 //! The two ends of a topology: [`Start`], which the unit row enters, and [`Sink`], which adds to the results.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{Cursor, GroupId, Kernel, Operator, Output, Step};
 use mangrove_graph::Result;
 
 use crate::rows::Rows;
@@ -8,14 +8,11 @@ use crate::rows::Rows;
 /// Operator 0: it receives the unit row of the query and gives it its sack.
 pub(crate) struct Start;
 
-impl Operator<Rows> for Start {
-    fn recycle(&mut self) -> bool {
-        true
-    }
-
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        batch.sacks = out.context().fresh_sacks(batch.len());
-        out.emit(0, group, batch)
+impl Kernel<Rows> for Start {
+    fn step(&mut self, rows: &mut Rows, _: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        rows.sacks = out.context().fresh_sacks(rows.len());
+        out.emit(0, group, std::mem::take(rows))?;
+        Ok(Step::Done)
     }
 }
 

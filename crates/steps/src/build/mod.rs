@@ -18,7 +18,7 @@ mod scopes;
 
 use std::sync::Arc;
 
-use mangrove_flow::{Exchange, OpId, Operator, Placement, Topology, TopologyBuilder};
+use mangrove_flow::{AnyOperator, Exchange, Kernel, OpId, Operator, Placement, Topology, TopologyBuilder};
 use mangrove_graph::{Direction, ElementKind, Error, Result};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::Name;
@@ -69,7 +69,7 @@ pub struct Built {
     /// The connections of the operators.
     pub topology: Arc<Topology>,
     /// The operators by their numbers.
-    pub operators: Vec<Box<dyn Operator<Rows>>>,
+    pub operators: Vec<AnyOperator<Rows>>,
     /// For each operator, its depth in scopes and a description; empty unless asked for.
     pub descriptions: Vec<(usize, String)>,
 }
@@ -90,7 +90,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         taken: KeySource::Computed,
     };
     let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
-    builder.operators[start as usize] = Some(Box::new(Start));
+    builder.kernel(start, Start);
     let begin = ChainEnd { from: start, entering: false, placement: Placement::Home, at_start: true };
     let end = builder.chain(&plan.root, begin)?;
     let sink = builder.attach(&end, RowLocation::Home, OperatorDescription::Named("results"))?;
@@ -147,7 +147,7 @@ impl OperatorDescription<'_> {
 
 struct Builder {
     topology: TopologyBuilder,
-    operators: Vec<Option<Box<dyn Operator<Rows>>>>,
+    operators: Vec<Option<AnyOperator<Rows>>>,
     descriptions: Vec<(usize, String)>,
     described: bool,
     requirements: Requirements,
@@ -175,8 +175,14 @@ impl Builder {
         Ok(self.topology.operator(placement))
     }
 
+    /// Makes a number that of an operator with state.
     fn set(&mut self, id: OpId, operator: impl Operator<Rows> + 'static) {
-        self.operators[id as usize] = Some(Box::new(operator));
+        self.operators[id as usize] = Some(AnyOperator::stateful(operator));
+    }
+
+    /// Makes a number that of an operator without state.
+    fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
+        self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -279,7 +285,7 @@ impl Builder {
     ) -> Result<ChainEnd> {
         let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
-        self.set(next.from, RowAdapter { operator, remember });
+        self.kernel(next.from, RowAdapter { operator, remember });
         Ok(next)
     }
 
@@ -294,7 +300,7 @@ impl Builder {
     ) -> Result<ChainEnd> {
         let next = self.attach(tail, need, OperatorDescription::Operator(&stage.operator))?;
         let remember = if remembers { self.remember(stage) } else { Remember::default() };
-        self.set(next.from, MapAdapter::new(operator, remember));
+        self.kernel(next.from, MapAdapter::new(operator, remember));
         Ok(next)
     }
 
@@ -304,12 +310,12 @@ impl Builder {
         Ok(match &stage.operator {
             Op::Vertices { access, conditions } => {
                 let next = self.attach(&tail, RowLocation::Everywhere, what)?;
-                self.set(next.from, ElementSource::new(ElementKind::Vertex, access, conditions, remember)?);
+                self.kernel(next.from, ElementSource::new(ElementKind::Vertex, access, conditions, remember)?);
                 next
             }
             Op::Edges { access, conditions } => {
                 let next = self.attach(&tail, RowLocation::Everywhere, what)?;
-                self.set(next.from, ElementSource::new(ElementKind::Edge, access, conditions, remember)?);
+                self.kernel(next.from, ElementSource::new(ElementKind::Edge, access, conditions, remember)?);
                 next
             }
             Op::CountAll { kind, labels } => {
@@ -325,23 +331,23 @@ impl Builder {
             Op::Expand { direction, labels, to_edges } => {
                 let next = self.attach(&tail, RowLocation::Owner, what)?;
                 let expand = Expand::new(*direction, labels.clone(), *to_edges, remember);
-                self.set(next.from, expand);
+                self.kernel(next.from, expand);
                 next
             }
             Op::FollowTo { edge, stays } => {
                 let next = self.attach(&tail, RowLocation::Owner, what)?;
                 let kind = ClosingKind::Follow { stays: *stays, remember };
-                self.set(next.from, Closing::new(edge, kind, self.nodes > 1));
+                self.kernel(next.from, Closing::new(edge, kind, self.nodes > 1));
                 next
             }
             Op::HasEdgeTo { edge, negate } => {
                 let next = self.attach(&tail, RowLocation::Owner, what)?;
-                self.set(next.from, Closing::new(edge, ClosingKind::Test { negate: *negate }, self.nodes > 1));
+                self.kernel(next.from, Closing::new(edge, ClosingKind::Test { negate: *negate }, self.nodes > 1));
                 next
             }
             Op::Intersect { direction, labels, closings } if self.nodes == 1 => {
                 let next = self.attach(&tail, RowLocation::Owner, what)?;
-                self.set(next.from, Intersect::new(*direction, labels.clone(), closings, remember));
+                self.kernel(next.from, Intersect::new(*direction, labels.clone(), closings, remember));
                 next
             }
             Op::Intersect { direction, labels, closings } => self.apart(stage, *direction, labels, closings, tail)?,
@@ -413,12 +419,12 @@ impl Builder {
             Op::Identity => self.row(&tail, RowLocation::Anywhere, stage, false, paths::AddLabels { remember })?,
             Op::Unfold => {
                 let next = self.attach(&tail, RowLocation::Anywhere, what)?;
-                self.set(next.from, local::Unfold::new(remember));
+                self.kernel(next.from, local::Unfold { remember });
                 next
             }
             Op::Call { service, arguments } => {
                 let next = self.attach(&tail, RowLocation::Anywhere, what)?;
-                self.set(next.from, CallService::new(service.clone(), arguments.clone(), remember));
+                self.kernel(next.from, CallService::new(service.clone(), arguments.clone(), remember));
                 next
             }
             Op::Loops(depth) => self.row(&tail, RowLocation::Anywhere, stage, true, local::LoopsOf(*depth))?,
@@ -463,7 +469,7 @@ impl Builder {
             }
             Op::OneByOne => {
                 let next = self.attach(&tail, RowLocation::Anywhere, what)?;
-                self.set(next.from, OneByOne::default());
+                self.kernel(next.from, OneByOne);
                 next
             }
             Op::Fail(message) => self.row(&tail, RowLocation::Anywhere, stage, false, sack::Fail(message.clone()))?,
@@ -616,7 +622,7 @@ impl Builder {
     fn remote_lookup(&mut self, taker: ByTaker, scope: OpId, port: usize) -> Result<()> {
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let end = self.attach(&begin, RowLocation::Owner, OperatorDescription::Named("look up"))?;
-        self.set(end.from, RowAdapter { operator: ByLookup(taker), remember: Remember::default() });
+        self.kernel(end.from, RowAdapter { operator: ByLookup(taker), remember: Remember::default() });
         self.connect_back(&end, scope, port, Exchange::Home)
     }
 }

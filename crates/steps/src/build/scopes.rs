@@ -69,7 +69,7 @@ impl Builder {
         let what = OperatorDescription::Operator(&stage.operator);
         if branches.is_empty() {
             let next = self.attach(tail, RowLocation::Anywhere, what)?;
-            self.set(next.from, RowAdapter { operator: paths::DropRows, remember: Remember::default() });
+            self.kernel(next.from, RowAdapter { operator: paths::DropRows, remember: Remember::default() });
             return Ok(next);
         }
         let split = self.attach(tail, RowLocation::Anywhere, what)?;
@@ -111,7 +111,7 @@ impl Builder {
             if pipeline.stages.is_empty() {
                 let next = self.attach(&split, RowLocation::Anywhere, OperatorDescription::Named("identity"))?;
                 let operator = paths::AddLabels { remember: Remember::default() };
-                self.set(next.from, RowAdapter { operator, remember: Remember::default() });
+                self.kernel(next.from, RowAdapter { operator, remember: Remember::default() });
                 ends.push(next);
             } else {
                 ends.push(self.chain(pipeline, split)?);
@@ -192,7 +192,7 @@ impl Builder {
         let mut end = self.chain(body, begin)?;
         if self.requirements.loops {
             end = self.attach(&end, RowLocation::Anywhere, OperatorDescription::Named("next loop"))?;
-            self.set(end.from, RowAdapter { operator: paths::NextLoop, remember: Remember::default() });
+            self.kernel(end.from, RowAdapter { operator: paths::NextLoop, remember: Remember::default() });
         }
         if let Some(after) = after {
             end = self.stage(after, end, end.from)?;

@@ -4,7 +4,7 @@
 //! traversers calls the service once, and each result stands for as many traversers. The service may read the graph
 //! through the view of the query, and must keep the limits of the query.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{Cursor, GroupId, Kernel, Output, Step};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::ComputedOperand;
@@ -78,7 +78,7 @@ impl CallService {
     }
 }
 
-impl Operator<Rows> for CallService {
+impl Kernel<Rows> for CallService {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let given = |(name, operand): &(Option<Name>, ComputedOperand)| {
             let given = match operand {
@@ -91,14 +91,10 @@ impl Operator<Rows> for CallService {
         Ok(())
     }
 
-    fn recycle(&mut self) -> bool {
-        true
-    }
-
-    fn receive(&mut self, _port: u8, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn step(&mut self, rows: &mut Rows, _: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         let (mut from, mut results) = (Vec::new(), Vec::new());
         for row in 0..rows.len() {
-            results.extend(self.call(&rows, row, out)?);
+            results.extend(self.call(rows, row, out)?);
             from.resize(results.len(), row as u32);
         }
         let mut made = rows.derive(&from, ObjectColumn::from_values(results));
@@ -106,6 +102,6 @@ impl Operator<Rows> for CallService {
         for chunk in made.chunks() {
             out.emit(0, group, chunk)?;
         }
-        Ok(())
+        Ok(Step::Done)
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Over several nodes a node reads only the lists of its own vertices, so it always walks the lists of the rows.
 
-use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
+use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Kernel, Output, Step};
 use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, Result, VertexId};
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
@@ -145,20 +145,20 @@ impl Closing {
     }
 }
 
-impl Operator<Rows> for Closing {
-    fn recycle(&mut self) -> bool {
+impl Kernel<Rows> for Closing {
+    fn recycle(&mut self) {
         self.lists.recycle();
-        true
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn step(&mut self, rows: &mut Rows, _: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let mut rows = std::mem::take(rows);
         let from = vertices(&rows.objects, step_name(self.direction, false))?.into_owned();
         let to = named_vertices(&rows, &self.name, out.context());
         let counts = self.count(&from, &to, out)?;
         match &self.kind {
             ClosingKind::Test { negate } => {
                 rows.computed.clear();
-                out.emit(0, group, rows.filter(|_, row| (counts[row] > 0) != *negate))
+                out.emit(0, group, rows.filter(|_, row| (counts[row] > 0) != *negate))?;
             }
             ClosingKind::Follow { stays, remember } => {
                 let (mut origins, mut ends) = (Vec::new(), Vec::new());
@@ -172,8 +172,8 @@ impl Operator<Rows> for Closing {
                 for chunk in found.chunks() {
                     out.emit(0, group, chunk)?;
                 }
-                Ok(())
             }
         }
+        Ok(Step::Done)
     }
 }

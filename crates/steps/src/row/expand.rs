@@ -1,11 +1,11 @@
 //! Expansion along edges: `out`, `in`, `both`, `outE`, `inE`, `bothE`, and from an edge to its ends.
 //!
-//! An expansion keeps its position, not a pointer, while it waits for its next call, and sends at most one message for
-//! each call (FLOW-1).
+//! An expansion keeps its position, not a pointer, while it waits for its next step, and sends at most one message in
+//! each step (FLOW-1).
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
 
-use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output, TagSet};
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, Kernel, Output, Step};
 use mangrove_graph::{Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, Result, Value, VertexId};
 use mangrove_plan::logical::{EdgeEnd, Name};
 
@@ -29,7 +29,7 @@ pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
 }
 
 /// Returns the vertices of a column. If the column has another object, the error names the step and the object's kind.
-pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std::borrow::Cow<'a, [VertexId]>> {
+pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<Cow<'a, [VertexId]>> {
     match objects {
         ObjectColumn::Vertices(ids) => Ok(ids.as_slice().into()),
         ObjectColumn::Edges(ids) if ids.is_empty() => Ok(Vec::new().into()),
@@ -46,7 +46,7 @@ pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std:
 }
 
 /// Returns the edges of a column. If the column has another object, the error names the step and the object's kind.
-pub(crate) fn edges<'a>(objects: &'a ObjectColumn, step: &str) -> Result<std::borrow::Cow<'a, [EdgeId]>> {
+pub(crate) fn edges<'a>(objects: &'a ObjectColumn, step: &str) -> Result<Cow<'a, [EdgeId]>> {
     match objects {
         ObjectColumn::Edges(ids) => Ok(ids.as_slice().into()),
         ObjectColumn::Vertices(ids) if ids.is_empty() => Ok(Vec::new().into()),
@@ -67,39 +67,45 @@ fn wrong_kind(step: &str, needed: &str, met: &str) -> Error {
     Error::evaluation(format!("{step} needs {needed} and met {article} {met}"))
 }
 
-/// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the operator goes on at
-/// its next call.
+/// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the next step goes on.
 pub(crate) struct Expand {
     direction: Direction,
     labels: LabelSets,
     to_edges: bool,
     remember: Remember,
-    /// The rows that are not expanded to the end, with the position in their expansion. The cursor is kept until the
-    /// operator runs again, and goes on in the same order (GRAPH-3, GRAPH-4).
-    pending: VecDeque<(GroupId, Rows, ExpandCursor)>,
     expansion: Expansion,
 }
 
 impl Expand {
     pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, remember: Remember) -> Self {
-        Expand {
-            direction,
-            labels: LabelSets::along(labels),
-            to_edges,
-            remember,
-            pending: VecDeque::new(),
-            expansion: Expansion::default(),
-        }
+        Expand { direction, labels: LabelSets::along(labels), to_edges, remember, expansion: Expansion::default() }
     }
+}
 
-    /// Expands the oldest queued rows by one message and sends it. Asks to be called again if rows are left.
-    fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Some((group, rows, cursor)) = self.pending.front_mut() else { return Ok(()) };
-        let group = *group;
-        let ids = match &rows.objects {
-            ObjectColumn::Vertices(ids) => ids,
-            _ => return Err(Error::bug("an expansion holds vertices only")),
+/// Makes the objects of rows a column of vertices, and drops the computed columns.
+pub(super) fn make_vertices(rows: &mut Rows, step: &str) -> Result<()> {
+    if let Cow::Owned(ids) = vertices(&rows.objects, step)? {
+        rows.objects = ObjectColumn::Vertices(ids);
+    }
+    rows.computed.clear();
+    Ok(())
+}
+
+/// Returns the position of an expansion that a cursor holds. An expansion goes on in the same order (GRAPH-3, GRAPH-4).
+pub(super) fn expand_cursor(at: &Cursor) -> ExpandCursor {
+    match at.detail {
+        Detail::Words([list, position]) => ExpandCursor { row: at.row, list: list as u32, position },
+        Detail::Start | Detail::Held(_) => ExpandCursor { row: at.row, ..ExpandCursor::default() },
+    }
+}
+
+impl Kernel<Rows> for Expand {
+    fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        make_vertices(rows, step_name(self.direction, self.to_edges))?;
+        let ObjectColumn::Vertices(ids) = &rows.objects else {
+            return Err(Error::bug("an expansion holds vertices only"));
         };
+        let mut cursor = expand_cursor(at);
         let view = &*out.context().view;
         let request = ExpandRequest {
             direction: self.direction,
@@ -108,67 +114,23 @@ impl Expand {
             limit: BATCH_ROWS,
         };
         self.expansion.clear();
-        let done = view.expand(ids, &request, cursor, &mut self.expansion)?;
+        let done = view.expand(ids, &request, &mut cursor, &mut self.expansion)?;
         let objects = if self.to_edges {
             ObjectColumn::Edges(self.expansion.edge.clone())
         } else {
             ObjectColumn::Vertices(self.expansion.neighbor.clone())
         };
         let mut found = rows.derive(&self.expansion.row, objects);
-        if done {
-            self.pending.pop_front();
-        }
-        if !self.pending.is_empty() {
-            out.again();
-        }
         found.remember(&self.remember);
         for chunk in found.chunks() {
             out.emit(0, group, chunk)?;
         }
-        Ok(())
-    }
-}
-
-impl Operator<Rows> for Expand {
-    fn recycle(&mut self) -> bool {
-        self.pending.is_empty()
-    }
-
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let ids = vertices(&batch.objects, step_name(self.direction, self.to_edges))?.into_owned();
-        batch.objects = ObjectColumn::Vertices(ids);
-        batch.computed.clear();
-        self.pending.push_back((group, batch, ExpandCursor::default()));
-        self.advance(out)
-    }
-
-    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some((group, rows, cursor)) = self.pending.front_mut() {
-            if out.is_cancelled(*group) {
-                self.pending.pop_front();
-            } else if let Some(tags) = out.cancelled_tags(*group) {
-                drop_cancelled(rows, cursor, tags);
-            }
+        if done {
+            return Ok(Step::Done);
         }
-        self.advance(out)
+        *at = Cursor { row: cursor.row, detail: Detail::Words([cursor.list.into(), cursor.position]) };
+        Ok(Step::More)
     }
-}
-
-/// Drops the rows of cancelled instances, also if such a row is being expanded. With them it drops the rows that are
-/// expanded already. Returns the old indexes of the rows that are left. If no row waits for a cancelled instance,
-/// nothing is dropped, and it returns `None`.
-pub(super) fn drop_cancelled(rows: &mut Rows, cursor: &mut ExpandCursor, tags: &TagSet) -> Option<Vec<u32>> {
-    let at = cursor.row as usize;
-    let left: Vec<u32> = (at..rows.len()).filter(|row| !tags.contains(rows.tag(*row))).map(|row| row as u32).collect();
-    if left.len() == rows.len() - at {
-        return None;
-    }
-    *cursor = match left.first() {
-        Some(first) if *first == cursor.row => ExpandCursor { row: 0, ..*cursor },
-        _ => ExpandCursor::default(),
-    };
-    *rows = rows.take(&left);
-    Some(left)
 }
 
 /// Counts the edges of vertices: one number for a batch, or one for each row if the batch has several instances.

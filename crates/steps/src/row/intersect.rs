@@ -8,14 +8,13 @@
 //! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by
 //! one.
 
-use std::collections::VecDeque;
-
-use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
 use mangrove_graph::{Direction, Error, ExpandCursor, ExpandRequest, Expansion, Result, VertexId};
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
-use crate::row::expand::{drop_cancelled, step_name, vertices};
+use crate::context::execution::ExecutionContext;
+use crate::row::expand::{make_vertices, step_name};
 use crate::row::sorted_lists::{NEIGHBORS_MAX, SortedLists, distinct, named_vertices};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
@@ -28,22 +27,47 @@ pub(crate) struct Intersect {
     /// an edge.
     closings: Vec<(Name, SortedLists)>,
     remember: Remember,
-    pending: VecDeque<PendingRows>,
     expansion: Expansion,
     /// The neighbors of one row that are left so far, sorted.
     run: Vec<VertexId>,
 }
 
-/// Rows whose lists fit into memory together, and how far they are expanded.
-struct PendingRows {
-    group: GroupId,
-    rows: Rows,
+/// Rows that follow each other and whose lists fit into memory together, and how far they are expanded. A row whose
+/// names do not all have a vertex is left out, because it expands to nothing.
+#[derive(Debug, Default)]
+struct RowsTogether {
+    /// The rows, ascending, and their vertices.
+    rows: Vec<u32>,
+    vertices: Vec<VertexId>,
     /// For each closing, the vertex of every row that the row's neighbors must have an edge to.
     targets: Vec<Vec<VertexId>>,
+    /// The first row of the batch that comes after them.
+    end: u32,
+    /// The position in the expansion; its row is an index of `rows`.
     cursor: ExpandCursor,
 }
 
-/// The maximum number of neighbors that one call reads, in messages.
+impl HeldDetail for RowsTogether {
+    fn bytes(&self) -> u64 {
+        (self.rows.len() * (size_of::<u32>() + (1 + self.targets.len()) * size_of::<VertexId>())) as u64
+    }
+
+    fn keep(&mut self, kept: &[u32]) {
+        // The former number of each row that is left here, and its new number.
+        let new = |row: u32| kept.binary_search(&row).ok();
+        let first = self.cursor.row as usize;
+        let left: Vec<usize> = (first..self.rows.len()).filter(|at| new(self.rows[*at]).is_some()).collect();
+        self.vertices = left.iter().map(|at| self.vertices[*at]).collect();
+        let of = |targets: &Vec<VertexId>| left.iter().map(|at| targets[*at]).collect();
+        self.targets = self.targets.iter().map(of).collect();
+        // The row at hand is left, so the position inside it holds.
+        self.cursor.row = 0;
+        self.end = kept.partition_point(|row| *row < self.end) as u32;
+        self.rows = left.iter().filter_map(|at| new(self.rows[*at])).map(|row| row as u32).collect();
+    }
+}
+
+/// The maximum number of neighbors that one step reads, in messages.
 const CHUNKS_MAX: usize = 16;
 
 /// If the list of a named vertex is this many times longer than the neighbors of a row, each neighbor is searched in
@@ -59,21 +83,21 @@ impl Intersect {
             labels: LabelSets::along(labels),
             closings: closings.iter().map(|edge| (edge.name.clone(), lists(edge))).collect(),
             remember,
-            pending: VecDeque::new(),
             expansion: Expansion::default(),
             run: Vec::new(),
         }
     }
 
-    /// Queues rows in parts. The lists of a part have about [`NEIGHBORS_MAX`] neighbors at most, so that they are kept
-    /// together; only a part of one row may have more. A row whose names do not all have a vertex is dropped, because
-    /// it expands to nothing.
-    fn enqueue(&mut self, group: GroupId, rows: &Rows, out: &Output<'_, Rows>) -> Result<()> {
-        let context = out.context();
+    /// Chooses the rows from one on that are expanded together. Their lists have about [`NEIGHBORS_MAX`] neighbors at
+    /// most, so that they are kept together; only the lists of a single row may have more.
+    fn choose(&mut self, rows: &Rows, from: usize, context: &ExecutionContext) -> Result<RowsTogether> {
+        let ObjectColumn::Vertices(ids) = &rows.objects else {
+            return Err(Error::bug("an expansion holds vertices only"));
+        };
         let named: Vec<Vec<Option<VertexId>>> =
             self.closings.iter().map(|(name, _)| named_vertices(rows, name, context)).collect();
         let whole: Vec<u32> =
-            (0..rows.len() as u32).filter(|row| named.iter().all(|of| of[*row as usize].is_some())).collect();
+            (from..rows.len()).filter(|row| named.iter().all(|of| of[*row].is_some())).map(|row| row as u32).collect();
         let mut costs = vec![0_u64; whole.len()];
         let mut targets: Vec<Vec<VertexId>> = Vec::with_capacity(named.len());
         for ((_, lists), of) in self.closings.iter_mut().zip(named) {
@@ -89,28 +113,26 @@ impl Intersect {
             }
             targets.push(of);
         }
-        let mut begin = 0;
-        let mut cost = 0;
-        for at in 0..=whole.len() {
-            let is_full = at < whole.len() && cost + costs[at] > NEIGHBORS_MAX as u64;
-            if at > begin && (is_full || at == whole.len()) {
-                let targets = targets.iter().map(|of| of[begin..at].to_vec()).collect();
-                let rows = rows.take(&whole[begin..at]);
-                self.pending.push_back(PendingRows { group, rows, targets, cursor: ExpandCursor::default() });
-                (begin, cost) = (at, 0);
-            }
-            cost += costs.get(at).copied().unwrap_or(0);
-        }
-        Ok(())
+        let mut left = NEIGHBORS_MAX as u64;
+        let fits = |cost: &&u64| left.checked_sub(**cost).map(|rest| left = rest).is_some();
+        let count = costs.iter().take_while(fits).count().max(1).min(whole.len());
+        targets.iter_mut().for_each(|of| of.truncate(count));
+        Ok(RowsTogether {
+            vertices: whole[..count].iter().map(|row| ids[*row as usize]).collect(),
+            targets,
+            end: whole.get(count).copied().unwrap_or(rows.len() as u32),
+            rows: whole[..count].to_vec(),
+            cursor: ExpandCursor::default(),
+        })
     }
 
-    /// Expands the oldest queued rows further and sends the results. Asks to be called again if rows are left.
-    fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Some(pending) = self.pending.front_mut() else { return Ok(()) };
-        let ObjectColumn::Vertices(ids) = &pending.rows.objects else {
-            return Err(Error::bug("an expansion holds vertices only"));
-        };
-        for ((_, lists), targets) in self.closings.iter_mut().zip(&pending.targets) {
+    /// Expands rows further. Returns the neighbors found with their rows, and whether the rows are done.
+    fn expand(
+        &mut self,
+        together: &mut RowsTogether,
+        out: &Output<'_, Rows>,
+    ) -> Result<(Vec<u32>, Vec<VertexId>, bool)> {
+        for ((_, lists), targets) in self.closings.iter_mut().zip(&together.targets) {
             lists.load(&distinct(targets.iter().copied()), out)?;
         }
         let view = &*out.context().view;
@@ -124,38 +146,53 @@ impl Intersect {
         let mut done = false;
         for _ in 0..CHUNKS_MAX {
             self.expansion.clear();
-            done = view.expand(ids, &request, &mut pending.cursor, &mut self.expansion)?;
+            done = view.expand(&together.vertices, &request, &mut together.cursor, &mut self.expansion)?;
             let mut neighbors = &self.expansion.neighbor[..];
             for rows in self.expansion.row.chunk_by(|a, b| a == b) {
                 let (run, rest) = neighbors.split_at(rows.len());
                 neighbors = rest;
-                let row = rows[0];
+                let at = rows[0] as usize;
                 self.run.clear();
                 self.run.extend_from_slice(run);
                 self.run.sort();
-                for ((_, lists), targets) in self.closings.iter().zip(&pending.targets) {
-                    intersect(&mut self.run, lists.of(targets[row as usize]));
+                for ((_, lists), targets) in self.closings.iter().zip(&together.targets) {
+                    intersect(&mut self.run, lists.of(targets[at]));
                 }
-                origins.extend(std::iter::repeat_n(row, self.run.len()));
+                origins.extend(std::iter::repeat_n(together.rows[at], self.run.len()));
                 found.extend_from_slice(&self.run);
             }
             if done || found.len() >= BATCH_ROWS / 2 {
                 break;
             }
         }
-        let group = pending.group;
-        let mut rows = pending.rows.derive(&origins, ObjectColumn::Vertices(found));
-        if done {
-            self.pending.pop_front();
-        }
-        if !self.pending.is_empty() {
-            out.again();
-        }
-        rows.remember(&self.remember);
-        for chunk in rows.chunks() {
+        Ok((origins, found, done))
+    }
+}
+
+impl Kernel<Rows> for Intersect {
+    fn recycle(&mut self) {
+        self.closings.iter_mut().for_each(|(_, lists)| lists.recycle());
+    }
+
+    fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        make_vertices(rows, step_name(self.direction, false))?;
+        let mut together = match at.take_held::<RowsTogether>() {
+            Some(together) => together,
+            None => Box::new(self.choose(rows, at.row as usize, out.context())?),
+        };
+        let (origins, neighbors, done) = self.expand(&mut together, out)?;
+        let mut found = rows.derive(&origins, ObjectColumn::Vertices(neighbors));
+        found.remember(&self.remember);
+        for chunk in found.chunks() {
             out.emit(0, group, chunk)?;
         }
-        Ok(())
+        if done {
+            at.go_to(together.end as usize);
+            return Ok(if (at.row as usize) < rows.len() { Step::More } else { Step::Done });
+        }
+        let row = together.rows.get(together.cursor.row as usize).copied().unwrap_or(together.end);
+        *at = Cursor { row, detail: Detail::Held(together) };
+        Ok(Step::More)
     }
 }
 
@@ -172,35 +209,6 @@ fn intersect(run: &mut Vec<VertexId>, mut list: &[VertexId]) {
         }
         list.first() == Some(vertex)
     });
-}
-
-impl Operator<Rows> for Intersect {
-    fn recycle(&mut self) -> bool {
-        self.closings.iter_mut().for_each(|(_, lists)| lists.recycle());
-        self.pending.is_empty()
-    }
-
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let ids = vertices(&batch.objects, step_name(self.direction, false))?.into_owned();
-        batch.objects = ObjectColumn::Vertices(ids);
-        batch.computed.clear();
-        self.enqueue(group, &batch, out)?;
-        self.advance(out)
-    }
-
-    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(pending) = self.pending.front_mut() {
-            if out.is_cancelled(pending.group) {
-                self.pending.pop_front();
-            } else if let Some(tags) = out.cancelled_tags(pending.group)
-                && let Some(left) = drop_cancelled(&mut pending.rows, &mut pending.cursor, tags)
-            {
-                let kept = |of: &Vec<VertexId>| left.iter().map(|row| of[*row as usize]).collect();
-                pending.targets = pending.targets.iter().map(kept).collect();
-            }
-        }
-        self.advance(out)
-    }
 }
 
 #[cfg(test)]

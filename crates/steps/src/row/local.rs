@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, Kernel, Output, Step};
 use mangrove_graph::compare::{Equivalent, watched};
 use mangrove_graph::{Error, FastSet, Result, Value, numeric};
 use mangrove_gremlin::Column as MapColumn;
@@ -270,50 +270,21 @@ impl MapOperator for SelectColumn {
 }
 
 /// `unfold()`: one row for each member of a collection. Other objects stay as they are. If a collection has more
-/// members than a message holds, the operator goes on at its next call.
-#[derive(Default)]
+/// members than a message holds, the next step goes on.
 pub(crate) struct Unfold {
-    remember: Remember,
-    /// The rows that the next call goes on with.
-    rest: Option<FoldedRows>,
+    /// The part of the members that paths remember.
+    pub remember: Remember,
 }
 
 /// Rows whose collections are not unfolded to the end.
-struct FoldedRows {
-    group: GroupId,
-    rows: Rows,
-    /// Bytes charged for the rows; 0 until they wait for a further call.
-    charged: u64,
+struct FoldedRows<'a> {
+    rows: &'a Rows,
     /// The first row with members left, and the index of the first of them.
     row: usize,
     member: usize,
 }
 
-impl Unfold {
-    pub fn new(remember: Remember) -> Self {
-        Unfold { remember, rest: None }
-    }
-
-    /// Sends the next members as one message. Keeps the rows that are left and asks to be called again.
-    fn advance(&mut self, mut work: FoldedRows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let mut unfolded = work.unfold(&mut Meter::new(out.control()))?;
-        unfolded.remember(&self.remember);
-        let group = work.group;
-        if work.row < work.rows.len() {
-            if work.charged == 0 {
-                work.charged = mangrove_flow::Batch::bytes(&work.rows) as u64;
-                out.control().charge(work.charged)?;
-            }
-            self.rest = Some(work);
-            out.again();
-        } else {
-            out.control().release(work.charged);
-        }
-        out.emit(0, group, unfolded)
-    }
-}
-
-impl FoldedRows {
+impl FoldedRows<'_> {
     /// Returns rows for the next members, at most as many as a message holds.
     fn unfold(&mut self, meter: &mut Meter<'_>) -> Result<Rows> {
         let (mut from, mut made) = (Vec::new(), Vec::new());
@@ -363,32 +334,23 @@ fn member_at(object: &Value, at: usize) -> (Value, Option<u64>) {
     }
 }
 
-impl Operator<Rows> for Unfold {
-    fn recycle(&mut self) -> bool {
-        self.rest.is_none()
-    }
-
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let ObjectColumn::Values(_) = &batch.objects {
-            return self.advance(FoldedRows { group, rows: batch, charged: 0, row: 0, member: 0 }, out);
-        }
-        batch.computed.clear();
-        batch.remember(&self.remember);
-        out.emit(0, group, batch)
-    }
-
-    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Some(mut work) = self.rest.take() else { return Ok(()) };
-        if out.is_cancelled(work.group) {
-            out.control().release(work.charged);
-            return Ok(());
-        }
-        if let Some(tags) = out.cancelled_tags(work.group) {
-            while work.row < work.rows.len() && tags.contains(work.rows.tag(work.row)) {
-                (work.row, work.member) = (work.row + 1, 0);
-            }
-        }
-        self.advance(work, out)
+impl Kernel<Rows> for Unfold {
+    fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let ObjectColumn::Values(_) = &rows.objects else {
+            let mut rows = std::mem::take(rows);
+            rows.computed.clear();
+            rows.remember(&self.remember);
+            out.emit(0, group, rows)?;
+            return Ok(Step::Done);
+        };
+        let member = if let Detail::Words([member, _]) = at.detail { member as usize } else { 0 };
+        let mut folded = FoldedRows { rows, row: at.row as usize, member };
+        let mut unfolded = folded.unfold(&mut Meter::new(out.control()))?;
+        let (row, member) = (folded.row, folded.member);
+        unfolded.remember(&self.remember);
+        out.emit(0, group, unfolded)?;
+        *at = Cursor { row: row as u32, detail: Detail::Words([member as u64, 0]) };
+        Ok(if row < rows.len() { Step::More } else { Step::Done })
     }
 }
 

@@ -5,7 +5,7 @@
 //! batch ends as soon as enough bytes were made. The other rows wait until the first ones are worked off downstream
 //! (FLOW-2).
 
-use mangrove_flow::{Batch, GroupId, Operator, Output};
+use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Kernel, Output, Step};
 use mangrove_graph::{Result, Value};
 
 use crate::context::execution::ExecutionContext;
@@ -63,68 +63,43 @@ pub(crate) enum ValueTarget {
 pub(crate) struct MapAdapter<T> {
     operator: T,
     remember: Remember,
-    /// The rows that are not done.
-    rest: Option<RowsLeft>,
     watcher: NestingWatcher,
-}
-
-struct RowsLeft {
-    group: GroupId,
-    rows: Rows,
-    /// The first row that is not done.
-    at: usize,
-    /// Bytes charged for the rows.
-    charged: u64,
+    /// The number of rows that a step prepares: as many as are likely to be done in it.
+    slice: usize,
 }
 
 impl<T: MapOperator> MapAdapter<T> {
     pub fn new(operator: T, remember: Remember) -> Self {
-        MapAdapter { operator, remember, rest: None, watcher: NestingWatcher::default() }
+        MapAdapter { operator, remember, watcher: NestingWatcher::default(), slice: BATCH_ROWS }
     }
 
-    /// Works on rows from `first` on. Those not done are kept for the next call.
-    fn advance(&mut self, work: RowsLeft, out: &mut Output<'_, Rows>) -> Result<()> {
-        let RowsLeft { group, rows, at, charged } = work;
-        let outcome = {
-            let mut meter = Meter::new(out.control());
-            self.make(&rows, at, out.context(), &mut meter)
-        };
-        let made = match outcome {
-            Ok(made) => made,
-            Err(error) => {
-                out.control().leave(rows);
-                return Err(error);
-            }
-        };
-        let target = self.operator.target();
-        let mut done = if made.kept.len() == rows.len() {
-            out.control().release(charged);
-            put(target, rows, made.values)
-        } else {
-            let done = put(target, rows.take(&made.kept), made.values);
-            self.keep(RowsLeft { group, rows, at: made.next, charged }, out)?;
-            done
-        };
-        done.remember(&self.remember);
-        out.emit(0, group, done)
-    }
-
-    /// Keeps the rows that are not done, if any.
-    fn keep(&mut self, mut work: RowsLeft, out: &mut Output<'_, Rows>) -> Result<()> {
-        if work.at == work.rows.len() {
-            out.control().release(work.charged);
-            return Ok(());
+    /// Makes the values for the next rows. Returns those rows with their values, and the first row that is not done.
+    fn next_rows(&mut self, rows: &mut Rows, from: usize, out: &Output<'_, Rows>) -> Result<(Rows, usize)> {
+        let until = rows.len().min(from + self.slice);
+        if from > 0 || until < rows.len() {
+            let mut slice = rows.take(&(from as u32..until as u32).collect::<Vec<_>>());
+            let (done, next) = self.slice_values(&mut slice, out)?;
+            return Ok((done, from + next));
         }
-        if work.charged == 0 {
-            work.charged = work.rows.bytes() as u64;
-            out.control().charge(work.charged)?;
-        }
-        self.rest = Some(work);
-        out.again();
-        Ok(())
+        self.slice_values(rows, out)
     }
 
-    /// Makes values for rows from one on, until they are enough for a batch.
+    /// As [`MapAdapter::next_rows`], for rows that are prepared together. If all get a value, they are moved out.
+    fn slice_values(&mut self, rows: &mut Rows, out: &Output<'_, Rows>) -> Result<(Rows, usize)> {
+        let context = out.context();
+        self.operator.prepare(rows, context, &mut Meter::new(out.control()))?;
+        let mut meter = Meter::new(out.control());
+        let MadeValues { values, kept, next } = self.make(rows, 0, context, &mut meter)?;
+        if next < rows.len() {
+            self.slice = next.max(1);
+        } else if meter.made() < BATCH_BYTES / 2 {
+            self.slice = (self.slice * 2).min(BATCH_ROWS);
+        }
+        let rows = if kept.len() == rows.len() { std::mem::take(rows) } else { rows.take(&kept) };
+        Ok((put(self.operator.target(), rows, values), next))
+    }
+
+    /// Makes values for prepared rows from one on, until they are enough for a batch.
     fn make(
         &mut self,
         rows: &Rows,
@@ -167,35 +142,30 @@ fn put(target: ValueTarget, mut rows: Rows, values: Vec<Value>) -> Rows {
     }
 }
 
-impl<T: MapOperator> Operator<Rows> for MapAdapter<T> {
+impl<T: MapOperator> Kernel<Rows> for MapAdapter<T> {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.operator.begin(context)
     }
 
-    fn recycle(&mut self) -> bool {
+    fn recycle(&mut self) {
         self.operator.recycle();
         self.watcher.clear();
-        self.rest.is_none()
+        self.slice = BATCH_ROWS;
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.operator.prepare(&batch, out.context(), &mut Meter::new(out.control()))?;
-        self.advance(RowsLeft { group, rows: batch, at: 0, charged: 0 }, out)
-    }
-
-    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Some(mut work) = self.rest.take() else { return Ok(()) };
-        if out.is_cancelled(work.group) {
-            out.control().release(work.charged);
-            return Ok(());
-        }
-        if let Some(tags) = out.cancelled_tags(work.group) {
-            let wanted = (work.at..work.rows.len()).filter(|row| !tags.contains(work.rows.tag(*row)));
-            work.rows = work.rows.take(&wanted.map(|row| row as u32).collect::<Vec<_>>());
-            work.at = 0;
-            self.operator.prepare(&work.rows, out.context(), &mut Meter::new(out.control()))?;
-        }
-        self.advance(work, out)
+    fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let count = rows.len();
+        let (mut done, next) = match self.next_rows(rows, at.row as usize, out) {
+            Ok(made) => made,
+            Err(error) => {
+                out.control().leave(std::mem::take(rows));
+                return Err(error);
+            }
+        };
+        done.remember(&self.remember);
+        out.emit(0, group, done)?;
+        at.go_to(next);
+        Ok(if next < count { Step::More } else { Step::Done })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A row operator has no state: its results depend on the batch and on the snapshot alone. So it may run on any node.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{Cursor, GroupId, Kernel, Output, Step};
 use mangrove_graph::Result;
 
 use crate::context::execution::ExecutionContext;
@@ -32,21 +32,17 @@ pub(crate) struct RowAdapter<T> {
     pub remember: Remember,
 }
 
-impl<T: RowOperator> Operator<Rows> for RowAdapter<T> {
+impl<T: RowOperator> Kernel<Rows> for RowAdapter<T> {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.operator.begin(context)
     }
 
-    fn recycle(&mut self) -> bool {
-        true
-    }
-
-    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let mut rows = self.operator.apply(batch, out.context())?;
+    fn step(&mut self, input: &mut Rows, _: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let mut rows = self.operator.apply(std::mem::take(input), out.context())?;
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;
         }
-        Ok(())
+        Ok(Step::Done)
     }
 }

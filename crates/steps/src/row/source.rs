@@ -1,12 +1,10 @@
 //! Sources: `V()` and `E()`, by id, by index, by a scan of one key, by label, or all elements.
 //!
 //! A source starts again for every row that reaches it. So `V()` in the middle of a traversal is the same operator as
-//! at its start, where the only row is the unit row of the query. A scan gives at most one message for each call
+//! at its start, where the only row is the unit row of the query. A scan gives at most one message in each step
 //! (FLOW-2), so a satisfied `limit()` downstream stops it early.
 
-use std::collections::VecDeque;
-
-use mangrove_flow::{BATCH_ROWS, GroupId, Operator, Output};
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
 use mangrove_graph::{
     EdgeId, ElementKind, Error, ErrorKind, FastSet, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value,
     VertexId,
@@ -21,7 +19,7 @@ use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 use crate::values::predicate::within_values;
 
-/// Batches that one call of a scan may read without a result before other operators run.
+/// Batches that one step of a scan may read without a result before other operators run.
 const FRUITLESS_BATCHES: usize = 16;
 
 /// The way in which a source finds elements in this run, with the values of its operands.
@@ -37,11 +35,21 @@ enum ElementFinder {
 }
 
 /// The search for one row.
+#[derive(Debug)]
 enum RowSearch {
     Scan(LabelFilter, ScanCursor),
     /// A scan of one key.
     ScanWhere(LabelFilter, KeyId, ScanCursor),
     Found(ObjectColumn, usize),
+}
+
+impl HeldDetail for RowSearch {
+    fn bytes(&self) -> u64 {
+        match self {
+            RowSearch::Found(objects, _) => (objects.len() * size_of::<VertexId>()) as u64,
+            RowSearch::Scan(..) | RowSearch::ScanWhere(..) => 0,
+        }
+    }
 }
 
 /// The operator of `V()` or `E()`.
@@ -56,9 +64,6 @@ pub(crate) struct ElementSource {
     /// True if the index was dropped since the plan was made: in this run, a scan tests all conditions.
     scans_instead: bool,
     remember: Remember,
-    pending: VecDeque<(GroupId, Rows)>,
-    row: u32,
-    search: Option<RowSearch>,
     /// The ids of a look-up, and the elements found.
     user_ids: Vec<UserId>,
 }
@@ -78,87 +83,36 @@ impl ElementSource {
             filter: remaining_filter(access, conditions)?,
             scans_instead: false,
             remember,
-            pending: VecDeque::new(),
-            row: 0,
-            search: None,
             user_ids: Vec::new(),
         })
     }
 
-    fn advance(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        for _ in 0..FRUITLESS_BATCHES {
-            self.skip_cancelled(out);
-            let Some(&(group, _)) = self.pending.front() else { return Ok(()) };
-            let context = out.context();
-            let mut objects = self.next_objects(context)?;
-            if let Some(filter) = &mut self.filter
-                && !objects.is_empty()
-                && let Some(kept) = filter.select(&objects, context)?
-            {
-                objects = objects.gather(&kept);
-            }
-            let found = self.emit(objects, group, out)?;
-            self.finish_row();
-            if found {
-                break;
-            }
-        }
-        if !self.pending.is_empty() {
-            out.again();
-        }
-        Ok(())
-    }
-
-    fn emit(&mut self, objects: ObjectColumn, group: GroupId, out: &mut Output<'_, Rows>) -> Result<bool> {
-        if objects.is_empty() {
-            return Ok(false);
-        }
-        let Some((_, rows)) = self.pending.front() else { return Ok(false) };
-        let mut found = rows.derive_from_one(self.row, objects);
-        found.remember(&self.remember);
-        out.emit(0, group, found)?;
-        Ok(true)
-    }
-
-    /// Ends the searches for rows of cancelled groups and instances.
-    fn skip_cancelled(&mut self, out: &Output<'_, Rows>) {
-        while let Some((group, rows)) = self.pending.front() {
-            if out.is_cancelled(*group) {
-                self.pending.pop_front();
-                self.row = 0;
-                self.search = None;
-                continue;
-            }
-            let row = self.row as usize;
-            if !out.cancelled_tags(*group).is_some_and(|tags| row < rows.len() && tags.contains(rows.tag(row))) {
-                return;
-            }
-            self.search = None;
-            self.finish_row();
-        }
-    }
-
-    /// Goes to the next row if the current search is over.
-    fn finish_row(&mut self) {
-        if self.search.is_none() {
-            self.row += 1;
-            if self.pending.front().is_some_and(|(_, rows)| self.row as usize >= rows.len()) {
-                self.pending.pop_front();
-                self.row = 0;
-            }
-        }
-    }
-
-    /// Returns the next elements for the current row, at most one message of them. Ends the search if it is over.
-    fn next_objects(&mut self, context: &ExecutionContext) -> Result<ObjectColumn> {
-        let mut search = match self.search.take() {
-            Some(search) => search,
+    /// Searches for the row of the cursor, and goes to the next row when the search is over. Returns the elements found,
+    /// at most one message of them.
+    fn search_row(&mut self, at: &mut Cursor, context: &ExecutionContext) -> Result<ObjectColumn> {
+        let mut search = match at.take_held::<RowSearch>() {
+            Some(search) => *search,
             None => self.start(context)?,
         };
-        let (objects, over) = match &mut search {
-            RowSearch::Found(objects, 0) if objects.len() <= BATCH_ROWS => {
-                (std::mem::replace(objects, ObjectColumn::Values(Vec::new())), true)
-            }
+        let (objects, over) = self.next_objects(&mut search, context)?;
+        if over {
+            at.go_to(at.row as usize + 1);
+        } else {
+            at.detail = Detail::Held(Box::new(search));
+        }
+        match &mut self.filter {
+            Some(filter) if !objects.is_empty() => Ok(match filter.select(&objects, context)? {
+                Some(kept) => objects.gather(&kept),
+                None => objects,
+            }),
+            _ => Ok(objects),
+        }
+    }
+
+    /// Returns the next elements of a search, at most one message of them, and whether the search is over.
+    fn next_objects(&self, search: &mut RowSearch, context: &ExecutionContext) -> Result<(ObjectColumn, bool)> {
+        Ok(match search {
+            RowSearch::Found(objects, 0) if objects.len() <= BATCH_ROWS => (std::mem::take(objects), true),
             RowSearch::Found(objects, at) => {
                 let rows: Vec<u32> = (*at..objects.len().min(*at + BATCH_ROWS)).map(|r| r as u32).collect();
                 *at += rows.len();
@@ -166,11 +120,7 @@ impl ElementSource {
             }
             RowSearch::Scan(labels, cursor) => self.scan(labels, cursor, context)?,
             RowSearch::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, context)?,
-        };
-        if !over {
-            self.search = Some(search);
-        }
-        Ok(objects)
+        })
     }
 
     fn scan(
@@ -360,7 +310,7 @@ fn find(
     })
 }
 
-impl Operator<Rows> for ElementSource {
+impl Kernel<Rows> for ElementSource {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         if std::mem::take(&mut self.scans_instead) {
             self.labels = labels_of(&self.access, &[]);
@@ -387,23 +337,30 @@ impl Operator<Rows> for ElementSource {
         self.filter.iter_mut().try_for_each(|filter| filter.begin(context))
     }
 
-    fn recycle(&mut self) -> bool {
+    fn recycle(&mut self) {
         // The values of a run may be large, so they are dropped with it.
         match &mut self.finder {
             ElementFinder::Ids(ids) if ids.capacity() <= BATCH_ROWS => ids.clear(),
             finder => *finder = ElementFinder::Scan,
         }
         self.user_ids = Vec::new();
-        self.pending.is_empty() && self.search.is_none()
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.pending.push_back((group, batch));
-        self.advance(out)
-    }
-
-    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.advance(out)
+    fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        for _ in 0..FRUITLESS_BATCHES {
+            let row = at.row;
+            if row as usize >= rows.len() {
+                return Ok(Step::Done);
+            }
+            let objects = self.search_row(at, out.context())?;
+            if !objects.is_empty() {
+                let mut found = rows.derive_from_one(row, objects);
+                found.remember(&self.remember);
+                out.emit(0, group, found)?;
+                break;
+            }
+        }
+        Ok(if (at.row as usize) < rows.len() { Step::More } else { Step::Done })
     }
 }
 

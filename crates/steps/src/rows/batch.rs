@@ -54,6 +54,13 @@ pub struct Rows {
     pub(crate) computed: Vec<ComputedColumn>,
 }
 
+impl Default for Rows {
+    /// No rows.
+    fn default() -> Self {
+        Rows::of(ObjectColumn::default())
+    }
+}
+
 fn gather<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
     rows.iter().map(|&r| column[r as usize].clone()).collect()
 }

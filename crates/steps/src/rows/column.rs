@@ -13,6 +13,13 @@ pub enum ObjectColumn {
     Values(Vec<Value>),
 }
 
+impl Default for ObjectColumn {
+    /// No objects.
+    fn default() -> Self {
+        ObjectColumn::Values(Vec::new())
+    }
+}
+
 impl ObjectColumn {
     /// Returns the number of objects.
     pub fn len(&self) -> usize {

@@ -6,7 +6,7 @@
 //! - **STEPS-5.** When a group ends, the rows and states of its cancelled instances are left out: a step that fills a
 //!   side effect must not add them.
 
-use mangrove_flow::{BATCH_ROWS, Batch, GroupId, Output};
+use mangrove_flow::{BATCH_ROWS, Batch, Cursor, GroupId, Output};
 use mangrove_graph::{FastMap, Result};
 
 use crate::context::execution::ExecutionContext;
@@ -131,7 +131,7 @@ impl HeldRows {
         let HeldGroup { mut rows, charged, .. } = self.groups.remove(&group)?;
         out.control().release(charged);
         if let Some(tags) = out.cancelled_tags(group) {
-            rows.discard(tags);
+            rows.discard(tags, &mut Cursor::default());
         }
         (!out.is_cancelled(group)).then_some(rows)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Batch, NodeId, QueryControl, TagSet};
+use mangrove_flow::{Batch, Cursor, NodeId, QueryControl, TagSet};
 use mangrove_graph::{Result, Value, VertexId};
 
 use crate::context::execution::ExecutionContext;
@@ -58,10 +58,12 @@ impl Batch for Rows {
         shares.into_iter().enumerate().filter_map(of).collect()
     }
 
-    fn discard(&mut self, tags: &TagSet) {
-        let kept: Vec<u32> = (0..self.len() as u32).filter(|&r| !tags.contains(self.tag(r as usize))).collect();
-        if kept.len() < self.len() {
+    fn discard(&mut self, tags: &TagSet, at: &mut Cursor) {
+        let rest = at.row..self.len() as u32;
+        let kept: Vec<u32> = rest.clone().filter(|&row| !tags.contains(self.tag(row as usize))).collect();
+        if kept.len() < rest.len() {
             *self = self.take(&kept);
+            at.keep(&kept);
         }
     }
 

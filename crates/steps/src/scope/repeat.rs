@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, GroupId, Operator, Output, QueryControl};
+use mangrove_flow::{Batch as _, Cursor, GroupId, Operator, Output, QueryControl};
 use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
@@ -226,7 +226,7 @@ impl Operator<Rows> for LoopScope {
         let Some(&group) = self.outside.get(&inside) else { return Ok(()) };
         let Some(iteration) = self.loops.get(&group).map(|l| l.iteration) else { return Ok(()) };
         if let Some(tags) = out.cancelled_tags(group) {
-            batch.discard(tags);
+            batch.discard(tags, &mut Cursor::default());
         }
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;

@@ -15,9 +15,7 @@
 //! barrier, the split *announces* which instances had rows, and the merge holds results back until their instance is
 //! announced.
 
-use std::collections::VecDeque;
-
-use mangrove_flow::{Batch as _, GroupId, Operator, Output, TagSet};
+use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, HeldDetail, Operator, Output, Step, TagSet};
 use mangrove_graph::compare::watched;
 use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_plan::logical::Operand;
@@ -65,16 +63,20 @@ pub(crate) struct Split {
     /// True if all rows go through one branch, to its end, before any enters the next one.
     in_turn: bool,
     held: HeldRows,
-    ended: VecDeque<EndedGroup>,
 }
 
-/// The rows of a group that has ended, and the next branch that gets them.
+/// The rows of a group that has ended, for the branches that still get them.
+#[derive(Debug)]
 struct EndedGroup {
-    group: GroupId,
     rows: Option<Rows>,
     charged: u64,
-    branch: usize,
-    instances: u32,
+}
+
+impl HeldDetail for EndedGroup {
+    fn bytes(&self) -> u64 {
+        // Charged by the operator.
+        0
+    }
 }
 
 impl Split {
@@ -82,42 +84,21 @@ impl Split {
     /// With `in_turn`, a branch begins after the previous one has ended: it may read what that one put into a side
     /// effect.
     pub fn new(branches: usize, announces: bool, in_turn: bool) -> Self {
-        let (held, ended) = Default::default();
-        Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held, ended }
+        Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held: HeldRows::default() }
     }
 
-    /// Runs the next branch of the oldest group that has ended.
-    fn next_branch(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Some(next) = self.ended.front_mut() else { return Ok(()) };
-        // Edges leave in the opposite order of the branches (`build::scopes`).
-        let (group, edge, instances) = (next.group, self.branches - 1 - next.branch, next.instances);
-        next.branch += 1;
-        for chunk in next.rows.clone().into_iter().flat_map(Rows::chunks) {
-            out.emit(edge, group, chunk)?;
-        }
-        out.finish(edge, group, instances)?;
-        if next.branch == self.branches {
-            out.control().release(next.charged);
-            self.ended.pop_front();
-            if self.arrivals.is_some() {
-                out.finish(self.branches, group, instances)?;
-            }
-        }
-        if !self.ended.is_empty() {
-            out.again();
-        }
-        Ok(())
+    /// Takes the rows of a group that has ended.
+    fn ended(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Result<Box<EndedGroup>> {
+        let rows = self.held.take(group, out);
+        let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
+        out.control().charge(charged)?;
+        Ok(Box::new(EndedGroup { rows, charged }))
     }
 }
 
 impl Operator<Rows> for Split {
     fn recycle(&mut self) -> bool {
-        let has_none_left = self.held.is_empty() && self.ended.is_empty();
-        has_none_left && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
-    }
-
-    fn resume(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.next_branch(out)
+        self.held.is_empty() && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -134,18 +115,42 @@ impl Operator<Rows> for Split {
         out.emit(0, group, batch)
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(arrivals) = &mut self.arrivals {
+    /// With `in_turn`, each step runs one branch: the row of the cursor is its number.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if let (Some(arrivals), true) = (&mut self.arrivals, at.is_start()) {
             arrivals.forget(group);
         }
         if !self.in_turn {
-            return out.finish_all(group, instances);
+            out.finish_all(group, instances)?;
+            return Ok(Step::Done);
         }
-        let rows = self.held.take(group, out);
-        let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
-        out.control().charge(charged)?;
-        self.ended.push_back(EndedGroup { group, rows, charged, branch: 0, instances });
-        self.next_branch(out)
+        let ended = match at.take_held::<EndedGroup>() {
+            Some(ended) => ended,
+            None => self.ended(group, out)?,
+        };
+        // Edges leave in the opposite order of the branches (`build::scopes`).
+        let branch = at.row as usize;
+        let edge = self.branches - 1 - branch;
+        for chunk in ended.rows.clone().into_iter().flat_map(Rows::chunks) {
+            out.emit(edge, group, chunk)?;
+        }
+        out.finish(edge, group, instances)?;
+        if branch + 1 < self.branches {
+            *at = Cursor { row: at.row + 1, detail: Detail::Held(ended) };
+            return Ok(Step::More);
+        }
+        out.control().release(ended.charged);
+        if self.arrivals.is_some() {
+            out.finish(self.branches, group, instances)?;
+        }
+        Ok(Step::Done)
     }
 }
 

@@ -21,7 +21,7 @@ fn map_one(operator: impl MapOperator, object: impl Into<Value>) -> Result<Vec<V
 
 fn unfold(rows: Rows) -> Rows {
     let control = limited_control(u64::MAX, None);
-    let mut folded = FoldedRows { group: GroupId::ROOT, rows, charged: 0, row: 0, member: 0 };
+    let mut folded = FoldedRows { rows: &rows, row: 0, member: 0 };
     folded.unfold(&mut Meter::new(&control)).unwrap()
 }
 
