@@ -40,9 +40,10 @@ pub(crate) struct Message<B> {
 
 /// The content of a message.
 pub(crate) enum Body<B> {
-    /// A batch, the bytes that the query is charged for it while it waits (FLOW-13; 0 before it has waited), and how
-    /// far it is worked off.
-    Data { batch: B, charged: u64, cursor: Cursor },
+    /// A batch, and the bytes that the query is charged for it while it waits (FLOW-13); 0 before it has waited.
+    Data { batch: B, charged: u64 },
+    /// A batch that is worked off in part. It is never sent. Boxed, so that other messages have no room for a cursor.
+    Rest(Box<RestOfBatch<B>>),
     /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances
     /// the group had (FLOW-5).
     End { messages: u64, instances: u32 },
@@ -53,8 +54,17 @@ pub(crate) enum Body<B> {
 impl<B> Body<B> {
     /// A batch that is not charged yet.
     pub fn data(batch: B) -> Self {
-        Body::Data { batch, charged: 0, cursor: Cursor::default() }
+        Body::Data { batch, charged: 0 }
     }
+}
+
+/// A batch that is worked off in part.
+pub(crate) struct RestOfBatch<B> {
+    /// The whole batch; `None` once it is worked off.
+    pub batch: Option<B>,
+    /// The bytes of the whole batch, for which the query is charged while the rest waits.
+    pub charged: u64,
+    pub cursor: Cursor,
 }
 
 /// The messages that wait at an operator. A message that returns from a scope goes before a message that would enter
@@ -242,7 +252,7 @@ impl<B: Batch> Router<B> {
     /// Puts a message into its operator's inbox.
     pub fn enqueue(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
         // FLOW-13: the runtime releases the same amount when it takes the message out.
-        if let Body::Data { batch, charged, .. } = &mut message.body {
+        if let Body::Data { batch, charged } = &mut message.body {
             *charged = batch.bytes() as u64;
             control.charge(*charged)?;
         }
@@ -270,12 +280,12 @@ impl<B: Batch> Router<B> {
     /// Puts a message that is worked off in part back to the front of its queue (FLOW-2). It is older than any message
     /// there, so FLOW-11 holds.
     pub fn put_back(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
-        if let Body::Data { batch, charged, cursor } = &mut message.body {
+        if let Body::Rest(rest) = &mut message.body {
             // A batch is measured only once: measuring may cost more than a step.
-            if *charged == 0 {
-                *charged = batch.bytes() as u64;
+            if rest.charged == 0 {
+                rest.charged = rest.batch.as_ref().map_or(0, |batch| batch.bytes() as u64);
             }
-            control.charge(*charged + cursor.bytes())?;
+            control.charge(rest.charged + rest.cursor.bytes())?;
         }
         let inbox = &mut self.inboxes[message.operator as usize];
         if message.port == 0 {
@@ -397,8 +407,8 @@ fn encode<B: Batch>(message: &Message<B>) -> Vec<u8> {
     frame.extend_from_slice(&message.group.to_bits().to_le_bytes());
     match &message.body {
         Body::Data { batch, .. } => batch.encode(&mut frame),
-        // A closing group stays where it is.
-        Body::Closing { .. } => {}
+        // The rest of a batch, and a group that is closing, stay where they are.
+        Body::Rest(_) | Body::Closing { .. } => {}
         Body::End { messages, instances } => {
             frame.extend_from_slice(&messages.to_le_bytes());
             frame.extend_from_slice(&instances.to_le_bytes());

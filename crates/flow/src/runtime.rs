@@ -33,7 +33,7 @@ use crate::control::QueryControl;
 use crate::group::{Disposition, GroupId, NodeId};
 use crate::kernel::{Cursor, Step};
 use crate::operator::{AnyOperator, Output};
-use crate::router::{Body, Message, Router};
+use crate::router::{Body, Message, RestOfBatch, Router};
 use crate::topology::{OpId, Topology};
 
 /// The outcome of a call of [`NodeRuntime::run`].
@@ -256,20 +256,33 @@ impl<B: Batch> Work<B> {
     /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3).
     fn take(&mut self, id: OpId, message: Message<B>, control: &Arc<QueryControl>) -> Result<()> {
         let Message { port, group, body, .. } = message;
-        let (closed, cursor) = match body {
-            Body::Data { batch, charged, cursor } => {
-                control.release(charged + cursor.bytes());
-                match self.take_batch(id, port, group, Body::Data { batch, charged, cursor }, control)? {
-                    Some(body) => {
-                        return self.router.put_back(Message { operator: id, port, group, body }, control);
-                    }
-                    None => (self.router.count_received(id, port, group), Cursor::default()),
+        let mut cursor = Cursor::default();
+        let closed = match body {
+            Body::Data { batch, charged } => {
+                control.release(charged);
+                let mut batch = Some(batch);
+                let step = self.take_batch(id, port, group, &mut batch, &mut cursor, control)?;
+                if step == Step::More {
+                    let body = Body::Rest(Box::new(RestOfBatch { batch, charged, cursor }));
+                    return self.router.put_back(Message { operator: id, port, group, body }, control);
                 }
+                self.router.count_received(id, port, group)
             }
-            Body::End { messages, instances } => {
-                (self.router.count_end(id, port, group, messages, instances), Cursor::default())
+            Body::Rest(mut rest) => {
+                control.release(rest.charged + rest.cursor.bytes());
+                let RestOfBatch { batch, cursor: at, .. } = &mut *rest;
+                if self.take_batch(id, port, group, batch, at, control)? == Step::More {
+                    return self
+                        .router
+                        .put_back(Message { operator: id, port, group, body: Body::Rest(rest) }, control);
+                }
+                self.router.count_received(id, port, group)
             }
-            Body::Closing { instances, cursor } => (Some(instances), cursor),
+            Body::End { messages, instances } => self.router.count_end(id, port, group, messages, instances),
+            Body::Closing { instances, cursor: at } => {
+                cursor = at;
+                Some(instances)
+            }
         };
         match closed {
             None => Ok(()),
@@ -277,38 +290,33 @@ impl<B: Batch> Work<B> {
         }
     }
 
-    /// Gives a batch to its operator, without the rows whose work is cancelled. Returns what is not worked off.
+    /// Gives a batch to its operator, without the rows whose work is cancelled.
     fn take_batch(
         &mut self,
         id: OpId,
         port: u8,
         group: GroupId,
-        body: Body<B>,
+        batch: &mut Option<B>,
+        cursor: &mut Cursor,
         control: &Arc<QueryControl>,
-    ) -> Result<Option<Body<B>>> {
-        let Body::Data { mut batch, charged, mut cursor } = body else { return Ok(None) };
+    ) -> Result<Step> {
+        let Some(input) = batch else { return Ok(Step::Done) };
         // FLOW-7: only rows are dropped here; ends do not come here.
         match self.router.groups.disposition(group, id) {
-            Disposition::Drop => return Ok(None),
-            Disposition::DropTags(tags) => batch.discard(tags, &mut cursor),
+            Disposition::Drop => return Ok(Step::Done),
+            Disposition::DropTags(tags) => input.discard(tags, cursor),
             Disposition::Deliver => {}
         }
-        let rows = batch.rows() as u64;
+        let rows = input.rows() as u64;
         if rows == 0 {
-            return Ok(None);
+            return Ok(Step::Done);
         }
         if cursor.is_start() {
             let stats = &mut self.stats[id as usize];
             stats.messages += 1;
             stats.rows_in += rows;
         }
-        let mut batch = Some(batch);
-        let step = self.call(id, control, |operator, out| operator.step(port, group, &mut batch, &mut cursor, out));
-        match (step, batch) {
-            (Ok(Step::More), Some(batch)) => Ok(Some(Body::Data { batch, charged, cursor })),
-            (Ok(_), _) => Ok(None),
-            (Err(error), _) => Err(error),
-        }
+        self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))
     }
 
     /// Gives the end of a group to its operator. If that takes several steps, the rest waits (FLOW-2).

@@ -21,7 +21,7 @@ pub fn explain(plan: &PhysicalPlan) -> String {
     };
     text.push_str(&format!("path: {path}"));
     if !plan.requirements.bindings.is_empty() {
-        text.push_str(&format!("; bindings {}", plan.requirements.bindings.join(", ")));
+        text.push_str(&format!("; binding columns {}", plan.requirements.bindings.join(", ")));
     }
     if plan.requirements.loops {
         text.push_str("; loop counters");
