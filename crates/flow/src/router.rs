@@ -28,7 +28,7 @@ use crate::group::{GroupId, Groups, NodeId};
 use crate::kernel::Cursor;
 use crate::topology::{Exchange, OpId, Topology};
 
-/// A message on its way along an edge.
+/// A message on its way along an edge. Messages are boxed: they are large, and move several times.
 pub(crate) struct Message<B> {
     /// The receiver.
     pub operator: OpId,
@@ -36,44 +36,39 @@ pub(crate) struct Message<B> {
     pub port: u8,
     pub group: GroupId,
     pub body: Body<B>,
+    /// How far the receiver has worked it off.
+    pub cursor: Cursor,
 }
 
 /// The content of a message.
 pub(crate) enum Body<B> {
-    /// A batch, and the bytes that the query is charged for it while it waits (FLOW-13); 0 before it has waited.
-    Data { batch: B, charged: u64 },
-    /// A batch that is worked off in part. It is never sent. Boxed, so that other messages have no room for a cursor.
-    Rest(Box<RestOfBatch<B>>),
+    /// A batch (`None` once it is worked off), and the bytes that the query is charged for it while it waits (FLOW-13);
+    /// 0 before it has waited.
+    Data { batch: Option<B>, charged: u64 },
     /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances
     /// the group had (FLOW-5).
     End { messages: u64, instances: u32 },
     /// The end of a group of which the operator has worked off a part. It is never sent.
-    Closing { instances: u32, cursor: Cursor },
+    Closing { instances: u32 },
 }
 
 impl<B> Body<B> {
     /// A batch that is not charged yet.
-    pub fn data(batch: B) -> Self {
-        Body::Data { batch, charged: 0 }
+    fn data(batch: B) -> Self {
+        Body::Data { batch: Some(batch), charged: 0 }
     }
 }
 
-/// A batch that is worked off in part.
-pub(crate) struct RestOfBatch<B> {
-    /// The whole batch; `None` once it is worked off.
-    pub batch: Option<B>,
-    /// The bytes of the whole batch, for which the query is charged while the rest waits.
-    pub charged: u64,
-    pub cursor: Cursor,
-}
+/// The maximum number of boxes that a router keeps for later messages.
+const SPARE_BOXES_MAX: usize = 8;
 
 /// The messages that wait at an operator. A message that returns from a scope goes before a message that would enter
 /// it.
 pub(crate) struct Inbox<B> {
     /// The messages at port 0, where a stream enters.
-    pub entering: VecDeque<Message<B>>,
+    pub entering: VecDeque<Box<Message<B>>>,
     /// The messages at the other ports, to which the pipelines inside a scope send their results.
-    pub returning: VecDeque<Message<B>>,
+    pub returning: VecDeque<Box<Message<B>>>,
 }
 
 impl<B> Inbox<B> {
@@ -81,7 +76,7 @@ impl<B> Inbox<B> {
         Inbox { entering: VecDeque::new(), returning: VecDeque::new() }
     }
 
-    pub fn pop(&mut self) -> Option<Message<B>> {
+    pub fn pop(&mut self) -> Option<Box<Message<B>>> {
         self.returning.pop_front().or_else(|| self.entering.pop_front())
     }
 
@@ -111,7 +106,9 @@ pub(crate) struct Router<B: Batch> {
     pub topology: Arc<Topology>,
     pub inboxes: Vec<Inbox<B>>,
     /// A message to an operator whose inbox was idle when the message was sent.
-    pub direct: Option<Message<B>>,
+    pub direct: Option<Box<Message<B>>>,
+    /// Boxes of messages that are worked off.
+    spare: Vec<Box<Message<B>>>,
     /// A bit for each operator: set if its inbox is not idle.
     pub ready: Vec<u64>,
     /// A bit for each operator of a scope: set if a message that came back from its scope waits.
@@ -141,6 +138,7 @@ impl<B: Batch> Router<B> {
             nodes,
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
             direct: None,
+            spare: Vec::new(),
             ready: vec![0; count.div_ceil(64)],
             returned: vec![0; count.div_ceil(64)],
             groups: Groups::new(node),
@@ -188,7 +186,8 @@ impl<B: Batch> Router<B> {
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
         if self.nodes == 1 {
-            return self.send_here(Message { operator: to, port, group, body: Body::data(batch) }, control);
+            let message = self.message(to, port, group, Body::data(batch));
+            return self.send_here(message, control);
         }
         let parts = match exchange {
             Exchange::Local => vec![(self.node, batch)],
@@ -198,7 +197,8 @@ impl<B: Batch> Router<B> {
         };
         for (node, part) in parts {
             *self.sent.entry((from, edge, group, node)).or_default() += 1;
-            self.send(node, Message { operator: to, port, group, body: Body::data(part) }, control)?;
+            let message = self.message(to, port, group, Body::data(part));
+            self.send(node, message, control)?;
         }
         Ok(())
     }
@@ -214,9 +214,9 @@ impl<B: Batch> Router<B> {
     ) -> Result<()> {
         let target = &self.topology.outputs(from)[edge];
         let (to, port, exchange) = (target.to, target.port, target.exchange);
-        let end = |messages| Message { operator: to, port, group, body: Body::End { messages, instances } };
         if self.nodes == 1 {
-            return self.send_here(end(0), control);
+            let message = self.message(to, port, group, Body::End { messages: 0, instances });
+            return self.send_here(message, control);
         }
         let receivers = match exchange {
             Exchange::Local => self.node..self.node + 1,
@@ -225,14 +225,45 @@ impl<B: Batch> Router<B> {
         };
         for node in receivers {
             let messages = self.sent.remove(&(from, edge, group, node)).unwrap_or(0);
-            self.send(node, end(messages), control)?;
+            let message = self.message(to, port, group, Body::End { messages, instances });
+            self.send(node, message, control)?;
         }
         Ok(())
     }
 
+    /// Starts the query: sends one batch and its end to operator 0, in the root group.
+    pub fn start(&mut self, batch: B, control: &QueryControl) -> Result<()> {
+        for body in [Body::data(batch), Body::End { messages: 1, instances: 1 }] {
+            let message = self.message(0, 0, GroupId::ROOT, body);
+            self.enqueue(message, control)?;
+        }
+        Ok(())
+    }
+
+    /// A message in a spare box, or else in a new one.
+    fn message(&mut self, operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Box<Message<B>> {
+        match self.spare.pop() {
+            Some(mut message) => {
+                (message.operator, message.port, message.group) = (operator, port, group);
+                message.body = body;
+                message
+            }
+            None => Box::new(Message { operator, port, group, body, cursor: Cursor::default() }),
+        }
+    }
+
+    /// Keeps the box of a message that is worked off.
+    pub fn worked_off(&mut self, mut message: Box<Message<B>>) {
+        if self.spare.len() < SPARE_BOXES_MAX {
+            message.body = Body::End { messages: 0, instances: 0 };
+            message.cursor = Cursor::default();
+            self.spare.push(message);
+        }
+    }
+
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
-    fn send_here(&mut self, message: Message<B>, control: &QueryControl) -> Result<()> {
+    fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
         if self.direct.is_none() && self.inboxes[message.operator as usize].is_idle() {
             self.direct = Some(message);
             return Ok(());
@@ -241,7 +272,7 @@ impl<B: Batch> Router<B> {
     }
 
     /// Puts a message into the inbox of its operator or, as a frame, into the outbox.
-    fn send(&mut self, node: NodeId, message: Message<B>, control: &QueryControl) -> Result<()> {
+    fn send(&mut self, node: NodeId, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
         if node == self.node {
             return self.enqueue(message, control);
         }
@@ -250,9 +281,9 @@ impl<B: Batch> Router<B> {
     }
 
     /// Puts a message into its operator's inbox.
-    pub fn enqueue(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
+    pub fn enqueue(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
         // FLOW-13: the runtime releases the same amount when it takes the message out.
-        if let Body::Data { batch, charged } = &mut message.body {
+        if let Body::Data { batch: Some(batch), charged } = &mut message.body {
             *charged = batch.bytes() as u64;
             control.charge(*charged)?;
         }
@@ -279,13 +310,14 @@ impl<B: Batch> Router<B> {
 
     /// Puts a message that is worked off in part back to the front of its queue (FLOW-2). It is older than any message
     /// there, so FLOW-11 holds.
-    pub fn put_back(&mut self, mut message: Message<B>, control: &QueryControl) -> Result<()> {
-        if let Body::Rest(rest) = &mut message.body {
+    pub fn put_back(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        let Message { body, cursor, .. } = &mut *message;
+        if let Body::Data { batch: Some(batch), charged } = body {
             // A batch is measured only once: measuring may cost more than a step.
-            if rest.charged == 0 {
-                rest.charged = rest.batch.as_ref().map_or(0, |batch| batch.bytes() as u64);
+            if *charged == 0 {
+                *charged = batch.bytes() as u64;
             }
-            control.charge(rest.charged + rest.cursor.bytes())?;
+            control.charge(*charged + cursor.bytes())?;
         }
         let inbox = &mut self.inboxes[message.operator as usize];
         if message.port == 0 {
@@ -298,11 +330,11 @@ impl<B: Batch> Router<B> {
 
     /// Receives a frame from another node.
     pub fn accept(&mut self, frame: &[u8], control: &QueryControl) -> Result<()> {
-        let message = decode(frame)?;
+        let message: Message<B> = decode(frame)?;
         if message.operator as usize >= self.inboxes.len() {
             return Err(Error::bug(format!("a frame names operator {}, which this plan lacks", message.operator)));
         }
-        self.enqueue(message, control)
+        self.enqueue(Box::new(message), control)
     }
 
     /// Returns the operator of a scope to which a message has come back; otherwise the ready operator with the highest
@@ -316,7 +348,7 @@ impl<B: Batch> Router<B> {
     }
 
     /// Returns the next message of an operator.
-    pub fn next_message(&mut self, operator: OpId) -> Option<Message<B>> {
+    pub fn next_message(&mut self, operator: OpId) -> Option<Box<Message<B>>> {
         // FLOW-11: the direct message is older than any in the inbox.
         if self.direct.as_ref().is_some_and(|message| message.operator == operator) {
             return self.direct.take();
@@ -406,9 +438,9 @@ fn encode<B: Batch>(message: &Message<B>) -> Vec<u8> {
     frame.push(matches!(message.body, Body::End { .. }).into());
     frame.extend_from_slice(&message.group.to_bits().to_le_bytes());
     match &message.body {
-        Body::Data { batch, .. } => batch.encode(&mut frame),
-        // The rest of a batch, and a group that is closing, stay where they are.
-        Body::Rest(_) | Body::Closing { .. } => {}
+        Body::Data { batch, .. } => batch.iter().for_each(|batch| batch.encode(&mut frame)),
+        // A group that is closing stays where it is.
+        Body::Closing { .. } => {}
         Body::End { messages, instances } => {
             frame.extend_from_slice(&messages.to_le_bytes());
             frame.extend_from_slice(&instances.to_le_bytes());
@@ -434,5 +466,6 @@ fn decode<B: Batch>(frame: &[u8]) -> Result<Message<B>> {
         port,
         group: GroupId::from_bits(u64::from_le_bytes(group)),
         body,
+        cursor: Cursor::default(),
     })
 }

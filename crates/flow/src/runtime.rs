@@ -33,7 +33,7 @@ use crate::control::QueryControl;
 use crate::group::{Disposition, GroupId, NodeId};
 use crate::kernel::{Cursor, Step};
 use crate::operator::{AnyOperator, Output};
-use crate::router::{Body, Message, RestOfBatch, Router};
+use crate::router::{Body, Message, Router};
 use crate::topology::{OpId, Topology};
 
 /// The outcome of a call of [`NodeRuntime::run`].
@@ -171,9 +171,7 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Starts the query: sends one batch and its end to operator 0, in the root group. Called on node 0 only.
     pub fn start(&mut self, batch: B) -> Result<()> {
-        let message = |body| Message { operator: 0, port: 0, group: GroupId::ROOT, body };
-        self.work.router.enqueue(message(Body::data(batch)), &self.control)?;
-        self.work.router.enqueue(message(Body::End { messages: 1, instances: 1 }), &self.control)
+        self.work.router.start(batch, &self.control)
     }
 
     /// Returns the number of messages processed so far. A call to go on with unfinished work counts as one.
@@ -253,41 +251,34 @@ impl<B: Batch> Work<B> {
         Ok(())
     }
 
-    /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3).
-    fn take(&mut self, id: OpId, message: Message<B>, control: &Arc<QueryControl>) -> Result<()> {
-        let Message { port, group, body, .. } = message;
-        let mut cursor = Cursor::default();
+    /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3). If work is
+    /// left, the message waits with its cursor (FLOW-2).
+    fn take(&mut self, id: OpId, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
+        let Message { port, group, body, cursor, .. } = &mut *message;
+        let (port, group) = (*port, *group);
         let closed = match body {
             Body::Data { batch, charged } => {
-                control.release(charged);
-                let mut batch = Some(batch);
-                let step = self.take_batch(id, port, group, &mut batch, &mut cursor, control)?;
-                if step == Step::More {
-                    let body = Body::Rest(Box::new(RestOfBatch { batch, charged, cursor }));
-                    return self.router.put_back(Message { operator: id, port, group, body }, control);
+                control.release(*charged + cursor.bytes());
+                if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
+                    return self.router.put_back(message, control);
                 }
+                *cursor = Cursor::default();
                 self.router.count_received(id, port, group)
             }
-            Body::Rest(mut rest) => {
-                control.release(rest.charged + rest.cursor.bytes());
-                let RestOfBatch { batch, cursor: at, .. } = &mut *rest;
-                if self.take_batch(id, port, group, batch, at, control)? == Step::More {
-                    return self
-                        .router
-                        .put_back(Message { operator: id, port, group, body: Body::Rest(rest) }, control);
-                }
-                self.router.count_received(id, port, group)
-            }
-            Body::End { messages, instances } => self.router.count_end(id, port, group, messages, instances),
-            Body::Closing { instances, cursor: at } => {
-                cursor = at;
-                Some(instances)
-            }
+            Body::End { messages, instances } => self.router.count_end(id, port, group, *messages, *instances),
+            Body::Closing { instances } => Some(*instances),
         };
-        match closed {
-            None => Ok(()),
-            Some(instances) => self.close(id, port, group, instances, cursor, control),
+        if let Some(instances) = closed {
+            let end = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
+                operator.finish(port, group, instances, cursor, out)
+            };
+            if self.call(id, control, end)? == Step::More {
+                *body = Body::Closing { instances };
+                return self.router.put_back(message, control);
+            }
         }
+        self.router.worked_off(message);
+        Ok(())
     }
 
     /// Gives a batch to its operator, without the rows whose work is cancelled.
@@ -317,25 +308,6 @@ impl<B: Batch> Work<B> {
             stats.rows_in += rows;
         }
         self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))
-    }
-
-    /// Gives the end of a group to its operator. If that takes several steps, the rest waits (FLOW-2).
-    fn close(
-        &mut self,
-        id: OpId,
-        port: u8,
-        group: GroupId,
-        instances: u32,
-        mut cursor: Cursor,
-        control: &Arc<QueryControl>,
-    ) -> Result<()> {
-        match self.call(id, control, |operator, out| operator.finish(port, group, instances, &mut cursor, out))? {
-            Step::Done => Ok(()),
-            Step::More => {
-                let body = Body::Closing { instances, cursor };
-                self.router.put_back(Message { operator: id, port, group, body }, control)
-            }
-        }
     }
 
     /// Calls an operator, and notes whether it has failed.
