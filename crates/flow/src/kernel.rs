@@ -1,8 +1,8 @@
 //! The interface of kernels, the operators without state, and the cursor of a message that is worked off in part.
 //!
 //! - **FLOW-18.** A message is worked off in steps, and its cursor travels with it. What a step sends depends on the
-//!   message, the cursor and the snapshot alone. So another replica of the kernel may take the next step, and a kernel
-//!   may work on other messages in between.
+//!   message, the cursor and the execution context alone, but for random numbers. So another replica of the kernel may
+//!   take the next step, and a kernel may work on other messages in between.
 //! - **FLOW-19.** The rows before [`Cursor::row`] are done. A cancellation drops them together with the rows of
 //!   cancelled instances. If the first row that is left is another one than before, it begins from its start.
 
@@ -109,7 +109,7 @@ pub trait Kernel<B: Batch>: Send {
     /// Ends a run: drops everything that was read for it.
     fn recycle(&mut self) {}
 
-    /// Works on a message from the cursor on, and sends results in `group`, the group of the message. Sends at most
-    /// about one message. After [`Step::Done`] nobody looks at `input` again.
+    /// Works on a message from the cursor on, and sends results in `group`, the group of the message. A step sends
+    /// about one message. After [`Step::Done`] the runtime drops `input` without a look at it.
     fn step(&mut self, input: &mut B, at: &mut Cursor, group: GroupId, out: &mut Output<'_, B>) -> Result<Step>;
 }
