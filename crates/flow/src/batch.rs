@@ -11,8 +11,8 @@ use std::sync::Arc;
 use mangrove_graph::Result;
 
 use crate::control::QueryControl;
+use crate::cursor::Cursor;
 use crate::group::{NodeId, TagSet};
-use crate::kernel::Cursor;
 
 /// The most rows in a batch. The speed of sizes from 256 to 4,096 was measured: it differs by 3 % if the graph is in
 /// memory, and by 20 % if it is in the cache.

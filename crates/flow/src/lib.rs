@@ -11,7 +11,8 @@
 //! | [`topology`] | operators, edges, and the numbers that scheduling and cancellation rest on |
 //! | `batch` | the interface of a batch of rows |
 //! | `operator` | the interface of an operator with state, and what an operator does during a call |
-//! | `kernel` | the interface of an operator without state, and the cursor of a message |
+//! | `kernel`, `cursor` | the interface of an operator without state; the cursor of a message |
+//! | `any_operator` | an operator of either kind |
 //! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
 //! | `runtime` | one node of a query: it calls operators until no work is left |
@@ -28,9 +29,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod any_operator;
 mod batch;
 pub mod clock;
 mod control;
+mod cursor;
 pub mod executor;
 mod group;
 mod kernel;
@@ -40,10 +43,12 @@ pub mod topology;
 
 mod router;
 
+pub use any_operator::AnyOperator;
 pub use batch::{BATCH_ROWS, Batch};
 pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
+pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
-pub use kernel::{Cursor, Detail, HeldDetail, Kernel, Step};
-pub use operator::{AnyOperator, Operator, Output};
+pub use kernel::Kernel;
+pub use operator::{Operator, Output};
 pub use runtime::{NodeRuntime, OperatorStats, Progress};
 pub use topology::{Edge, Exchange, OpId, Placement, Topology, TopologyBuilder};

@@ -24,8 +24,8 @@ use mangrove_graph::{Error, FastMap, Result};
 
 use crate::batch::Batch;
 use crate::control::QueryControl;
+use crate::cursor::Cursor;
 use crate::group::{GroupId, Groups, NodeId};
-use crate::kernel::Cursor;
 use crate::topology::{Exchange, OpId, Topology};
 
 /// A message on its way along an edge. Messages are boxed: they are large, and move several times.

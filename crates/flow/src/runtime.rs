@@ -28,11 +28,12 @@ use std::sync::Arc;
 use mangrove_graph::compare::watch;
 use mangrove_graph::{Error, ErrorKind, Result};
 
+use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::control::QueryControl;
+use crate::cursor::{Cursor, Step};
 use crate::group::{Disposition, GroupId, NodeId};
-use crate::kernel::{Cursor, Step};
-use crate::operator::{AnyOperator, Output};
+use crate::operator::Output;
 use crate::router::{Body, Message, Router};
 use crate::topology::{OpId, Topology};
 

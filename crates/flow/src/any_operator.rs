@@ -1,0 +1,87 @@
+//! An operator of either kind, as the runtime holds it.
+
+use mangrove_graph::Result;
+
+use crate::batch::Batch;
+use crate::cursor::{Cursor, Step};
+use crate::group::GroupId;
+use crate::kernel::Kernel;
+use crate::operator::{Operator, Output};
+
+/// An operator as the runtime holds it.
+pub enum AnyOperator<B: Batch> {
+    /// Without state.
+    Kernel(Box<dyn Kernel<B>>),
+    /// With state.
+    Stateful(Box<dyn Operator<B>>),
+}
+
+impl<B: Batch> AnyOperator<B> {
+    /// An operator without state.
+    pub fn kernel(kernel: impl Kernel<B> + 'static) -> Self {
+        AnyOperator::Kernel(Box::new(kernel))
+    }
+
+    /// An operator with state.
+    pub fn stateful(operator: impl Operator<B> + 'static) -> Self {
+        AnyOperator::Stateful(Box::new(operator))
+    }
+
+    /// See [`Operator::begin`].
+    pub(crate) fn begin(&mut self, context: &B::Context) -> Result<()> {
+        match self {
+            AnyOperator::Kernel(kernel) => kernel.begin(context),
+            AnyOperator::Stateful(operator) => operator.begin(context),
+        }
+    }
+
+    /// See [`Operator::recycle`].
+    pub(crate) fn recycle(&mut self) -> bool {
+        match self {
+            AnyOperator::Kernel(kernel) => {
+                kernel.recycle();
+                true
+            }
+            AnyOperator::Stateful(operator) => operator.recycle(),
+        }
+    }
+
+    /// Gives it a batch from the cursor on.
+    pub(crate) fn step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        batch: &mut Option<B>,
+        at: &mut Cursor,
+        out: &mut Output<'_, B>,
+    ) -> Result<Step> {
+        match self {
+            AnyOperator::Kernel(kernel) => match batch {
+                Some(input) => kernel.step(input, at, group, out),
+                None => Ok(Step::Done),
+            },
+            AnyOperator::Stateful(operator) => {
+                batch.take().map_or(Ok(()), |batch| operator.receive(port, group, batch, out))?;
+                Ok(Step::Done)
+            }
+        }
+    }
+
+    /// See [`Operator::finish_step`]. A kernel passes the end on.
+    pub(crate) fn finish(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, B>,
+    ) -> Result<Step> {
+        match self {
+            AnyOperator::Kernel(_) => {
+                out.finish_all(group, instances)?;
+                Ok(Step::Done)
+            }
+            AnyOperator::Stateful(operator) => operator.finish_step(port, group, instances, at, out),
+        }
+    }
+}
