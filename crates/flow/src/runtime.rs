@@ -121,7 +121,7 @@ impl<B: Batch> NodeRuntime<B> {
         NodeRuntime { control, work }
     }
 
-    /// Begins a run: calls [`Operator::begin`] of every operator. After an error the runtime must be dropped.
+    /// Begins a run: calls [`crate::Operator::begin`] of every operator. After an error the runtime must be dropped.
     pub fn begin(&mut self, context: B::Context) -> Result<()> {
         let context = self.work.context.insert(context);
         self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
