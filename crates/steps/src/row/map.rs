@@ -89,7 +89,7 @@ impl<T: MapOperator> MapAdapter<T> {
         let context = out.context();
         self.operator.prepare(rows, context, &mut Meter::new(out.control()))?;
         let mut meter = Meter::new(out.control());
-        let MadeValues { values, kept, next } = self.make(rows, 0, context, &mut meter)?;
+        let MadeValues { values, kept, next } = self.make(rows, context, &mut meter)?;
         if next < rows.len() {
             self.slice = next.max(1);
         } else if meter.made() < BATCH_BYTES / 2 {
@@ -99,16 +99,9 @@ impl<T: MapOperator> MapAdapter<T> {
         Ok((put(self.operator.target(), rows, values), next))
     }
 
-    /// Makes values for prepared rows from one on, until they are enough for a batch.
-    fn make(
-        &mut self,
-        rows: &Rows,
-        from: usize,
-        context: &ExecutionContext,
-        meter: &mut Meter<'_>,
-    ) -> Result<MadeValues> {
-        let room = rows.len() - from;
-        let (mut values, mut kept, mut next) = (MadeSoFar::new(meter, room), Vec::with_capacity(room), from);
+    /// Makes values for prepared rows, until they are enough for a batch.
+    fn make(&mut self, rows: &Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<MadeValues> {
+        let (mut values, mut kept, mut next) = (MadeSoFar::new(meter, rows.len()), Vec::with_capacity(rows.len()), 0);
         while next < rows.len() && meter.made() < BATCH_BYTES {
             if let Some(value) = self.operator.map(rows, next, context, meter)? {
                 values.push(value);
@@ -179,13 +172,14 @@ pub(crate) fn map_all(
 ) -> Result<Rows> {
     let mut adapter = MapAdapter::new(operator, Remember::default());
     adapter.operator.begin(context)?;
-    adapter.operator.prepare(&rows, context, &mut Meter::new(control))?;
     let (mut all, mut all_kept, mut at) = (Vec::new(), Vec::new(), 0);
     while at < rows.len() {
-        let made = adapter.make(&rows, at, context, &mut Meter::new(control))?;
+        let rest = rows.take(&(at as u32..rows.len() as u32).collect::<Vec<_>>());
+        adapter.operator.prepare(&rest, context, &mut Meter::new(control))?;
+        let made = adapter.make(&rest, context, &mut Meter::new(control))?;
         all.extend(made.values);
-        all_kept.extend(made.kept);
-        at = made.next;
+        all_kept.extend(made.kept.iter().map(|row| at as u32 + row));
+        at += made.next;
     }
     Ok(put(adapter.operator.target(), rows.take(&all_kept), all))
 }
