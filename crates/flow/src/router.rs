@@ -319,6 +319,10 @@ impl<B: Batch> Router<B> {
             }
             control.charge(*charged + cursor.bytes())?;
         }
+        if self.returns(&message) {
+            // It goes before all others again (FLOW-14).
+            self.returned[message.operator as usize / 64] |= 1 << (message.operator % 64);
+        }
         let inbox = &mut self.inboxes[message.operator as usize];
         if message.port == 0 {
             inbox.entering.push_front(message);
