@@ -27,6 +27,11 @@ impl<B: Batch> AnyOperator<B> {
         AnyOperator::Stateful(Box::new(operator))
     }
 
+    /// Returns true if it has no state.
+    pub fn is_kernel(&self) -> bool {
+        matches!(self, AnyOperator::Kernel(_))
+    }
+
     /// See [`Operator::begin`].
     pub(crate) fn begin(&mut self, context: &B::Context) -> Result<()> {
         match self {

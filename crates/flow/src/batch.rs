@@ -22,7 +22,7 @@ pub const BATCH_ROWS: usize = 1024;
 pub trait Batch: Sized + Send + 'static {
     /// The execution context: the state that all operators of a run share, such as the view of the graph and the
     /// parameters. It belongs to one run; operators outlive it.
-    type Context: Send;
+    type Context: Send + Sync;
 
     /// Returns the number of rows.
     fn rows(&self) -> usize;

@@ -15,12 +15,13 @@
 //! | `any_operator` | an operator of either kind |
 //! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
+//! | `board`, `helper` | work that the home of a run shares with other threads |
 //! | `runtime` | one node of a query: it calls operators until no work is left |
 //! | `control` | limits, memory account, cancellation |
 //! | [`clock`] | the clock that time limits go by |
 //! | [`executor`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-19 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-22 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`]
@@ -31,11 +32,13 @@
 
 mod any_operator;
 mod batch;
+mod board;
 pub mod clock;
 mod control;
 mod cursor;
 pub mod executor;
 mod group;
+mod helper;
 mod kernel;
 mod operator;
 mod runtime;
@@ -48,6 +51,7 @@ pub use batch::{BATCH_ROWS, Batch};
 pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
 pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
+pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::Kernel;
 pub use operator::{Operator, Output};
 pub use runtime::{NodeRuntime, OperatorStats, Progress};

@@ -107,6 +107,10 @@ pub(crate) struct Router<B: Batch> {
     pub inboxes: Vec<Inbox<B>>,
     /// A message to an operator whose inbox was idle when the message was sent.
     pub direct: Option<Box<Message<B>>>,
+    /// On a helper: for each operator, true if it is a kernel. Messages to the others go home.
+    pub kernels: Option<Arc<[bool]>>,
+    /// On a helper: messages for the home.
+    pub homebound: Vec<Box<Message<B>>>,
     /// Boxes of messages that are worked off.
     spare: Vec<Box<Message<B>>>,
     /// A bit for each operator: set if its inbox is not idle.
@@ -138,6 +142,8 @@ impl<B: Batch> Router<B> {
             nodes,
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
             direct: None,
+            kernels: None,
+            homebound: Vec::new(),
             spare: Vec::new(),
             ready: vec![0; count.div_ceil(64)],
             returned: vec![0; count.div_ceil(64)],
@@ -263,7 +269,12 @@ impl<B: Batch> Router<B> {
 
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
-    fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+    fn send_here(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        if self.kernels.as_ref().is_some_and(|kernels| !kernels[message.operator as usize]) {
+            charge(&mut message, control)?;
+            self.homebound.push(message);
+            return Ok(());
+        }
         if self.direct.is_none() && self.inboxes[message.operator as usize].is_idle() {
             self.direct = Some(message);
             return Ok(());
@@ -282,11 +293,13 @@ impl<B: Batch> Router<B> {
 
     /// Puts a message into its operator's inbox.
     pub fn enqueue(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        // FLOW-13: the runtime releases the same amount when it takes the message out.
-        if let Body::Data { batch: Some(batch), charged } = &mut message.body {
-            *charged = batch.bytes() as u64;
-            control.charge(*charged)?;
-        }
+        charge(&mut message, control)?;
+        self.accept_shared(message);
+        Ok(())
+    }
+
+    /// Puts a message that is charged already into its operator's inbox.
+    pub fn accept_shared(&mut self, message: Box<Message<B>>) {
         let operator = message.operator as usize;
         let (word, bit) = (operator / 64, 1 << (operator % 64));
         if self.returns(&message) {
@@ -300,7 +313,30 @@ impl<B: Batch> Router<B> {
             inbox.returning.push_back(message);
         }
         self.ready[word] |= bit;
-        Ok(())
+    }
+
+    /// Takes the older half of the messages that wait at the lowest of these operators, if the thread keeps other work.
+    pub fn take_half(&mut self, stealable: &[bool]) -> Vec<Box<Message<B>>> {
+        let is_data = |message: &Box<Message<B>>| matches!(message.body, Body::Data { .. });
+        let waiting = |inbox: &Inbox<B>| inbox.entering.iter().filter(|message| is_data(message)).count();
+        let at = (0..self.inboxes.len()).find(|at| stealable[*at] && waiting(&self.inboxes[*at]) > 0);
+        let Some(at) = at else { return Vec::new() };
+        let count = waiting(&self.inboxes[at]);
+        let has_other_work = self.direct.is_some()
+            || self.ready.iter().map(|word| word.count_ones()).sum::<u32>() > 1
+            || self.inboxes[at].entering.len() > count;
+        let wanted = if has_other_work { count.div_ceil(2) } else { count / 2 };
+        let mut taken = Vec::with_capacity(wanted);
+        let queue = std::mem::take(&mut self.inboxes[at].entering);
+        for message in queue {
+            if taken.len() < wanted && is_data(&message) {
+                taken.push(message);
+            } else {
+                self.inboxes[at].entering.push_back(message);
+            }
+        }
+        self.update_ready(at as OpId);
+        taken
     }
 
     /// Returns true if a message comes back to the operator of a scope from inside the scope.
@@ -421,6 +457,16 @@ impl<B: Batch> Router<B> {
         let into = |edge: &&crate::topology::Edge| edge.to == operator && edge.port == port;
         self.topology.outputs.iter().flatten().find(into).is_some_and(|edge| edge.all_send)
     }
+}
+
+/// Charges a message for the time that it waits. The runtime releases the same amount when it takes the message out
+/// (FLOW-13).
+fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
+    if let Body::Data { batch: Some(batch), charged } = &mut message.body {
+        *charged = batch.bytes() as u64;
+        control.charge(*charged)?;
+    }
+    Ok(())
 }
 
 /// Returns the highest number in a set of bits.

@@ -24,15 +24,18 @@
 //!   runtime is dropped and never cleaned.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mangrove_graph::compare::watch;
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{Error, ErrorKind, FastMap, FastSet, Result};
 
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
+use crate::board::{Board, Homebound, Parcel, Token};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{Disposition, GroupId, NodeId};
+use crate::helper::OpenRun;
 use crate::operator::Output;
 use crate::router::{Body, Message, Router};
 use crate::topology::{OpId, Topology};
@@ -46,6 +49,8 @@ pub enum Progress {
     Yielded,
     /// No work is left until another node sends a message.
     Idle,
+    /// No work is left until a helper sends a message ([`NodeRuntime::wait`]).
+    Waiting,
     /// The query is complete and all results are taken.
     Complete,
 }
@@ -65,11 +70,11 @@ pub struct OperatorStats {
 
 scoped_tls::scoped_thread_local! {
     /// The query that this thread runs: comparisons of large values ask it whether to stop.
-    static RUNNING: QueryControl
+    pub(crate) static RUNNING: QueryControl
 }
 
 /// Returns true if the query of this thread has ended.
-fn has_ended() -> bool {
+pub(crate) fn has_ended() -> bool {
     RUNNING.is_set() && RUNNING.with(|control| control.check().is_err())
 }
 
@@ -80,11 +85,13 @@ pub struct NodeRuntime<B: Batch> {
 }
 
 /// The runtime without its control. The thread of the run reads the control while it changes this.
-struct Work<B: Batch> {
+pub(crate) struct Work<B: Batch> {
     operators: Vec<AnyOperator<B>>,
-    router: Router<B>,
-    /// `None` between runs.
-    context: Option<B::Context>,
+    pub router: Router<B>,
+    /// `None` between runs. Shared with the helpers of the run, which end before the run does.
+    context: Arc<Option<B::Context>>,
+    /// The work that is shared with helpers, if the run is open.
+    sharing: Option<Box<Sharing<B>>>,
     stats: Vec<OperatorStats>,
     /// True if the time inside operators is measured.
     timed: bool,
@@ -94,6 +101,18 @@ struct Work<B: Batch> {
     messages: u64,
     /// The operator whose error ended the run.
     failed: Option<OpId>,
+}
+
+/// What an open run knows of the work that it has shared.
+struct Sharing<B: Batch> {
+    /// `None` on a helper.
+    board: Option<Arc<Board<B>>>,
+    /// For each operator, true if messages at it may be shared.
+    stealable: Arc<[bool]>,
+    /// The tokens with parcels that are not worked off.
+    away: FastSet<Token>,
+    /// The ends that wait for them (FLOW-21).
+    parked: FastMap<Token, Box<Message<B>>>,
 }
 
 impl<B: Batch> NodeRuntime<B> {
@@ -111,7 +130,8 @@ impl<B: Batch> NodeRuntime<B> {
         let work = Work {
             operators,
             router: Router::new(node, nodes, topology),
-            context: None,
+            context: Arc::new(None),
+            sharing: None,
             stats,
             timed: false,
             groups_peak: 0,
@@ -123,20 +143,57 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Begins a run: calls [`crate::Operator::begin`] of every operator. After an error the runtime must be dropped.
     pub fn begin(&mut self, context: B::Context) -> Result<()> {
-        let context = self.work.context.insert(context);
+        match Arc::get_mut(&mut self.work.context) {
+            Some(slot) => *slot = Some(context),
+            None => self.work.context = Arc::new(Some(context)),
+        }
+        let Some(context) = &*self.work.context else { return Ok(()) };
         self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
+    }
+
+    /// Opens the run for helpers. `stealable`: for each operator, true if it is a kernel whose messages may be worked
+    /// off in any order. For a run on one node only.
+    pub fn open(&mut self, stealable: Arc<[bool]>) -> OpenRun<B> {
+        let kernels: Arc<[bool]> = self.work.operators.iter().map(AnyOperator::is_kernel).collect();
+        let board = Arc::new(Board::new());
+        self.work.sharing = Some(Box::new(Sharing {
+            board: Some(board.clone()),
+            stealable,
+            away: FastSet::default(),
+            parked: FastMap::default(),
+        }));
+        OpenRun {
+            board,
+            context: Arc::downgrade(&self.work.context),
+            control: self.control.clone(),
+            topology: self.work.router.topology.clone(),
+            kernels,
+        }
+    }
+
+    /// Waits for a moment until a helper sends a message.
+    pub fn wait(&self) {
+        if let Some(board) = self.work.sharing.as_ref().and_then(|sharing| sharing.board.as_ref()) {
+            board.wait_at_home(Duration::from_millis(1));
+        }
+    }
+
+    /// Closes an open run: waits until its helpers have left.
+    pub fn close(&mut self) {
+        self.work.sharing = None;
     }
 
     /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row
     /// or charge of this one is left (FLOW-15).
     pub fn recycle(&mut self) -> (Option<B::Context>, bool) {
+        self.close();
         let mut is_clean = self.work.router.reset();
         for operator in &mut self.work.operators {
             is_clean &= operator.recycle();
         }
         self.work.stats.fill(OperatorStats::default());
         (self.work.groups_peak, self.work.messages, self.work.timed, self.work.failed) = (0, 0, false, None);
-        (self.work.context.take(), is_clean)
+        (self.take_context(), is_clean)
     }
 
     /// Returns the limits, memory account and clock of the run.
@@ -156,12 +213,12 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Returns the execution context of the run.
     pub fn context(&self) -> Option<&B::Context> {
-        self.work.context.as_ref()
+        self.work.context.as_ref().as_ref()
     }
 
     /// Takes the execution context out of a run that is not continued.
     pub fn take_context(&mut self) -> Option<B::Context> {
-        self.work.context.take()
+        Arc::get_mut(&mut self.work.context).and_then(Option::take)
     }
 
     /// Measures the time inside each operator of this run from now on, at the cost of two clock reads a message.
@@ -221,15 +278,117 @@ impl<B: Batch> NodeRuntime<B> {
     }
 }
 
+/// Helpers leave before the run ends, whatever its outcome.
+impl<B: Batch> Drop for Sharing<B> {
+    fn drop(&mut self) {
+        if let Some(board) = &self.board {
+            board.end();
+        }
+    }
+}
+
 impl<B: Batch> Work<B> {
-    fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
+    /// The work of a helper.
+    pub fn helping(
+        topology: Arc<Topology>,
+        operators: Vec<AnyOperator<B>>,
+        context: Arc<Option<B::Context>>,
+        kernels: Arc<[bool]>,
+    ) -> Self {
+        let stats = vec![OperatorStats::default(); operators.len()];
+        let mut router = Router::new(0, 1, topology);
+        router.kernels = Some(kernels);
+        Work {
+            operators,
+            router,
+            context,
+            sharing: None,
+            stats,
+            timed: false,
+            groups_peak: 0,
+            messages: 0,
+            failed: None,
+        }
+    }
+
+    /// Begins a run on a helper.
+    pub fn begin_kernels(&mut self) -> Result<()> {
+        let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
+        let kernels = self.operators.iter_mut().filter(|operator| operator.is_kernel());
+        kernels.into_iter().try_for_each(|kernel| kernel.begin(context))
+    }
+
+    /// Returns true if parcels are not worked off.
+    fn is_away(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| !sharing.away.is_empty())
+    }
+
+    /// Receives what helpers have sent, and shares work if somebody is hungry.
+    fn meet_helpers(&mut self) -> Result<()> {
+        let Some(sharing) = &mut self.sharing else { return Ok(()) };
+        let Some(board) = sharing.board.clone() else { return Ok(()) };
+        if board.has_arrivals() {
+            for arrival in board.receive() {
+                match arrival {
+                    Homebound::Message(message) => self.router.accept_shared(message),
+                    Homebound::Failed(error) => return Err(error),
+                    Homebound::Done(token) => {
+                        sharing.away.remove(&token);
+                        if let Some(end) = sharing.parked.remove(&token) {
+                            self.router.accept_shared(end);
+                        }
+                    }
+                }
+            }
+        }
+        if self.router.next_ready().is_none() && self.is_away() {
+            // The home works off itself what nobody has taken.
+            if let Some(Parcel { token, message }) = board.take_back() {
+                self.router.accept_shared(message);
+                board.worked_off(token);
+            }
+        } else if board.is_somebody_hungry() {
+            self.share(&board, None);
+        }
+        Ok(())
+    }
+
+    /// Offers a part of the messages that wait at kernels. On a helper, they belong to the token of its parcel.
+    pub fn share(&mut self, board: &Board<B>, token: Option<Token>) {
+        let kernels = self.router.kernels.clone();
+        let stealable = kernels.or_else(|| self.sharing.as_ref().map(|sharing| sharing.stealable.clone()));
+        let Some(stealable) = stealable else { return };
+        let messages = self.router.take_half(&stealable);
+        let parcels: Vec<Parcel<B>> = messages
+            .into_iter()
+            .map(|message| {
+                let own = Token { operator: message.operator, group: message.group };
+                Parcel { token: token.unwrap_or(own), message }
+            })
+            .collect();
+        if let Some(sharing) = &mut self.sharing {
+            sharing.away.extend(parcels.iter().map(|parcel| parcel.token));
+        }
+        if !parcels.is_empty() {
+            board.offer(parcels);
+        }
+    }
+
+    pub fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
         for _ in 0..quota {
             if !self.router.results.is_empty() {
                 return Ok(Progress::Results);
             }
+            if self.sharing.is_some() {
+                self.meet_helpers()?;
+            }
             // FLOW-14: the router knows the order.
             let Some(operator) = self.router.next_ready() else {
-                return Ok(if self.router.complete { Progress::Complete } else { Progress::Idle });
+                return Ok(match self.router.complete {
+                    true => Progress::Complete,
+                    false if self.is_away() => Progress::Waiting,
+                    false => Progress::Idle,
+                });
             };
             control.check_at(self.messages)?;
             self.messages += 1;
@@ -266,7 +425,17 @@ impl<B: Batch> Work<B> {
                 *cursor = Cursor::default();
                 self.router.count_received(id, port, group)
             }
-            Body::End { messages, instances } => self.router.count_end(id, port, group, *messages, *instances),
+            Body::End { messages, instances } => {
+                let (messages, instances) = (*messages, *instances);
+                if let Some(sharing) = &mut self.sharing
+                    && sharing.away.contains(&Token { operator: id, group })
+                {
+                    // FLOW-21: the end waits until the parcels are worked off.
+                    sharing.parked.insert(Token { operator: id, group }, message);
+                    return Ok(());
+                }
+                self.router.count_end(id, port, group, messages, instances)
+            }
             Body::Closing { instances } => Some(*instances),
         };
         if let Some(instances) = closed {
@@ -318,7 +487,7 @@ impl<B: Batch> Work<B> {
         control: &Arc<QueryControl>,
         work: impl FnOnce(&mut AnyOperator<B>, &mut Output<'_, B>) -> Result<Step>,
     ) -> Result<Step> {
-        let context = self.context.as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
+        let context = self.context.as_ref().as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
         let mut out = Output { router: &mut self.router, control, context, operator: id };
         let outcome = work(&mut self.operators[id as usize], &mut out);
         let outcome = if watch::is_interrupted() { ended(control) } else { outcome };

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
 use mangrove_flow::{
-    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Kernel, NodeId, NodeRuntime, Operator, Output,
-    Placement, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Helper, HelperStatus, Kernel, NodeId,
+    NodeRuntime, Operator, Output, Placement, Progress, QueryControl, QueryLimits, Step, TagSet, Topology,
+    TopologyBuilder,
 };
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
@@ -86,13 +87,20 @@ impl Kernel<Numbers> for Scan {
 /// Replaces n by n + 1, …, n + fan. Checks that it receives only numbers that its node owns.
 struct Neighbors(i64);
 
-impl Operator<Numbers> for Neighbors {
-    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+impl Kernel<Numbers> for Neighbors {
+    fn step(
+        &mut self,
+        batch: &mut Numbers,
+        _: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
         for (_, n) in &batch.0 {
             assert_eq!(n.rem_euclid(i64::from(out.nodes())), i64::from(out.node()), "{n} belongs elsewhere");
         }
         let fan = |(tag, n): &(u32, i64)| (1..=self.0).map(|d| (*tag, n + d)).collect::<Vec<_>>();
-        out.emit(0, group, Numbers(batch.0.iter().flat_map(fan).collect()))
+        out.emit(0, group, Numbers(batch.0.iter().flat_map(fan).collect()))?;
+        Ok(Step::Done)
     }
 }
 
@@ -256,9 +264,9 @@ fn scoped_operators(below: i64) -> Vec<AnyOperator<Numbers>> {
     vec![
         AnyOperator::kernel(Start),
         AnyOperator::kernel(Scan { below, step: 100 }),
-        AnyOperator::stateful(Neighbors(3)),
+        AnyOperator::kernel(Neighbors(3)),
         AnyOperator::stateful(Scope::default()),
-        AnyOperator::stateful(Neighbors(2)),
+        AnyOperator::kernel(Neighbors(2)),
         AnyOperator::stateful(Sum::default()),
         AnyOperator::stateful(Sum::default()),
         AnyOperator::stateful(Sink),
@@ -420,7 +428,7 @@ fn count_rows(runtime: &mut NodeRuntime<Numbers>) -> Result<usize> {
             Progress::Results => rows += runtime.take_results().map_or(0, |batch| batch.rows()),
             Progress::Complete => return Ok(rows),
             Progress::Yielded => {}
-            Progress::Idle => return Err(Error::bug("an end-of-stream is missing")),
+            Progress::Idle | Progress::Waiting => return Err(Error::bug("an end-of-stream is missing")),
         }
     }
 }
@@ -582,4 +590,80 @@ fn a_cancellation_meets_a_message_that_is_worked_off_in_part() {
     }
     assert_eq!(found, [(0, 10), (0, 10), (1, 20), (1, 20), (2, 30), (2, 30)]);
     assert_eq!(runtime.control().memory(), 0);
+}
+
+/// Runs `scoped()` on this thread with helpers on others. Every thread shares whenever it can.
+fn run_with_helpers(below: i64, helpers: usize) -> Vec<i64> {
+    let topology = Arc::new(scoped());
+    let mut home = NodeRuntime::new(0, 1, topology, scoped_operators(below), control(QueryLimits::default()));
+    home.begin(()).unwrap();
+    home.start(Numbers(vec![(0, 0)])).unwrap();
+    let stealable = scoped_operators(below).iter().map(AnyOperator::is_kernel).collect();
+    let run = home.open(stealable);
+    let threads: Vec<_> = (0..helpers)
+        .map(|_| {
+            let run = run.clone();
+            std::thread::spawn(move || {
+                let Some(mut helper) = Helper::join(&run, scoped_operators(below)).unwrap() else { return };
+                while helper.turn(4) != HelperStatus::Over {}
+            })
+        })
+        .collect();
+    let mut found = Vec::new();
+    loop {
+        match home.run(3).unwrap() {
+            Progress::Results => found.extend(home.take_results().unwrap().0.into_iter().map(|(_, n)| n)),
+            Progress::Waiting => home.wait(),
+            Progress::Yielded => {}
+            Progress::Complete => break,
+            Progress::Idle => panic!("an end-of-stream is missing"),
+        }
+    }
+    home.close();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(home.control().memory(), 0, "nothing is charged after the run");
+    found
+}
+
+#[test]
+fn helpers_lose_and_double_no_row() {
+    let below = 20_000;
+    let expected: i64 = (0..below).flat_map(|n| (1..=3).map(move |d| n + d)).flat_map(|n| [n + 1, n + 2]).sum();
+    for helpers in [0, 1, 2, 4] {
+        for _ in 0..5 {
+            assert_eq!(run_with_helpers(below, helpers), vec![expected], "{helpers} helpers");
+        }
+    }
+}
+
+/// An error of a helper ends the run, and helpers end with a run that is dropped in its middle.
+#[test]
+fn helpers_end_with_their_run() {
+    for limit in [2_000, u64::MAX] {
+        let limits = QueryLimits { memory_bytes: limit, ..QueryLimits::default() };
+        let mut home = NodeRuntime::new(0, 1, Arc::new(scoped()), scoped_operators(1_000_000), control(limits));
+        home.begin(()).unwrap();
+        home.start(Numbers(vec![(0, 0)])).unwrap();
+        let run = home.open(scoped_operators(1).iter().map(AnyOperator::is_kernel).collect());
+        let helper = std::thread::spawn({
+            let run = run.clone();
+            move || {
+                let Some(mut helper) = Helper::join(&run, scoped_operators(1_000_000)).unwrap() else { return };
+                while helper.turn(4) != HelperStatus::Over {}
+            }
+        });
+        for _ in 0..100 {
+            match home.run(3) {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::MemoryLimit);
+                    break;
+                }
+                Ok(Progress::Waiting) => home.wait(),
+                Ok(_) => {}
+            }
+        }
+        drop(home);
+        helper.join().unwrap();
+        assert!(Helper::join(&run, scoped_operators(1)).unwrap().is_none(), "the run is over");
+    }
 }
