@@ -280,7 +280,9 @@ impl Transaction {
         if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }
-        Execution::start(planned, &self.settings(prepared, parameters, options), timed)
+        let may_help = self.transaction.is_read_only() && !planned.plan.pinned && !timed;
+        let execution = Execution::start(planned, &self.settings(prepared, parameters, options), timed)?;
+        Ok(execution.helped_by(may_help.then(|| Database::clone(&self.database))))
     }
 
     /// Inserts vertices with these ids. Returns them in the order of the ids.

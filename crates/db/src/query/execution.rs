@@ -7,8 +7,10 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{Detail, ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
+use super::helpers::{HelperTask, OPEN_AFTER_MESSAGES};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
+use crate::Database;
 use crate::options::Materialize;
 
 /// A running query.
@@ -18,6 +20,8 @@ pub(crate) struct Execution {
     instance: Option<Box<PlanInstance>>,
     /// True if results are kept until the query is over, so that the query is charged for them.
     keeps_results: bool,
+    /// The database whose executors may help; `None` if they may not, or do already.
+    may_help: Option<Database>,
 }
 
 /// The memory of a query that has ended, to be freed: values in operators, in queues and in side effects.
@@ -61,7 +65,27 @@ impl Execution {
     /// Starts a plan.
     pub fn start(planned: Arc<PlannedQuery>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
         let instance = if timed { planned.measured(settings)? } else { planned.instance(settings)? };
-        Ok(Execution { planned, instance: Some(instance), keeps_results: false })
+        Ok(Execution { planned, instance: Some(instance), keeps_results: false, may_help: None })
+    }
+
+    /// Lets the executors of the database help when the query turns out to be heavy.
+    pub fn helped_by(self, database: Option<Database>) -> Self {
+        Execution { may_help: database, ..self }
+    }
+
+    /// Opens the query for helpers if it is heavy.
+    fn open(&mut self) -> Result<()> {
+        let Some(instance) = &mut self.instance else { return Ok(()) };
+        if instance.runtime.messages() < OPEN_AFTER_MESSAGES {
+            return Ok(());
+        }
+        let Some(database) = self.may_help.take() else { return Ok(()) };
+        let executors = database.executors()?;
+        let run = instance.runtime.open(instance.stealable.clone());
+        for _ in 1..executors.count() {
+            executors.spawn(|_| Box::new(HelperTask::new(self.planned.clone(), run.clone())));
+        }
+        Ok(())
     }
 
     /// With `true`, charges the query for its results, because the caller keeps them until the query is over.
@@ -72,6 +96,9 @@ impl Execution {
     /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
     /// and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
+        if self.may_help.is_some() {
+            self.open()?;
+        }
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);
         match progress.map_err(|error| self.planned.placed(error, &instance.runtime))? {
@@ -80,6 +107,10 @@ impl Execution {
                 Ok(TurnOutcome::Complete)
             }
             Progress::Yielded => Ok(TurnOutcome::Yielded),
+            Progress::Waiting => {
+                instance.runtime.wait();
+                Ok(TurnOutcome::Yielded)
+            }
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
                 Some(rows) => {

@@ -5,6 +5,9 @@ use mangrove_graph::{Result, Value};
 use super::execution::{Execution, TurnOutcome};
 use crate::options::Materialize;
 
+/// Messages of a turn, after which a heavy query may be opened for helpers.
+const TURN_MESSAGES: usize = 256;
+
 enum StreamState {
     Running(Execution),
     Over,
@@ -36,7 +39,7 @@ impl ResultStream {
         }
         let StreamState::Running(execution) = &mut self.state else { return Ok(None) };
         loop {
-            match execution.turn(usize::MAX, self.materialize) {
+            match execution.turn(TURN_MESSAGES, self.materialize) {
                 Ok(TurnOutcome::Results(batch)) => return Ok(Some(batch)),
                 Ok(TurnOutcome::Yielded) => {}
                 Ok(TurnOutcome::Complete) => {

@@ -70,6 +70,8 @@ pub struct Built {
     pub topology: Arc<Topology>,
     /// The operators by their numbers.
     pub operators: Vec<AnyOperator<Rows>>,
+    /// For each operator, true if messages at it may be worked off by any thread, in any order.
+    pub stealable: Arc<[bool]>,
     /// For each operator, its depth in scopes and a description; empty unless asked for.
     pub descriptions: Vec<(usize, String)>,
 }
@@ -80,6 +82,8 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     let mut builder = Builder {
         topology: TopologyBuilder::default(),
         operators: Vec::new(),
+        stealable: Vec::new(),
+        is_ordered: plan.mutating || plan.interleaved || plan.pinned,
         descriptions: Vec::new(),
         described,
         requirements: plan.requirements.clone(),
@@ -99,6 +103,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     Ok(Built {
         topology: Arc::new(builder.topology.build()),
         operators: operators.ok_or_else(|| Error::bug("every operator that was numbered was made"))?,
+        stealable: builder.stealable.into(),
         descriptions: builder.descriptions,
     })
 }
@@ -148,6 +153,9 @@ impl OperatorDescription<'_> {
 struct Builder {
     topology: TopologyBuilder,
     operators: Vec<Option<AnyOperator<Rows>>>,
+    stealable: Vec<bool>,
+    /// True if rows must keep their order at this point.
+    is_ordered: bool,
     descriptions: Vec<(usize, String)>,
     described: bool,
     requirements: Requirements,
@@ -169,6 +177,7 @@ impl Builder {
             )));
         }
         self.operators.push(None);
+        self.stealable.push(false);
         if self.described {
             self.descriptions.push((self.depth, description.text()));
         }
@@ -183,6 +192,7 @@ impl Builder {
     /// Makes a number that of an operator without state.
     fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
         self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
+        self.stealable[id as usize] = !self.is_ordered;
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -214,13 +224,19 @@ impl Builder {
     fn chain(&mut self, pipeline: &Pipeline, mut tail: ChainEnd) -> Result<ChainEnd> {
         let first = self.topology.next();
         let mut stages = pipeline.stages.iter().peekable();
+        let was_ordered = self.is_ordered;
         while let Some(stage) = stages.next() {
             if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
                 self.taken = KeySource::Keys(keys);
                 continue;
             }
             tail = self.stage(stage, tail, first)?;
+            self.is_ordered = match &stage.operator {
+                Op::Order { .. } => true,
+                operator => was_ordered || self.is_ordered && operator.keeps_order(),
+            };
         }
+        self.is_ordered = was_ordered;
         Ok(tail)
     }
 
