@@ -85,6 +85,8 @@ pub struct QueryOptions {
     pub materialize: Materialize,
     /// A flag that ends the query at its next message when it is set.
     pub cancel: Arc<AtomicBool>,
+    /// The most threads that work on the query at a time; 0 means as many as the database has executors.
+    pub workers_max: usize,
     /// The number of messages for which a query of `Database::run_shared` first runs on the thread of its caller.
     /// Waking an executor costs more than a light query, so a query that ends within these messages never leaves its
     /// thread.
@@ -104,6 +106,7 @@ const RETRIES_DEFAULT: u32 = 10;
 impl Default for QueryOptions {
     fn default() -> Self {
         QueryOptions {
+            workers_max: 0,
             limits: QueryLimits::default(),
             materialize: Materialize::default(),
             cancel: Arc::default(),

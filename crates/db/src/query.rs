@@ -9,7 +9,7 @@
 //! needs.
 
 pub(crate) mod execution;
-mod helpers;
+pub(crate) mod helpers;
 pub(crate) mod instance;
 pub(crate) mod prepared;
 mod profile;

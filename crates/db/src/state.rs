@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use crate::files::FileAccess;
 use crate::home::Home;
 use crate::options::{DatabaseOptions, QueryOptions};
+use crate::query::helpers::ExecutorSource;
 use crate::query::instance::DatabaseIdentity;
 use crate::query::prepared::PlanCache;
 
@@ -46,6 +47,22 @@ impl DatabaseState {
     /// The files of `io()`.
     pub fn files(&self) -> Arc<FileAccess> {
         self.files.lock().clone()
+    }
+}
+
+impl ExecutorSource for DatabaseState {
+    fn executors(&self) -> Result<Arc<Executors>> {
+        let mut executors = self.executors.lock();
+        if let Some(running) = &*executors {
+            return Ok(running.clone());
+        }
+        let count = match self.executor_count {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let started = Executors::start(count)
+            .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
+        Ok(executors.insert(Arc::new(started)).clone())
     }
 }
 
@@ -103,6 +120,11 @@ impl Database {
         &self.inner.budget
     }
 
+    /// The executors. The first call starts them.
+    pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
+        self.inner.executors()
+    }
+
     /// The clock the database takes the time from.
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.inner.clock
@@ -111,20 +133,5 @@ impl Database {
     /// The options of a query that is run without options.
     pub(crate) fn options(&self) -> &QueryOptions {
         &self.inner.options
-    }
-
-    /// The executors. The first call starts them.
-    pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
-        let mut executors = self.inner.executors.lock();
-        if let Some(running) = &*executors {
-            return Ok(running.clone());
-        }
-        let count = match self.inner.executor_count {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        };
-        let started = Executors::start(count)
-            .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
-        Ok(executors.insert(Arc::new(started)).clone())
     }
 }

@@ -16,6 +16,7 @@ use crate::bulk::{LoadOptions, LoadReport};
 use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
 use crate::query::execution::Execution;
+use crate::query::helpers::{ExecutorSource, Helping};
 use crate::query::prepared::{AnswerKind, Prepared};
 use crate::query::settings::RunSettings;
 use crate::query::shared;
@@ -280,9 +281,13 @@ impl Transaction {
         if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }
-        let may_help = self.transaction.is_read_only() && !planned.plan.pinned && !timed;
+        let may_help = self.transaction.is_read_only() && !planned.plan.pinned;
         let execution = Execution::start(planned, &self.settings(prepared, parameters, options), timed)?;
-        Ok(execution.helped_by(may_help.then(|| Database::clone(&self.database))))
+        if !may_help {
+            return Ok(execution);
+        }
+        let source: Arc<dyn ExecutorSource> = self.database.inner.clone();
+        Ok(execution.helped_by(Helping { source, workers_max: options.workers_max }))
     }
 
     /// Inserts vertices with these ids. Returns them in the order of the ids.

@@ -1,11 +1,14 @@
 //! An operator of either kind, as the runtime holds it.
 
+use std::sync::Arc;
+
 use mangrove_graph::Result;
 
 use crate::batch::Batch;
+use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::GroupId;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Part};
 use crate::operator::{Operator, Output};
 
 /// An operator as the runtime holds it.
@@ -48,6 +51,28 @@ impl<B: Batch> AnyOperator<B> {
                 true
             }
             AnyOperator::Stateful(operator) => operator.recycle(),
+        }
+    }
+
+    /// See [`Kernel::split`].
+    pub(crate) fn split(&mut self, input: &mut B, at: &mut Cursor, context: &B::Context) -> Result<Option<Part<B>>> {
+        match self {
+            AnyOperator::Kernel(kernel) => kernel.split(input, at, context),
+            AnyOperator::Stateful(_) => Ok(None),
+        }
+    }
+
+    /// See [`Operator::combine`].
+    pub(crate) fn combine(
+        &mut self,
+        port: u8,
+        batch: B,
+        context: &B::Context,
+        control: &Arc<QueryControl>,
+    ) -> Result<B> {
+        match self {
+            AnyOperator::Kernel(_) => Ok(batch),
+            AnyOperator::Stateful(operator) => operator.combine(port, batch, context, control),
         }
     }
 

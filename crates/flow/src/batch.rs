@@ -35,6 +35,8 @@ pub trait Batch: Sized + Send + 'static {
         let _ = control;
         Ok(())
     }
+    /// Cuts off the rows from `row` on.
+    fn split_off(&mut self, row: usize) -> Self;
     /// Returns a copy.
     fn duplicate(&self) -> Self;
     /// Splits the batch by the node that owns each row's object. Each row is in exactly one part.

@@ -1,14 +1,26 @@
 //! A helper: it works off messages of a run on another thread, with replicas of the run's kernels.
+//!
+//! ```text
+//!                     turn: a parcel, or part of one
+//!            ┌──────────────────────────────────────────────┐
+//!            ▼                                              │
+//!  joined ─► Busy ── nothing offered ─► Idle ── sleep, wake ┤
+//!            │ └──── home is slow ────► Full ── sleep, wake ┘
+//!            └─────── run ended ──────► Over
+//! ```
+//!
+//! Between two turns a helper holds nothing of the run but its replicas and the parcel at hand. So a run ends without
+//! waiting for a helper that has no thread at the moment.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mangrove_graph::compare::watch;
 use mangrove_graph::{Error, Result};
 
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
-use crate::board::{Board, Parcel, Token};
+use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
 use crate::runtime::{Progress, RUNNING, Work, has_ended};
 use crate::topology::Topology;
@@ -16,12 +28,14 @@ use crate::topology::Topology;
 /// What a run shares with its helpers ([`crate::NodeRuntime::open`]).
 pub struct OpenRun<B: Batch> {
     pub(crate) board: Arc<Board<B>>,
-    /// Weak: a thread that has not joined keeps nothing of the run.
+    /// Weak: a helper holds the context during its turns only.
     pub(crate) context: Weak<Option<B::Context>>,
     pub(crate) control: Arc<QueryControl>,
     pub(crate) topology: Arc<Topology>,
     /// For each operator, true if it is a kernel.
     pub(crate) kernels: Arc<[bool]>,
+    /// For each operator, true if messages at it may be shared.
+    pub(crate) stealable: Arc<[bool]>,
 }
 
 impl<B: Batch> Clone for OpenRun<B> {
@@ -32,6 +46,7 @@ impl<B: Batch> Clone for OpenRun<B> {
             control: self.control.clone(),
             topology: self.topology.clone(),
             kernels: self.kernels.clone(),
+            stealable: self.stealable.clone(),
         }
     }
 }
@@ -41,120 +56,178 @@ impl<B: Batch> Clone for OpenRun<B> {
 pub enum HelperStatus {
     /// Work is left.
     Busy,
-    /// There is nothing to do.
+    /// There is nothing to do until [`Helper::sleep`] wakes the helper.
     Idle,
+    /// So much waits for the home that the helper waits, too ([`Helper::sleep`]).
+    Full,
     /// The run is over.
     Over,
 }
 
-/// A helper of one run. Dropping it leaves the run.
+/// A helper of one run.
 pub struct Helper<B: Batch> {
-    /// `None` after the helper has left.
-    work: Option<Work<B>>,
-    control: Arc<QueryControl>,
-    board: Arc<Board<B>>,
+    run: OpenRun<B>,
+    work: Work<B>,
+    /// The context of a helper between its turns: none.
+    no_context: Arc<Option<B::Context>>,
+    /// True after the kernels have begun the run.
+    has_begun: bool,
     /// The token of the parcel at hand.
     token: Option<Token>,
+    /// The version of the cancellations that the helper has seen.
+    version: u64,
+    status: HelperStatus,
 }
 
 /// Messages for the home that a helper gathers before it sends them.
 const GATHERED_MESSAGES: usize = 8;
 
-/// The longest time that a helper sleeps before it looks around.
-const SLEEP: Duration = Duration::from_millis(1);
+/// Spins between two looks at the clock.
+const LOOK_SPINS: u32 = 16;
+
+/// A turn of a helper. Its end lets go of the context first.
+struct Turn<'a, B: Batch> {
+    board: &'a Board<B>,
+    work: &'a mut Work<B>,
+    no_context: &'a Arc<Option<B::Context>>,
+}
+
+impl<B: Batch> Drop for Turn<'_, B> {
+    fn drop(&mut self) {
+        self.work.context = self.no_context.clone();
+        self.board.exit();
+    }
+}
 
 impl<B: Batch> Helper<B> {
-    /// Joins a run, with operators built like those of the run; only their kernels are used. Returns `None` if the run
-    /// is over.
-    pub fn join(run: &OpenRun<B>, operators: Vec<AnyOperator<B>>) -> Result<Option<Self>> {
-        let OpenRun { board, context, control, topology, kernels } = run;
-        if !board.join() {
-            return Ok(None);
+    /// A helper with operators built like those of the run; only their kernels and [`crate::Operator::combine`] are
+    /// used.
+    pub fn new(run: &OpenRun<B>, operators: Vec<AnyOperator<B>>) -> Self {
+        let no_context = Arc::new(None);
+        let work = Work::helping(run.topology.clone(), operators, no_context.clone(), run.kernels.clone());
+        Helper {
+            run: run.clone(),
+            work,
+            no_context,
+            has_begun: false,
+            token: None,
+            version: 0,
+            status: HelperStatus::Busy,
         }
-        let mut helper = Helper { work: None, control: control.clone(), board: board.clone(), token: None };
-        let Some(context) = context.upgrade() else {
-            board.leave();
-            return Ok(None);
-        };
-        let work = helper.work.insert(Work::helping(topology.clone(), operators, context, kernels.clone()));
-        work.begin_kernels()?;
-        Ok(Some(helper))
     }
 
-    /// Works for about `quota` messages. Waits for a moment if there is nothing to do.
+    /// Works for about `quota` messages.
     pub fn turn(&mut self, quota: usize) -> HelperStatus {
-        match self.try_turn(quota) {
+        if self.status == HelperStatus::Over {
+            return HelperStatus::Over;
+        }
+        let board = self.run.board.clone();
+        self.status = match self.try_turn(quota, &board) {
             Ok(status) => status,
             Err(error) => {
-                self.board.failed(error);
-                self.leave();
+                self.token = None;
+                board.failed(error, self.work.failed());
                 HelperStatus::Over
             }
+        };
+        self.status
+    }
+
+    /// Registers how to wake the helper after a turn that was [`HelperStatus::Idle`] or [`HelperStatus::Full`]. Returns
+    /// false if there is something to do: the helper must have another turn.
+    pub fn sleep(&self, wake: Wake) -> bool {
+        match self.status {
+            HelperStatus::Idle => self.run.board.sleep(wake),
+            HelperStatus::Full => self.run.board.sleep_until_received(wake),
+            HelperStatus::Busy | HelperStatus::Over => false,
         }
     }
 
-    fn try_turn(&mut self, quota: usize) -> Result<HelperStatus> {
-        let Some(work) = &mut self.work else { return Ok(HelperStatus::Over) };
-        if self.board.is_over() {
-            self.leave();
+    /// Looks for work on this thread, for at most this long. Returns true if there is some. A thread that is woken by the
+    /// operating system comes later than one that looks.
+    pub fn look(&self, at_most: Duration) -> bool {
+        let board = &self.run.board;
+        let until = Instant::now() + at_most;
+        board.look(true);
+        while !board.has_offers() && !board.is_over() && Instant::now() < until {
+            (0..LOOK_SPINS).for_each(|_| std::hint::spin_loop());
+        }
+        board.look(false);
+        board.has_offers() || board.is_over()
+    }
+
+    fn try_turn(&mut self, quota: usize, board: &Board<B>) -> Result<HelperStatus> {
+        if !board.enter() {
             return Ok(HelperStatus::Over);
         }
-        if self.token.is_none() {
-            let Some(Parcel { token, message }) = self.board.wait_for_parcel(SLEEP) else {
-                return Ok(HelperStatus::Idle);
-            };
-            work.router.accept_shared(message);
-            self.token = Some(token);
+        let turn = Turn { board, work: &mut self.work, no_context: &self.no_context };
+        let Some(context) = self.run.context.upgrade() else { return Ok(HelperStatus::Over) };
+        turn.work.context = context;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            turn.work.begin_kernels()?;
         }
+        let control = &self.run.control;
+        let started = control.clock().now_nanos();
         let _watch = watch::begin(has_ended);
-        let (control, board) = (&self.control, &self.board);
+        let mut status = HelperStatus::Busy;
         for _ in 0..quota {
-            let progress = RUNNING.set(control, || work.run(control, 1))?;
-            let is_done = match progress {
+            if board.is_over() {
+                status = HelperStatus::Over;
+                break;
+            }
+            let token = match self.token {
+                Some(token) => token,
+                None => {
+                    let Some(Parcel { token, message, ancestry }) = board.take() else {
+                        status = HelperStatus::Idle;
+                        break;
+                    };
+                    turn.work.router.groups.adopt(ancestry);
+                    self.version = u64::MAX;
+                    turn.work.router.accept_shared(message);
+                    *self.token.insert(token)
+                }
+            };
+            let version = board.version();
+            if std::mem::replace(&mut self.version, version) != version {
+                turn.work.router.groups.refresh(|group| board.cancellations(group));
+            }
+            let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
                 Progress::Yielded => false,
                 Progress::Idle => true,
                 Progress::Results | Progress::Waiting | Progress::Complete => {
                     return Err(Error::bug("a helper has no results of its own"));
                 }
             };
-            if is_done || work.router.homebound.len() >= GATHERED_MESSAGES {
-                let is_full = !work.router.homebound.is_empty() && board.send_home(&mut work.router.homebound);
-                if is_full {
-                    board.wait_for_home(SLEEP);
+            if is_done || turn.work.router.homebound.len() >= GATHERED_MESSAGES {
+                turn.work.combine_homebound(control)?;
+                let homebound = &mut turn.work.router.homebound;
+                if !homebound.is_empty() && board.send_home(homebound) {
+                    status = HelperStatus::Full;
                 }
             }
             if is_done {
-                if let Some(token) = self.token.take() {
-                    board.worked_off(token);
-                }
+                self.token = None;
+                board.worked_off(token);
+            }
+            if status == HelperStatus::Full {
                 break;
             }
-            if board.is_over() {
-                break;
-            }
-            if let Some(token) = self.token
-                && board.is_somebody_hungry()
-            {
-                work.share(board, Some(token));
+            if !is_done && board.is_somebody_hungry() {
+                turn.work.share(board, &self.run.stealable, Some(token), control)?;
             }
         }
-        Ok(HelperStatus::Busy)
-    }
-
-    /// Leaves the run: lets go of everything that belongs to it.
-    fn leave(&mut self) {
-        if let Some(work) = self.work.take() {
-            drop(work);
-            self.board.leave();
-        }
+        let nanos = control.clock().now_nanos().saturating_sub(started);
+        turn.work.account(board, nanos);
+        Ok(status)
     }
 }
 
 impl<B: Batch> Drop for Helper<B> {
     fn drop(&mut self) {
-        if self.token.is_some() && !self.board.is_over() {
-            self.board.failed(Error::bug("a thread that helped a query has ended; please report it with the query"));
+        if self.token.is_some() && !self.run.board.is_over() {
+            let error = Error::bug("a thread that helped a query has ended; please report it with the query");
+            self.run.board.failed(error, None);
         }
-        self.leave();
     }
 }

@@ -7,7 +7,7 @@
 use mangrove_graph::Result;
 
 use crate::batch::Batch;
-use crate::cursor::{Cursor, Step};
+use crate::cursor::{Cursor, Detail, Step};
 use crate::group::GroupId;
 use crate::operator::Output;
 
@@ -25,4 +25,27 @@ pub trait Kernel<B: Batch>: Send {
     /// Works on a message from the cursor on, and sends results in `group`, the group of the message. A step sends
     /// about one message. After [`Step::Done`] the runtime drops `input` without a look at it.
     fn step(&mut self, input: &mut B, at: &mut Cursor, group: GroupId, out: &mut Output<'_, B>) -> Result<Step>;
+
+    /// Cuts off about half of what is left of a message, for another thread, which begins with the part's first row.
+    /// Returns `None` if the rest is too small or cannot be cut. This default cuts between rows.
+    fn split(&mut self, input: &mut B, at: &mut Cursor, context: &B::Context) -> Result<Option<Part<B>>> {
+        let _ = context;
+        let left = input.rows().saturating_sub(at.row as usize + 1);
+        if left < SPLIT_ROWS_MIN || matches!(at.detail, Detail::Held(_)) {
+            return Ok(None);
+        }
+        let batch = input.split_off(input.rows() - left / 2);
+        Ok(Some(Part { batch, cursor: Cursor::default() }))
+    }
+}
+
+/// The fewest rows after the row at hand that are worth a split.
+const SPLIT_ROWS_MIN: usize = 128;
+
+/// A part of a message that was cut off ([`Kernel::split`]).
+pub struct Part<B> {
+    /// Its rows.
+    pub batch: B,
+    /// The position at which it begins.
+    pub cursor: Cursor,
 }

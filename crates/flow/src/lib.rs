@@ -15,7 +15,7 @@
 //! | `any_operator` | an operator of either kind |
 //! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
-//! | `board`, `helper` | work that the home of a run shares with other threads |
+//! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
 //! | `runtime` | one node of a query: it calls operators until no work is left |
 //! | `control` | limits, memory account, cancellation |
 //! | [`clock`] | the clock that time limits go by |
@@ -42,17 +42,19 @@ mod helper;
 mod kernel;
 mod operator;
 mod runtime;
+mod sharing;
 pub mod topology;
 
 mod router;
 
 pub use any_operator::AnyOperator;
 pub use batch::{BATCH_ROWS, Batch};
+pub use board::{HelperStats, Wake};
 pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
 pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
 pub use helper::{Helper, HelperStatus, OpenRun};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Part};
 pub use operator::{Operator, Output};
 pub use runtime::{NodeRuntime, OperatorStats, Progress};
 pub use topology::{Edge, Exchange, OpId, Placement, Topology, TopologyBuilder};

@@ -46,6 +46,14 @@ pub trait Operator<B: Batch>: Send {
     /// Receives a batch of a group at a port.
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
+    /// On a helper, shortens a batch that will be sent home to this operator: the operator must come to the same result
+    /// as from the batch itself. For example, rows with equal objects may become one row with their number. It has no
+    /// state: only its structure, the context and the batch may be used. This default leaves the batch as it is.
+    fn combine(&mut self, port: u8, batch: B, context: &B::Context, control: &Arc<QueryControl>) -> Result<B> {
+        let _ = (port, context, control);
+        Ok(batch)
+    }
+
     /// Receives the end of a group at a port (FLOW-3). The group had the instances (tags) `0..instances`. This default
     /// passes the end on.
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, B>) -> Result<()> {

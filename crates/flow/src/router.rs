@@ -40,6 +40,13 @@ pub(crate) struct Message<B> {
     pub cursor: Cursor,
 }
 
+impl<B> Message<B> {
+    /// Returns true if it is a batch.
+    pub fn is_data(&self) -> bool {
+        matches!(self.body, Body::Data { .. })
+    }
+}
+
 /// The content of a message.
 pub(crate) enum Body<B> {
     /// A batch (`None` once it is worked off), and the bytes that the query is charged for it while it waits (FLOW-13);
@@ -54,7 +61,7 @@ pub(crate) enum Body<B> {
 
 impl<B> Body<B> {
     /// A batch that is not charged yet.
-    fn data(batch: B) -> Self {
+    pub fn data(batch: B) -> Self {
         Body::Data { batch: Some(batch), charged: 0 }
     }
 }
@@ -247,7 +254,7 @@ impl<B: Batch> Router<B> {
     }
 
     /// A message in a spare box, or else in a new one.
-    fn message(&mut self, operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Box<Message<B>> {
+    pub fn message(&mut self, operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Box<Message<B>> {
         match self.spare.pop() {
             Some(mut message) => {
                 (message.operator, message.port, message.group) = (operator, port, group);
@@ -269,9 +276,8 @@ impl<B: Batch> Router<B> {
 
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
-    fn send_here(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+    fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
         if self.kernels.as_ref().is_some_and(|kernels| !kernels[message.operator as usize]) {
-            charge(&mut message, control)?;
             self.homebound.push(message);
             return Ok(());
         }
@@ -315,27 +321,36 @@ impl<B: Batch> Router<B> {
         self.ready[word] |= bit;
     }
 
-    /// Takes the older half of the messages that wait at the lowest of these operators, if the thread keeps other work.
-    pub fn take_half(&mut self, stealable: &[bool]) -> Vec<Box<Message<B>>> {
-        let is_data = |message: &Box<Message<B>>| matches!(message.body, Body::Data { .. });
-        let waiting = |inbox: &Inbox<B>| inbox.entering.iter().filter(|message| is_data(message)).count();
-        let at = (0..self.inboxes.len()).find(|at| stealable[*at] && waiting(&self.inboxes[*at]) > 0);
-        let Some(at) = at else { return Vec::new() };
-        let count = waiting(&self.inboxes[at]);
-        let has_other_work = self.direct.is_some()
+    /// Returns the lowest of these operators at which batches wait, and how many.
+    pub fn lowest_waiting(&self, operators: &[bool]) -> Option<(OpId, usize)> {
+        let waiting = |inbox: &Inbox<B>| inbox.entering.iter().filter(|message| message.is_data()).count();
+        let mut all = operators.iter().zip(&self.inboxes).enumerate().filter(|(_, (is_one, _))| **is_one);
+        all.find_map(|(at, (_, inbox))| match waiting(inbox) {
+            0 => None,
+            count => Some((at as OpId, count)),
+        })
+    }
+
+    /// Returns true if a message waits here, beside `count` messages at an operator.
+    pub fn has_work_beside(&self, operator: OpId, count: usize) -> bool {
+        self.direct.is_some()
             || self.ready.iter().map(|word| word.count_ones()).sum::<u32>() > 1
-            || self.inboxes[at].entering.len() > count;
-        let wanted = if has_other_work { count.div_ceil(2) } else { count / 2 };
-        let mut taken = Vec::with_capacity(wanted);
-        let queue = std::mem::take(&mut self.inboxes[at].entering);
+            || self.inboxes[operator as usize].entering.len() > count
+            || !self.inboxes[operator as usize].returning.is_empty()
+    }
+
+    /// Takes the oldest batches out of an operator's inbox, `count` of them.
+    pub fn take_oldest(&mut self, operator: OpId, count: usize) -> Vec<Box<Message<B>>> {
+        let mut taken = Vec::with_capacity(count);
+        let queue = std::mem::take(&mut self.inboxes[operator as usize].entering);
         for message in queue {
-            if taken.len() < wanted && is_data(&message) {
+            if taken.len() < count && message.is_data() {
                 taken.push(message);
             } else {
-                self.inboxes[at].entering.push_back(message);
+                self.inboxes[operator as usize].entering.push_back(message);
             }
         }
-        self.update_ready(at as OpId);
+        self.update_ready(operator);
         taken
     }
 
@@ -461,7 +476,7 @@ impl<B: Batch> Router<B> {
 
 /// Charges a message for the time that it waits. The runtime releases the same amount when it takes the message out
 /// (FLOW-13).
-fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
+pub(crate) fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
     if let Body::Data { batch: Some(batch), charged } = &mut message.body {
         *charged = batch.bytes() as u64;
         control.charge(*charged)?;

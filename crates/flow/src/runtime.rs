@@ -27,17 +27,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove_graph::compare::watch;
-use mangrove_graph::{Error, ErrorKind, FastMap, FastSet, Result};
+use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
-use crate::board::{Board, Homebound, Parcel, Token};
+use crate::board::{Board, HelperStats, Token, Wake};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{Disposition, GroupId, NodeId};
 use crate::helper::OpenRun;
 use crate::operator::Output;
 use crate::router::{Body, Message, Router};
+use crate::sharing::Sharing;
 use crate::topology::{OpId, Topology};
 
 /// The outcome of a call of [`NodeRuntime::run`].
@@ -86,12 +87,12 @@ pub struct NodeRuntime<B: Batch> {
 
 /// The runtime without its control. The thread of the run reads the control while it changes this.
 pub(crate) struct Work<B: Batch> {
-    operators: Vec<AnyOperator<B>>,
+    pub operators: Vec<AnyOperator<B>>,
     pub router: Router<B>,
     /// `None` between runs. Shared with the helpers of the run, which end before the run does.
-    context: Arc<Option<B::Context>>,
-    /// The work that is shared with helpers, if the run is open.
-    sharing: Option<Box<Sharing<B>>>,
+    pub context: Arc<Option<B::Context>>,
+    /// On the home of an open run: the work that is shared with helpers.
+    pub sharing: Option<Box<Sharing<B>>>,
     stats: Vec<OperatorStats>,
     /// True if the time inside operators is measured.
     timed: bool,
@@ -103,16 +104,14 @@ pub(crate) struct Work<B: Batch> {
     failed: Option<OpId>,
 }
 
-/// What an open run knows of the work that it has shared.
-struct Sharing<B: Batch> {
-    /// `None` on a helper.
-    board: Option<Arc<Board<B>>>,
-    /// For each operator, true if messages at it may be shared.
-    stealable: Arc<[bool]>,
-    /// The tokens with parcels that are not worked off.
-    away: FastSet<Token>,
-    /// The ends that wait for them (FLOW-21).
-    parked: FastMap<Token, Box<Message<B>>>,
+impl OperatorStats {
+    /// Adds the counts of another thread.
+    pub(crate) fn add(&mut self, other: &OperatorStats) {
+        self.messages += other.messages;
+        self.rows_in += other.rows_in;
+        self.rows_out += other.rows_out;
+        self.nanos += other.nanos;
+    }
 }
 
 impl<B: Batch> NodeRuntime<B> {
@@ -152,35 +151,44 @@ impl<B: Batch> NodeRuntime<B> {
     }
 
     /// Opens the run for helpers. `stealable`: for each operator, true if it is a kernel whose messages may be worked
-    /// off in any order. For a run on one node only.
+    /// off in any order. For a run on one node, at most once.
     pub fn open(&mut self, stealable: Arc<[bool]>) -> OpenRun<B> {
-        let kernels: Arc<[bool]> = self.work.operators.iter().map(AnyOperator::is_kernel).collect();
         let board = Arc::new(Board::new());
-        self.work.sharing = Some(Box::new(Sharing {
-            board: Some(board.clone()),
-            stealable,
-            away: FastSet::default(),
-            parked: FastMap::default(),
-        }));
+        self.work.router.groups.note_changes();
+        self.work.sharing = Some(Box::new(Sharing::new(board.clone(), stealable.clone())));
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: self.work.router.topology.clone(),
-            kernels,
+            kernels: self.work.operators.iter().map(AnyOperator::is_kernel).collect(),
+            stealable,
         }
     }
 
-    /// Waits for a moment until a helper sends a message.
-    pub fn wait(&self) {
-        if let Some(board) = self.work.sharing.as_ref().and_then(|sharing| sharing.board.as_ref()) {
-            board.wait_at_home(Duration::from_millis(1));
+    /// Registers how to wake the home after [`Progress::Waiting`]. Returns false if there is something to do: the home
+    /// must run again.
+    pub fn sleep(&self, wake: Wake) -> bool {
+        self.work.sharing.as_ref().is_some_and(|sharing| sharing.board().sleep_at_home(wake))
+    }
+
+    /// Blocks this thread after [`Progress::Waiting`] until there is something to do, but not for longer than this.
+    pub fn wait(&self, at_most: Duration) {
+        if let Some(sharing) = &self.work.sharing {
+            sharing.wait(at_most);
         }
     }
 
-    /// Closes an open run: waits until its helpers have left.
-    pub fn close(&mut self) {
-        self.work.sharing = None;
+    /// Closes an open run: waits until no helper is in the middle of a turn. Returns what the helpers did.
+    pub fn close(&mut self) -> HelperStats {
+        match self.work.sharing.take() {
+            Some(sharing) => {
+                let board = sharing.board().clone();
+                drop(sharing);
+                board.stats()
+            }
+            None => HelperStats::default(),
+        }
     }
 
     /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row
@@ -218,7 +226,12 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Takes the execution context out of a run that is not continued.
     pub fn take_context(&mut self) -> Option<B::Context> {
-        Arc::get_mut(&mut self.work.context).and_then(Option::take)
+        self.close();
+        if let Some(context) = Arc::get_mut(&mut self.work.context) {
+            return context.take();
+        }
+        // A helper that is not in a turn has a weak reference.
+        Arc::into_inner(std::mem::replace(&mut self.work.context, Arc::new(None))).flatten()
     }
 
     /// Measures the time inside each operator of this run from now on, at the cost of two clock reads a message.
@@ -267,23 +280,23 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Returns the counts of each operator, in the order of their numbers.
     pub fn stats(&self) -> Vec<OperatorStats> {
-        let rows_out = &self.work.router.rows_out;
-        self.work.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
+        let mut stats = self.work.own_stats();
+        if let Some(sharing) = &self.work.sharing {
+            let helpers = sharing.board().stats();
+            stats.iter_mut().zip(&helpers.operators).for_each(|(sum, stats)| sum.add(stats));
+        }
+        stats
+    }
+
+    /// Returns what helpers have done so far.
+    pub fn helper_stats(&self) -> HelperStats {
+        self.work.sharing.as_ref().map(|sharing| sharing.board().stats()).unwrap_or_default()
     }
 
     /// Returns the number of scope groups opened so far, the most that were open at a time, and the number of single
     /// instances that were cancelled.
     pub fn scope_counts(&self) -> (u64, u64, u64) {
         (self.work.router.groups.opened(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
-    }
-}
-
-/// Helpers leave before the run ends, whatever its outcome.
-impl<B: Batch> Drop for Sharing<B> {
-    fn drop(&mut self) {
-        if let Some(board) = &self.board {
-            board.end();
-        }
     }
 }
 
@@ -318,75 +331,43 @@ impl<B: Batch> Work<B> {
         kernels.into_iter().try_for_each(|kernel| kernel.begin(context))
     }
 
-    /// Returns true if parcels are not worked off.
-    fn is_away(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| !sharing.away.is_empty())
+    /// The counts of this thread.
+    fn own_stats(&self) -> Vec<OperatorStats> {
+        let rows_out = &self.router.rows_out;
+        self.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
     }
 
-    /// Receives what helpers have sent, and shares work if somebody is hungry.
-    fn meet_helpers(&mut self) -> Result<()> {
-        let Some(sharing) = &mut self.sharing else { return Ok(()) };
-        let Some(board) = sharing.board.clone() else { return Ok(()) };
-        if board.has_arrivals() {
-            for arrival in board.receive() {
-                match arrival {
-                    Homebound::Message(message) => self.router.accept_shared(message),
-                    Homebound::Failed(error) => return Err(error),
-                    Homebound::Done(token) => {
-                        sharing.away.remove(&token);
-                        if let Some(end) = sharing.parked.remove(&token) {
-                            self.router.accept_shared(end);
-                        }
-                    }
-                }
-            }
-        }
-        if self.router.next_ready().is_none() && self.is_away() {
-            // The home works off itself what nobody has taken.
-            if let Some(Parcel { token, message }) = board.take_back() {
-                self.router.accept_shared(message);
-                board.worked_off(token);
-            }
-        } else if board.is_somebody_hungry() {
-            self.share(&board, None);
-        }
-        Ok(())
+    /// On a helper: hands its counts over to the board.
+    pub fn account(&mut self, board: &Board<B>, nanos: u64) {
+        board.account(nanos, &self.own_stats());
+        self.stats.fill(OperatorStats::default());
+        self.router.rows_out.fill(0);
     }
 
-    /// Offers a part of the messages that wait at kernels. On a helper, they belong to the token of its parcel.
-    pub fn share(&mut self, board: &Board<B>, token: Option<Token>) {
-        let kernels = self.router.kernels.clone();
-        let stealable = kernels.or_else(|| self.sharing.as_ref().map(|sharing| sharing.stealable.clone()));
-        let Some(stealable) = stealable else { return };
-        let messages = self.router.take_half(&stealable);
-        let parcels: Vec<Parcel<B>> = messages
-            .into_iter()
-            .map(|message| {
-                let own = Token { operator: message.operator, group: message.group };
-                Parcel { token: token.unwrap_or(own), message }
-            })
-            .collect();
-        if let Some(sharing) = &mut self.sharing {
-            sharing.away.extend(parcels.iter().map(|parcel| parcel.token));
-        }
-        if !parcels.is_empty() {
-            board.offer(parcels);
-        }
+    /// On a helper: the operator whose error ended its work.
+    pub fn failed(&self) -> Option<OpId> {
+        self.failed
     }
 
+    /// On the home: a helper has failed at this operator.
+    pub fn fail_at(&mut self, operator: Option<OpId>) {
+        self.failed = operator;
+    }
+
+    /// See [`NodeRuntime::run`].
     pub fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
         for _ in 0..quota {
             if !self.router.results.is_empty() {
                 return Ok(Progress::Results);
             }
             if self.sharing.is_some() {
-                self.meet_helpers()?;
+                self.meet_helpers(control)?;
             }
             // FLOW-14: the router knows the order.
             let Some(operator) = self.router.next_ready() else {
                 return Ok(match self.router.complete {
                     true => Progress::Complete,
-                    false if self.is_away() => Progress::Waiting,
+                    false if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) => Progress::Waiting,
                     false => Progress::Idle,
                 });
             };
@@ -428,10 +409,9 @@ impl<B: Batch> Work<B> {
             Body::End { messages, instances } => {
                 let (messages, instances) = (*messages, *instances);
                 if let Some(sharing) = &mut self.sharing
-                    && sharing.away.contains(&Token { operator: id, group })
+                    && sharing.is_token_away(Token { operator: id, group })
                 {
-                    // FLOW-21: the end waits until the parcels are worked off.
-                    sharing.parked.insert(Token { operator: id, group }, message);
+                    sharing.park(message);
                     return Ok(());
                 }
                 self.router.count_end(id, port, group, messages, instances)
@@ -496,6 +476,9 @@ impl<B: Batch> Work<B> {
             return outcome;
         }
         self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
+        if let Some(sharing) = &self.sharing {
+            sharing.publish(&mut self.router.groups);
+        }
         outcome
     }
 }

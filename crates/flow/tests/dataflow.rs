@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
 use mangrove_flow::{
@@ -27,6 +28,10 @@ impl Batch for Numbers {
     fn bytes(&self) -> usize {
         self.0.len() * 16
     }
+    fn split_off(&mut self, row: usize) -> Self {
+        Numbers(self.0.split_off(row))
+    }
+
     fn duplicate(&self) -> Self {
         self.clone()
     }
@@ -600,20 +605,12 @@ fn run_with_helpers(below: i64, helpers: usize) -> Vec<i64> {
     home.start(Numbers(vec![(0, 0)])).unwrap();
     let stealable = scoped_operators(below).iter().map(AnyOperator::is_kernel).collect();
     let run = home.open(stealable);
-    let threads: Vec<_> = (0..helpers)
-        .map(|_| {
-            let run = run.clone();
-            std::thread::spawn(move || {
-                let Some(mut helper) = Helper::join(&run, scoped_operators(below)).unwrap() else { return };
-                while helper.turn(4) != HelperStatus::Over {}
-            })
-        })
-        .collect();
+    let threads: Vec<_> = (0..helpers).map(|_| spawn_helper(Helper::new(&run, scoped_operators(below)))).collect();
     let mut found = Vec::new();
     loop {
         match home.run(3).unwrap() {
             Progress::Results => found.extend(home.take_results().unwrap().0.into_iter().map(|(_, n)| n)),
-            Progress::Waiting => home.wait(),
+            Progress::Waiting => home.wait(Duration::from_secs(60)),
             Progress::Yielded => {}
             Progress::Complete => break,
             Progress::Idle => panic!("an end-of-stream is missing"),
@@ -623,6 +620,24 @@ fn run_with_helpers(below: i64, helpers: usize) -> Vec<i64> {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(home.control().memory(), 0, "nothing is charged after the run");
     found
+}
+
+/// Runs a helper on a thread of its own.
+fn spawn_helper(mut helper: Helper<Numbers>) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        loop {
+            match helper.turn(4) {
+                HelperStatus::Busy => {}
+                HelperStatus::Idle | HelperStatus::Full => {
+                    let thread = std::thread::current();
+                    if helper.sleep(Box::new(move || thread.unpark())) {
+                        std::thread::park();
+                    }
+                }
+                HelperStatus::Over => return,
+            }
+        }
+    })
 }
 
 #[test]
@@ -645,25 +660,19 @@ fn helpers_end_with_their_run() {
         home.begin(()).unwrap();
         home.start(Numbers(vec![(0, 0)])).unwrap();
         let run = home.open(scoped_operators(1).iter().map(AnyOperator::is_kernel).collect());
-        let helper = std::thread::spawn({
-            let run = run.clone();
-            move || {
-                let Some(mut helper) = Helper::join(&run, scoped_operators(1_000_000)).unwrap() else { return };
-                while helper.turn(4) != HelperStatus::Over {}
-            }
-        });
+        let helper = spawn_helper(Helper::new(&run, scoped_operators(1_000_000)));
         for _ in 0..100 {
             match home.run(3) {
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::MemoryLimit);
                     break;
                 }
-                Ok(Progress::Waiting) => home.wait(),
+                Ok(Progress::Waiting) => home.wait(Duration::from_secs(60)),
                 Ok(_) => {}
             }
         }
         drop(home);
         helper.join().unwrap();
-        assert!(Helper::join(&run, scoped_operators(1)).unwrap().is_none(), "the run is over");
+        assert_eq!(Helper::new(&run, scoped_operators(1)).turn(1), HelperStatus::Over);
     }
 }

@@ -1,16 +1,16 @@
 //! One running query: an instance of a plan over a transaction, on one node.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl};
+use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, Wake};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{Detail, ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
-use super::helpers::{HelperTask, OPEN_AFTER_MESSAGES};
+use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
-use crate::Database;
 use crate::options::Materialize;
 
 /// A running query.
@@ -20,8 +20,10 @@ pub(crate) struct Execution {
     instance: Option<Box<PlanInstance>>,
     /// True if results are kept until the query is over, so that the query is charged for them.
     keeps_results: bool,
-    /// The database whose executors may help; `None` if they may not, or do already.
-    may_help: Option<Database>,
+    /// How executors may help; `None` if they may not, or do already.
+    helping: Option<Helping>,
+    /// The time at which the query was first looked at as one that may be heavy; 0 before.
+    looked_at_nanos: u64,
 }
 
 /// The memory of a query that has ended, to be freed: values in operators, in queues and in side effects.
@@ -57,6 +59,8 @@ pub(crate) enum TurnOutcome {
     Results(Vec<(Value, u64)>),
     /// The turn is over, the query is not.
     Yielded,
+    /// The query has nothing to do until a helper sends something ([`Execution::sleep`], [`Execution::wait`]).
+    Waiting,
     /// The query is over.
     Complete,
 }
@@ -65,27 +69,44 @@ impl Execution {
     /// Starts a plan.
     pub fn start(planned: Arc<PlannedQuery>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
         let instance = if timed { planned.measured(settings)? } else { planned.instance(settings)? };
-        Ok(Execution { planned, instance: Some(instance), keeps_results: false, may_help: None })
+        Ok(Execution { planned, instance: Some(instance), keeps_results: false, helping: None, looked_at_nanos: 0 })
     }
 
-    /// Lets the executors of the database help when the query turns out to be heavy.
-    pub fn helped_by(self, database: Option<Database>) -> Self {
-        Execution { may_help: database, ..self }
+    /// Lets executors help when the query turns out to be heavy.
+    pub fn helped_by(self, helping: Helping) -> Self {
+        Execution { helping: Some(helping), ..self }
     }
 
-    /// Opens the query for helpers if it is heavy.
-    fn open(&mut self) -> Result<()> {
+    /// Opens the query for helpers if it is heavy: after so many messages, and so much time since then.
+    #[cold]
+    fn open_if_heavy(&mut self) -> Result<()> {
         let Some(instance) = &mut self.instance else { return Ok(()) };
         if instance.runtime.messages() < OPEN_AFTER_MESSAGES {
             return Ok(());
         }
-        let Some(database) = self.may_help.take() else { return Ok(()) };
-        let executors = database.executors()?;
-        let run = instance.runtime.open(instance.stealable.clone());
-        for _ in 1..executors.count() {
-            executors.spawn(|_| Box::new(HelperTask::new(self.planned.clone(), run.clone())));
+        let now = instance.runtime.control().clock().now_nanos();
+        if self.looked_at_nanos == 0 {
+            self.looked_at_nanos = now.max(1);
         }
-        Ok(())
+        if now - self.looked_at_nanos < OPEN_AFTER_NANOS {
+            return Ok(());
+        }
+        match self.helping.take() {
+            Some(helping) => helping.open(&self.planned, instance),
+            None => Ok(()),
+        }
+    }
+
+    /// After [`TurnOutcome::Waiting`], registers how to wake the query. Returns false if it must get another turn.
+    pub fn sleep(&self, wake: Wake) -> bool {
+        self.instance.as_ref().is_some_and(|instance| instance.runtime.sleep(wake))
+    }
+
+    /// After [`TurnOutcome::Waiting`], blocks this thread until the query goes on, but not for longer than this.
+    pub fn wait(&self, at_most: Duration) {
+        if let Some(instance) = &self.instance {
+            instance.runtime.wait(at_most);
+        }
     }
 
     /// With `true`, charges the query for its results, because the caller keeps them until the query is over.
@@ -96,8 +117,8 @@ impl Execution {
     /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
     /// and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
-        if self.may_help.is_some() {
-            self.open()?;
+        if self.helping.is_some() {
+            self.open_if_heavy()?;
         }
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);
@@ -107,10 +128,7 @@ impl Execution {
                 Ok(TurnOutcome::Complete)
             }
             Progress::Yielded => Ok(TurnOutcome::Yielded),
-            Progress::Waiting => {
-                instance.runtime.wait();
-                Ok(TurnOutcome::Yielded)
-            }
+            Progress::Waiting => Ok(TurnOutcome::Waiting),
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
                 Some(rows) => {
@@ -168,6 +186,8 @@ impl Execution {
             match self.turn((until - so_far) as usize, materialize)? {
                 TurnOutcome::Results(batch) => accept(batch)?,
                 TurnOutcome::Yielded => {}
+                // An executor waits better.
+                TurnOutcome::Waiting => return Ok(false),
                 TurnOutcome::Complete => return Ok(true),
             }
         }

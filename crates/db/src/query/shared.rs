@@ -87,7 +87,7 @@ struct SharedQuery {
 }
 
 impl SharedQuery {
-    fn turn(&self, execution: &mut Execution, quota: usize) -> Result<TaskStatus> {
+    fn turn(&self, execution: &mut Execution, quota: usize, waker: &Waker) -> Result<TaskStatus> {
         {
             let queue = self.queue.lock();
             if queue.closed {
@@ -109,6 +109,12 @@ impl SharedQuery {
                     break;
                 }
                 TurnOutcome::Complete => return Ok(TaskStatus::Done),
+                TurnOutcome::Waiting => {
+                    let waker = waker.clone();
+                    if execution.sleep(Box::new(move || waker.wake())) {
+                        return Ok(TaskStatus::Waiting);
+                    }
+                }
                 TurnOutcome::Yielded if clock.now_nanos() >= end => break,
                 TurnOutcome::Yielded => {}
             }
@@ -136,18 +142,21 @@ impl SharedQuery {
     }
 }
 
-struct QueryTask(Arc<SharedQuery>);
+struct QueryTask {
+    query: Arc<SharedQuery>,
+    waker: Waker,
+}
 
 impl Task for QueryTask {
     fn run(&mut self, quota: usize) -> TaskStatus {
-        let mut slot = self.0.execution.lock();
+        let mut slot = self.query.execution.lock();
         let Some(execution) = slot.as_mut() else { return TaskStatus::Done };
-        let result = match self.0.turn(execution, quota) {
+        let result = match self.query.turn(execution, quota, &self.waker) {
             Ok(TaskStatus::Done) => Ok(()),
             Ok(status) => return status,
             Err(error) => Err(error),
         };
-        self.0.end(slot, result);
+        self.query.end(slot, result);
         TaskStatus::Done
     }
 }
@@ -156,7 +165,7 @@ impl Task for QueryTask {
 impl Drop for QueryTask {
     fn drop(&mut self) {
         let error = Error::bug("the query ended without a result; please report it with its text");
-        self.0.end(self.0.execution.lock(), Err(error));
+        self.query.end(self.query.execution.lock(), Err(error));
     }
 }
 
@@ -228,8 +237,8 @@ pub(crate) fn run(
     });
     let mut reader = None;
     executors.spawn(|waker| {
-        reader = Some(QueueReader { query: query.clone(), waker });
-        Box::new(QueryTask(query.clone()))
+        reader = Some(QueueReader { query: query.clone(), waker: waker.clone() });
+        Box::new(QueryTask { query: query.clone(), waker })
     });
     let reader = reader.ok_or_else(|| Error::bug("an executor makes its task before it returns"))?;
     let outcome = read(&reader, accept);
