@@ -35,6 +35,22 @@ impl<B: Batch> AnyOperator<B> {
         matches!(self, AnyOperator::Kernel(_))
     }
 
+    /// Returns true if a helper uses its own replica.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            AnyOperator::Kernel(_) => true,
+            AnyOperator::Stateful(operator) => operator.is_passing(),
+        }
+    }
+
+    /// See [`Operator::flush`].
+    pub(crate) fn flush(&mut self, out: &mut Output<'_, B>) -> Result<()> {
+        match self {
+            AnyOperator::Kernel(_) => Ok(()),
+            AnyOperator::Stateful(operator) => operator.flush(out),
+        }
+    }
+
     /// See [`Operator::begin`].
     pub(crate) fn begin(&mut self, context: &B::Context) -> Result<()> {
         match self {

@@ -28,6 +28,7 @@ use mangrove_graph::{Error, FastMap};
 use parking_lot::{Condvar, Mutex};
 
 use crate::group::{Ancestry, Cancellation, GroupId};
+use crate::mutation::{self, Mutation};
 use crate::router::Message;
 use crate::runtime::OperatorStats;
 use crate::topology::OpId;
@@ -169,7 +170,11 @@ impl<B> Board<B> {
             let state = &mut *state;
             let mut count = parcels.len();
             for parcel in parcels {
-                *state.open.entry(parcel.token).or_default() += 1;
+                // The home offers the first parcels of a token.
+                let is_part = state.open.contains_key(&parcel.token);
+                if !(is_part && mutation::is_set(Mutation::PartIsUncounted)) {
+                    *state.open.entry(parcel.token).or_default() += 1;
+                }
                 state.offered.push_back(parcel);
             }
             // If the home sleeps, a helper offers these parcels.
@@ -295,7 +300,8 @@ impl<B> Board<B> {
     /// Registers the home, which has nothing to do (FLOW-23). Returns false if it must not sleep.
     pub fn sleep_at_home(&self, wake: Wake) -> bool {
         let mut state = self.state.lock();
-        if !state.homebound.is_empty() || !state.offered.is_empty() {
+        let has_work = !state.homebound.is_empty() || !state.offered.is_empty();
+        if has_work && !mutation::is_set(Mutation::HomeSleepsBesideWork) {
             return false;
         }
         if state.home.replace(wake).is_none() {

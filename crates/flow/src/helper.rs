@@ -22,6 +22,7 @@ use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
+use crate::mutation::{self, Mutation};
 use crate::runtime::{Progress, RUNNING, Work, has_ended};
 use crate::topology::Topology;
 
@@ -32,8 +33,8 @@ pub struct OpenRun<B: Batch> {
     pub(crate) context: Weak<Option<B::Context>>,
     pub(crate) control: Arc<QueryControl>,
     pub(crate) topology: Arc<Topology>,
-    /// For each operator, true if it is a kernel.
-    pub(crate) kernels: Arc<[bool]>,
+    /// For each operator, true if a helper uses its own replica.
+    pub(crate) local: Arc<[bool]>,
     /// For each operator, true if messages at it may be shared.
     pub(crate) stealable: Arc<[bool]>,
 }
@@ -45,7 +46,7 @@ impl<B: Batch> Clone for OpenRun<B> {
             context: self.context.clone(),
             control: self.control.clone(),
             topology: self.topology.clone(),
-            kernels: self.kernels.clone(),
+            local: self.local.clone(),
             stealable: self.stealable.clone(),
         }
     }
@@ -100,11 +101,11 @@ impl<B: Batch> Drop for Turn<'_, B> {
 }
 
 impl<B: Batch> Helper<B> {
-    /// A helper with operators built like those of the run; only their kernels and [`crate::Operator::combine`] are
-    /// used.
+    /// A helper with operators built like those of the run; only their kernels are used, and the passing ones
+    /// and [`crate::Operator::combine`] of the others.
     pub fn new(run: &OpenRun<B>, operators: Vec<AnyOperator<B>>) -> Self {
         let no_context = Arc::new(None);
-        let work = Work::helping(run.topology.clone(), operators, no_context.clone(), run.kernels.clone());
+        let work = Work::helping(run.topology.clone(), operators, no_context.clone(), run.local.clone());
         Helper {
             run: run.clone(),
             work,
@@ -164,7 +165,7 @@ impl<B: Batch> Helper<B> {
         let Some(context) = self.run.context.upgrade() else { return Ok(HelperStatus::Over) };
         turn.work.context = context;
         if !std::mem::replace(&mut self.has_begun, true) {
-            turn.work.begin_kernels()?;
+            turn.work.begin_local()?;
         }
         let control = &self.run.control;
         let started = control.clock().now_nanos();
@@ -194,11 +195,17 @@ impl<B: Batch> Helper<B> {
             }
             let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
                 Progress::Yielded => false,
-                Progress::Idle => true,
+                Progress::Idle => !turn.work.flush(control)?,
                 Progress::Results | Progress::Waiting | Progress::Complete => {
                     return Err(Error::bug("a helper has no results of its own"));
                 }
             };
+            if is_done && mutation::is_set(Mutation::DoneBeforeSent) {
+                self.token = None;
+                board.worked_off(token);
+                status = HelperStatus::Full;
+                break;
+            }
             if is_done || turn.work.router.homebound.len() >= GATHERED_MESSAGES {
                 turn.work.combine_homebound(control)?;
                 let homebound = &mut turn.work.router.homebound;

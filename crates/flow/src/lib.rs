@@ -15,6 +15,7 @@
 //! | `any_operator` | an operator of either kind |
 //! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
+//! | `mutation` | rules of the runtime that a test may break |
 //! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
 //! | `runtime` | one node of a query: it calls operators until no work is left |
 //! | `control` | limits, memory account, cancellation |
@@ -40,6 +41,8 @@ pub mod executor;
 mod group;
 mod helper;
 mod kernel;
+#[doc(hidden)]
+pub mod mutation;
 mod operator;
 mod runtime;
 mod sharing;

@@ -54,6 +54,18 @@ pub trait Operator<B: Batch>: Send {
         Ok(batch)
     }
 
+    /// Returns true if the operator holds rows only for speed, and may send them at any time, merged or not. A helper
+    /// then calls its own replica instead of sending the rows home.
+    fn is_passing(&self) -> bool {
+        false
+    }
+
+    /// On a helper, which is about to end its parcel: sends what a passing operator holds.
+    fn flush(&mut self, out: &mut Output<'_, B>) -> Result<()> {
+        let _ = out;
+        Ok(())
+    }
+
     /// Receives the end of a group at a port (FLOW-3). The group had the instances (tags) `0..instances`. This default
     /// passes the end on.
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, B>) -> Result<()> {

@@ -114,8 +114,8 @@ pub(crate) struct Router<B: Batch> {
     pub inboxes: Vec<Inbox<B>>,
     /// A message to an operator whose inbox was idle when the message was sent.
     pub direct: Option<Box<Message<B>>>,
-    /// On a helper: for each operator, true if it is a kernel. Messages to the others go home.
-    pub kernels: Option<Arc<[bool]>>,
+    /// On a helper: for each operator, true if the helper uses its own replica. Messages to the others go home.
+    pub local: Option<Arc<[bool]>>,
     /// On a helper: messages for the home.
     pub homebound: Vec<Box<Message<B>>>,
     /// Boxes of messages that are worked off.
@@ -149,7 +149,7 @@ impl<B: Batch> Router<B> {
             nodes,
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
             direct: None,
-            kernels: None,
+            local: None,
             homebound: Vec::new(),
             spare: Vec::new(),
             ready: vec![0; count.div_ceil(64)],
@@ -277,7 +277,7 @@ impl<B: Batch> Router<B> {
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
     fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        if self.kernels.as_ref().is_some_and(|kernels| !kernels[message.operator as usize]) {
+        if self.local.as_ref().is_some_and(|local| !local[message.operator as usize]) {
             self.homebound.push(message);
             return Ok(());
         }

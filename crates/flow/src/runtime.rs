@@ -36,6 +36,7 @@ use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{Disposition, GroupId, NodeId};
 use crate::helper::OpenRun;
+use crate::mutation::{self, Mutation};
 use crate::operator::Output;
 use crate::router::{Body, Message, Router};
 use crate::sharing::Sharing;
@@ -161,7 +162,7 @@ impl<B: Batch> NodeRuntime<B> {
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: self.work.router.topology.clone(),
-            kernels: self.work.operators.iter().map(AnyOperator::is_kernel).collect(),
+            local: self.work.operators.iter().map(AnyOperator::is_local).collect(),
             stealable,
         }
     }
@@ -306,11 +307,11 @@ impl<B: Batch> Work<B> {
         topology: Arc<Topology>,
         operators: Vec<AnyOperator<B>>,
         context: Arc<Option<B::Context>>,
-        kernels: Arc<[bool]>,
+        local: Arc<[bool]>,
     ) -> Self {
         let stats = vec![OperatorStats::default(); operators.len()];
         let mut router = Router::new(0, 1, topology);
-        router.kernels = Some(kernels);
+        router.local = Some(local);
         Work {
             operators,
             router,
@@ -324,11 +325,30 @@ impl<B: Batch> Work<B> {
         }
     }
 
-    /// Begins a run on a helper.
-    pub fn begin_kernels(&mut self) -> Result<()> {
+    /// On a helper: begins the run at the operators that it uses.
+    pub fn begin_local(&mut self) -> Result<()> {
         let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
-        let kernels = self.operators.iter_mut().filter(|operator| operator.is_kernel());
-        kernels.into_iter().try_for_each(|kernel| kernel.begin(context))
+        let mut local = self.operators.iter_mut().filter(|operator| operator.is_local());
+        local.try_for_each(|operator| operator.begin(context))
+    }
+
+    /// On a helper: lets its passing operators send what they hold. Returns true if messages wait then.
+    pub fn flush(&mut self, control: &Arc<QueryControl>) -> Result<bool> {
+        if mutation::is_set(Mutation::PassingOperatorKeepsRows) {
+            return Ok(false);
+        }
+        for id in 0..self.operators.len() as OpId {
+            if let AnyOperator::Stateful(operator) = &self.operators[id as usize]
+                && operator.is_passing()
+            {
+                let flush = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
+                    operator.flush(out)?;
+                    Ok(Step::Done)
+                };
+                let _done = self.call(id, control, flush)?;
+            }
+        }
+        Ok(self.router.next_ready().is_some())
     }
 
     /// The counts of this thread.
@@ -410,6 +430,7 @@ impl<B: Batch> Work<B> {
                 let (messages, instances) = (*messages, *instances);
                 if let Some(sharing) = &mut self.sharing
                     && sharing.is_token_away(Token { operator: id, group })
+                    && !mutation::is_set(Mutation::EndOvertakesParcels)
                 {
                     sharing.park(message);
                     return Ok(());

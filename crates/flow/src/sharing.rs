@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use mangrove_graph::{Error, FastMap, FastSet, Result};
 
+use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Homebound, Parcel, Token};
 use crate::control::QueryControl;
 use crate::group::Groups;
+use crate::mutation::{self, Mutation};
 use crate::router::{Body, Message, charge};
 use crate::runtime::Work;
 use crate::topology::OpId;
@@ -122,6 +124,17 @@ impl<B: Batch> Work<B> {
         token: Option<Token>,
         control: &Arc<QueryControl>,
     ) -> Result<()> {
+        let all: Arc<[bool]>;
+        let stealable = if mutation::is_set(Mutation::OrderIsIgnored) {
+            all = self
+                .router
+                .local
+                .clone()
+                .unwrap_or_else(|| self.operators.iter().map(AnyOperator::is_kernel).collect());
+            &all
+        } else {
+            stealable
+        };
         let Some((operator, count)) = self.router.lowest_waiting(stealable) else { return Ok(()) };
         let mut messages = if count > 1 {
             self.router.take_oldest(operator, count / 2)

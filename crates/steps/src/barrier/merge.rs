@@ -231,6 +231,17 @@ impl PassingMerge {
 }
 
 impl Operator<Rows> for PassingMerge {
+    fn is_passing(&self) -> bool {
+        true
+    }
+
+    fn flush(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let groups: Vec<GroupId> = self.groups.keys().copied().collect();
+        groups.into_iter().try_for_each(|group| self.give(group, out))?;
+        self.groups.clear();
+        Ok(())
+    }
+
     fn recycle(&mut self) -> bool {
         (self.taken, self.given) = (0, 0);
         self.groups.is_empty()
