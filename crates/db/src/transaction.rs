@@ -287,7 +287,7 @@ impl Transaction {
             return Ok(execution);
         }
         let source: Arc<dyn ExecutorSource> = self.database.inner.clone();
-        Ok(execution.helped_by(Helping { source, workers_max: options.workers_max }))
+        Ok(execution.helped_by(Helping { source, workers_max: prepared.workers_max(options) }))
     }
 
     /// Inserts vertices with these ids. Returns them in the order of the ids.

@@ -1,6 +1,8 @@
 //! `groupCount()`: how often each key occurs in an instance, as a result or in a side effect.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use std::sync::Arc;
+
+use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
@@ -11,7 +13,7 @@ use crate::limits::meter::Meter;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
-use crate::rows::{Remember, Rows, Tags};
+use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 
 /// The counts of one instance, by key, in the order in which keys first came.
 #[derive(Default)]
@@ -99,8 +101,44 @@ impl Operator<Rows> for GroupCount {
         self.counts.is_empty() && self.held.is_empty()
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn combine(
+        &mut self,
+        _port: u8,
+        mut batch: Rows,
+        context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        // With a side effect, the rows themselves go on.
+        if self.side_effect.is_some() {
+            return Ok(batch);
+        }
         let keys = match self.readers.first_mut() {
+            None => std::mem::take(&mut batch.computed).into_iter().next().map(KeyValues::Values),
+            Some(reader) => Some(reader.read(&batch.objects, context)?),
+        };
+        let keys = keys.ok_or_else(|| Error::bug("groupCount() has a computed column or a key"))?;
+        let mut table = KeyTable::default();
+        let mut counts: Vec<(u32, Value, u64)> = Vec::new();
+        for row in 0..batch.len() {
+            let Some(key) = keys.value_ref(row) else { continue };
+            let tag = batch.tag(row);
+            let index = table.number(tag, &key, |key| {
+                counts.push((tag, key.clone(), 0));
+                counts.len() as u32 - 1
+            });
+            count(&mut counts[index as usize].2, batch.bulk(row))?;
+        }
+        let mut rows = Rows::of(ObjectColumn::Values(vec![Value::Null; counts.len()]));
+        rows.tags = Tags::Many(counts.iter().map(|(tag, ..)| *tag).collect());
+        rows.bulk = Some(counts.iter().map(|(.., bulk)| *bulk).collect());
+        rows.computed = vec![counts.into_iter().map(|(_, key, _)| Some(key)).collect()];
+        Ok(rows)
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        // A helper has read the keys of its rows.
+        let reader = if batch.computed.is_empty() { self.readers.first_mut() } else { None };
+        let keys = match reader {
             None => std::mem::take(&mut batch.computed).into_iter().next().map(KeyValues::Values),
             Some(reader) => Some(reader.read(&batch.objects, out.context())?),
         };

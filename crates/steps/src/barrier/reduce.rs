@@ -1,12 +1,15 @@
 //! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows
 //! (FLOW-5).
 
-use mangrove_flow::{GroupId, Operator, Output};
+use std::sync::Arc;
+
+use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::watched::comparable;
 use mangrove_graph::numeric::{self, Operation};
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_plan::logical::Reduction;
 
+use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, rows_by_instance};
@@ -59,8 +62,7 @@ impl PartialReduction {
             PartialReduction::Mean(sum, count) => {
                 if value != Value::Null {
                     add(sum, &value, bulk)?;
-                    *count =
-                        count.checked_add(bulk).ok_or_else(|| Error::evaluation("mean() of more than 2^64 values"))?;
+                    *count = count.checked_add(bulk).ok_or_else(too_many_for_mean)?;
                 }
             }
             PartialReduction::Extreme(best) => {
@@ -90,6 +92,30 @@ impl PartialReduction {
         }
     }
 
+    /// Returns the state as a value and a count, for [`PartialReduction::join`]. A fold has no such form.
+    fn into_parts(self) -> Option<(Value, u64)> {
+        match self {
+            PartialReduction::Count(count) => Some((Value::Null, count)),
+            PartialReduction::Sum(value) | PartialReduction::Extreme(value) => Some((value.unwrap_or(Value::Null), 1)),
+            PartialReduction::Mean(sum, count) => Some((sum.unwrap_or(Value::Null), count)),
+            PartialReduction::Fold(_) => None,
+        }
+    }
+
+    /// Adds the state of a reduction of other rows.
+    fn join(&mut self, kind: ReduceKind, value: Value, count: u64) -> Result<()> {
+        match self {
+            PartialReduction::Count(_) => self.count(count),
+            PartialReduction::Mean(sum, known) => {
+                add(sum, &value, 1)?;
+                *known = known.checked_add(count).ok_or_else(too_many_for_mean)?;
+                Ok(())
+            }
+            PartialReduction::Sum(_) | PartialReduction::Extreme(_) => self.add(kind, value, 1),
+            PartialReduction::Fold(_) => Err(Error::bug("a fold has no parts")),
+        }
+    }
+
     /// Returns the result.
     pub fn result(self) -> Result<Value> {
         Ok(match self {
@@ -100,6 +126,10 @@ impl PartialReduction {
             PartialReduction::Fold(values) => Value::list(values),
         })
     }
+}
+
+fn too_many_for_mean() -> Error {
+    Error::evaluation("mean() of more than 2^64 values")
 }
 
 /// Returns the number in a value that is a count.
@@ -159,6 +189,66 @@ fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
     Ok(if is_number(&best) && is_number(&other) { numeric::widened(&best, &other) } else { best })
 }
 
+/// The states of the rows of one batch, by instance: what a helper sends home instead of the rows.
+pub(super) struct BatchStates {
+    kind: ReduceKind,
+    /// The position of the state of each instance.
+    positions: FastMap<u32, usize>,
+    tags: Vec<u32>,
+    states: Vec<PartialReduction>,
+}
+
+impl BatchStates {
+    pub fn new(kind: ReduceKind) -> Self {
+        BatchStates { kind, positions: FastMap::default(), tags: Vec::new(), states: Vec::new() }
+    }
+
+    /// Returns the state of an instance.
+    pub fn state(&mut self, tag: u32) -> &mut PartialReduction {
+        // Rows of an instance mostly follow one another.
+        let at = match self.tags.last() {
+            Some(last) if *last == tag => self.tags.len() - 1,
+            _ => *self.positions.entry(tag).or_insert_with(|| {
+                self.tags.push(tag);
+                self.states.push(PartialReduction::new(self.kind));
+                self.tags.len() - 1
+            }),
+        };
+        &mut self.states[at]
+    }
+
+    fn add(&mut self, batch: &Rows) -> Result<()> {
+        let kind = self.kind;
+        let counts = kind == ReduceKind::Language(Reduction::Count);
+        if batch.tags == Tags::One && (counts || kind == ReduceKind::Total) {
+            return self.state(0).count(count_batch(kind, batch)?);
+        }
+        (0..batch.len()).try_for_each(|row| {
+            // Counting reads no object.
+            let value = if counts { Value::Null } else { batch.object(row) };
+            self.state(batch.tag(row)).add(kind, value, batch.bulk(row))
+        })
+    }
+
+    /// Returns a row for each state. Its object is the value of the state, its bulk the count. An empty computed column
+    /// tells these rows from others ([`is_reduced`]).
+    pub fn into_rows(self) -> Rows {
+        let parts = self.states.into_iter().filter_map(PartialReduction::into_parts);
+        let (values, counts): (Vec<Value>, Vec<u64>) = parts.unzip();
+        Rows {
+            tags: Tags::Many(self.tags),
+            computed: vec![vec![None; values.len()]],
+            bulk: Some(counts),
+            ..Rows::of(ObjectColumn::Values(values))
+        }
+    }
+}
+
+/// Returns true if the rows are states of a reduction. Other rows that come to a reduction have no computed columns.
+pub(super) fn is_reduced(batch: &Rows) -> bool {
+    !batch.computed.is_empty()
+}
+
 /// A reducing barrier.
 pub(crate) struct Reduce {
     kind: ReduceKind,
@@ -182,8 +272,31 @@ impl Operator<Rows> for Reduce {
         self.states.is_empty()
     }
 
+    fn combine(
+        &mut self,
+        _port: u8,
+        batch: Rows,
+        _context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        let kind = self.kind;
+        if kind == ReduceKind::Language(Reduction::Fold) {
+            return Ok(batch);
+        }
+        let mut states = BatchStates::new(kind);
+        states.add(&batch)?;
+        Ok(states.into_rows())
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let kind = self.kind;
+        if is_reduced(&batch) {
+            let states = self.states.group(group);
+            return (0..batch.len()).try_for_each(|row| {
+                let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
+                state.join(kind, batch.object(row), batch.bulk(row))
+            });
+        }
         if kind == ReduceKind::Language(Reduction::Fold) {
             let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
             let mut sizes = Sizes::default();

@@ -5,11 +5,13 @@
 //! partial sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several
 //! instances are added one by one. For all other properties, the operator calls the other two.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use std::sync::Arc;
+
+use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
 use mangrove_plan::logical::{Name, Reduction};
 
-use crate::barrier::reduce::{PartialReduction, Reduce, ReduceKind};
+use crate::barrier::reduce::{BatchStates, PartialReduction, Reduce, ReduceKind, is_reduced};
 use crate::context::execution::ExecutionContext;
 use crate::row::operator::RowOperator;
 use crate::row::property::Values;
@@ -54,7 +56,37 @@ impl Operator<Rows> for ReduceValues {
         self.reduce.recycle()
     }
 
+    fn combine(
+        &mut self,
+        port: u8,
+        batch: Rows,
+        context: &ExecutionContext,
+        control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        if !self.read(&batch, context)? {
+            let values = self.values.apply(batch, context)?;
+            return self.reduce.combine(port, values, context, control);
+        }
+        let (kind, numbers) = (ReduceKind::Language(self.reduction), &self.numbers);
+        let mut states = BatchStates::new(kind);
+        if numbers.is_empty() {
+            return Ok(states.into_rows());
+        }
+        if batch.tags == Tags::One && batch.bulk.is_none() {
+            fold(states.state(0), kind, numbers)?;
+        } else {
+            for (at, row) in (0..numbers.len()).zip(&numbers.row) {
+                let row = *row as usize;
+                add_one(states.state(batch.tag(row)), kind, numbers, at, batch.bulk(row))?;
+            }
+        }
+        Ok(states.into_rows())
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if is_reduced(&batch) {
+            return self.reduce.receive(port, group, batch, out);
+        }
         let context = out.context();
         if !self.read(&batch, context)? {
             let values = self.values.apply(batch, context)?;
