@@ -225,6 +225,24 @@ impl Transaction {
         )
     }
 
+    /// Runs a prepared traversal with helpers that take turns on this thread, in an order that the seed chooses. The
+    /// answers are those of [`Transaction::run`]. A traversal that writes or shares side effects runs without helpers.
+    #[cfg(feature = "virtual-nodes")]
+    pub fn run_helped(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        seed: u64,
+    ) -> Result<Vec<(Value, u64)>> {
+        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        if planned.plan.pinned {
+            return self.run_with(prepared, parameters, options)?.collect_bulked();
+        }
+        let settings = self.settings(prepared, parameters, options);
+        crate::nodes::run_helped(&planned.plan, &settings, seed, options.materialize)
+    }
+
     /// The answer to `explain()` or `profile()`; `None` if the client wants the results of the traversal.
     fn answer_about(
         &self,

@@ -71,9 +71,15 @@ impl<B: Batch> AnyOperator<B> {
     }
 
     /// See [`Kernel::split`].
-    pub(crate) fn split(&mut self, input: &mut B, at: &mut Cursor, context: &B::Context) -> Result<Option<Part<B>>> {
+    pub(crate) fn split(
+        &mut self,
+        input: &mut B,
+        at: &mut Cursor,
+        rows_min: usize,
+        context: &B::Context,
+    ) -> Result<Option<Part<B>>> {
         match self {
-            AnyOperator::Kernel(kernel) => kernel.split(input, at, context),
+            AnyOperator::Kernel(kernel) => kernel.split(input, at, rows_min, context),
             AnyOperator::Stateful(_) => Ok(None),
         }
     }

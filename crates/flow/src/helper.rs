@@ -24,6 +24,7 @@ use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
 use crate::mutation::{self, Mutation};
 use crate::runtime::{Progress, RUNNING, Work, has_ended};
+use crate::sharing::Sharers;
 use crate::topology::Topology;
 
 /// What a run shares with its helpers ([`crate::NodeRuntime::open`]).
@@ -35,8 +36,7 @@ pub struct OpenRun<B: Batch> {
     pub(crate) topology: Arc<Topology>,
     /// For each operator, true if a helper uses its own replica.
     pub(crate) local: Arc<[bool]>,
-    /// For each operator, true if messages at it may be shared.
-    pub(crate) stealable: Arc<[bool]>,
+    pub(crate) sharers: Sharers,
 }
 
 impl<B: Batch> Clone for OpenRun<B> {
@@ -47,7 +47,7 @@ impl<B: Batch> Clone for OpenRun<B> {
             control: self.control.clone(),
             topology: self.topology.clone(),
             local: self.local.clone(),
-            stealable: self.stealable.clone(),
+            sharers: self.sharers.clone(),
         }
     }
 }
@@ -221,7 +221,7 @@ impl<B: Batch> Helper<B> {
                 break;
             }
             if !is_done && board.is_somebody_hungry() {
-                turn.work.share(board, &self.run.stealable, Some(token), control)?;
+                turn.work.share(board, &self.run.sharers, Some(token), control)?;
             }
         }
         let nanos = control.clock().now_nanos().saturating_sub(started);

@@ -27,20 +27,24 @@ pub trait Kernel<B: Batch>: Send {
     fn step(&mut self, input: &mut B, at: &mut Cursor, group: GroupId, out: &mut Output<'_, B>) -> Result<Step>;
 
     /// Cuts off about half of what is left of a message, for another thread, which begins with the part's first row.
-    /// Returns `None` if the rest is too small or cannot be cut. This default cuts between rows.
-    fn split(&mut self, input: &mut B, at: &mut Cursor, context: &B::Context) -> Result<Option<Part<B>>> {
+    /// Returns `None` if the rest cannot be cut or is too small: for an operator that cuts between rows, if fewer than
+    /// `rows_min` follow the row at hand. This default cuts between rows.
+    fn split(
+        &mut self,
+        input: &mut B,
+        at: &mut Cursor,
+        rows_min: usize,
+        context: &B::Context,
+    ) -> Result<Option<Part<B>>> {
         let _ = context;
         let left = input.rows().saturating_sub(at.row as usize + 1);
-        if left < SPLIT_ROWS_MIN || matches!(at.detail, Detail::Held(_)) {
+        if left < rows_min || matches!(at.detail, Detail::Held(_)) {
             return Ok(None);
         }
-        let batch = input.split_off(input.rows() - left / 2);
+        let batch = input.split_off(input.rows() - left.div_ceil(2));
         Ok(Some(Part { batch, cursor: Cursor::default() }))
     }
 }
-
-/// The fewest rows after the row at hand that are worth a split.
-const SPLIT_ROWS_MIN: usize = 128;
 
 /// A part of a message that was cut off ([`Kernel::split`]).
 pub struct Part<B> {

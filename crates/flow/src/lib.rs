@@ -60,4 +60,5 @@ pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
 pub use operator::{Operator, Output};
 pub use runtime::{NodeRuntime, OperatorStats, Progress};
+pub use sharing::Sharers;
 pub use topology::{Edge, Exchange, OpId, Placement, Topology, TopologyBuilder};

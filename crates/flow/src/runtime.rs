@@ -39,7 +39,7 @@ use crate::helper::OpenRun;
 use crate::mutation::{self, Mutation};
 use crate::operator::Output;
 use crate::router::{Body, Message, Router};
-use crate::sharing::Sharing;
+use crate::sharing::{Sharers, Sharing};
 use crate::topology::{OpId, Topology};
 
 /// The outcome of a call of [`NodeRuntime::run`].
@@ -151,19 +151,18 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
     }
 
-    /// Opens the run for helpers. `stealable`: for each operator, true if it is a kernel whose messages may be worked
-    /// off in any order. For a run on one node, at most once.
-    pub fn open(&mut self, stealable: Arc<[bool]>) -> OpenRun<B> {
+    /// Opens the run for helpers. For a run on one node, at most once.
+    pub fn open(&mut self, sharers: Sharers) -> OpenRun<B> {
         let board = Arc::new(Board::new());
         self.work.router.groups.note_changes();
-        self.work.sharing = Some(Box::new(Sharing::new(board.clone(), stealable.clone())));
+        self.work.sharing = Some(Box::new(Sharing::new(board.clone(), sharers.clone())));
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: self.work.router.topology.clone(),
             local: self.work.operators.iter().map(AnyOperator::is_local).collect(),
-            stealable,
+            sharers,
         }
     }
 

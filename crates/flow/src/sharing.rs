@@ -15,11 +15,29 @@ use crate::router::{Body, Message, charge};
 use crate::runtime::Work;
 use crate::topology::OpId;
 
+/// The operators of a run at which messages may be shared.
+#[derive(Clone, Debug)]
+pub struct Sharers {
+    /// For each operator, true if it is a kernel whose messages may be worked off by any thread, in any order.
+    pub stealable: Arc<[bool]>,
+    /// For tests: a thread shares its only message, too, and cuts small ones.
+    pub shares_all: bool,
+}
+
+impl Sharers {
+    /// The fewest rows after the row at hand of a message that is cut in two.
+    fn split_rows_min(&self) -> usize {
+        if self.shares_all { 1 } else { SPLIT_ROWS_MIN }
+    }
+}
+
+/// Handing a message over costs less than a microsecond, and a hundred rows take several.
+const SPLIT_ROWS_MIN: usize = 128;
+
 /// What the home of an open run knows of the work that it has shared.
 pub(crate) struct Sharing<B: Batch> {
     board: Arc<Board<B>>,
-    /// For each operator, true if messages at it may be shared.
-    stealable: Arc<[bool]>,
+    sharers: Sharers,
     /// The tokens with parcels that are not worked off.
     away: FastSet<Token>,
     /// The ends that wait for them (FLOW-21).
@@ -27,8 +45,8 @@ pub(crate) struct Sharing<B: Batch> {
 }
 
 impl<B: Batch> Sharing<B> {
-    pub fn new(board: Arc<Board<B>>, stealable: Arc<[bool]>) -> Self {
-        Sharing { board, stealable, away: FastSet::default(), parked: FastMap::default() }
+    pub fn new(board: Arc<Board<B>>, sharers: Sharers) -> Self {
+        Sharing { board, sharers, away: FastSet::default(), parked: FastMap::default() }
     }
 
     pub fn board(&self) -> &Arc<Board<B>> {
@@ -109,8 +127,8 @@ impl<B: Batch> Work<B> {
         } else if board.is_somebody_hungry()
             && let Some(sharing) = &self.sharing
         {
-            let stealable = sharing.stealable.clone();
-            self.share(&board, &stealable, None, control)?;
+            let sharers = sharing.sharers.clone();
+            self.share(&board, &sharers, None, control)?;
         }
         Ok(())
     }
@@ -120,7 +138,7 @@ impl<B: Batch> Work<B> {
     pub fn share(
         &mut self,
         board: &Board<B>,
-        stealable: &[bool],
+        sharers: &Sharers,
         token: Option<Token>,
         control: &Arc<QueryControl>,
     ) -> Result<()> {
@@ -133,15 +151,15 @@ impl<B: Batch> Work<B> {
                 .unwrap_or_else(|| self.operators.iter().map(AnyOperator::is_kernel).collect());
             &all
         } else {
-            stealable
+            &sharers.stealable
         };
         let Some((operator, count)) = self.router.lowest_waiting(stealable) else { return Ok(()) };
         let mut messages = if count > 1 {
             self.router.take_oldest(operator, count / 2)
         } else {
-            self.split_oldest(operator, control)?.into_iter().collect()
+            self.split_oldest(operator, sharers.split_rows_min(), control)?.into_iter().collect()
         };
-        if messages.is_empty() && self.router.has_work_beside(operator, count) {
+        if messages.is_empty() && (sharers.shares_all || self.router.has_work_beside(operator, count)) {
             messages = self.router.take_oldest(operator, count);
         }
         if messages.is_empty() {
@@ -161,7 +179,12 @@ impl<B: Batch> Work<B> {
     }
 
     /// Cuts the oldest batch that waits at an operator in two. Returns the second part, charged.
-    fn split_oldest(&mut self, operator: OpId, control: &Arc<QueryControl>) -> Result<Option<Box<Message<B>>>> {
+    fn split_oldest(
+        &mut self,
+        operator: OpId,
+        rows_min: usize,
+        control: &Arc<QueryControl>,
+    ) -> Result<Option<Box<Message<B>>>> {
         let Some(context) = &*self.context else { return Ok(None) };
         let inbox = &mut self.router.inboxes[operator as usize];
         let Some(message) = inbox.entering.iter_mut().find(|message| message.is_data()) else { return Ok(None) };
@@ -169,7 +192,9 @@ impl<B: Batch> Work<B> {
         let (port, group) = (*port, *group);
         let Body::Data { batch: Some(input), charged } = body else { return Ok(None) };
         let held = *charged + cursor.bytes();
-        let Some(part) = self.operators[operator as usize].split(input, cursor, context)? else { return Ok(None) };
+        let Some(part) = self.operators[operator as usize].split(input, cursor, rows_min, context)? else {
+            return Ok(None);
+        };
         // FLOW-13: each part is charged for itself.
         *charged = input.bytes() as u64;
         let left = *charged + cursor.bytes();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
 use mangrove_flow::{
     AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Helper, HelperStatus, Kernel, NodeRuntime,
-    Operator, Output, Placement, Progress, QueryControl, QueryLimits, Step, TopologyBuilder,
+    Operator, Output, Placement, Progress, QueryControl, QueryLimits, Sharers, Step, TopologyBuilder,
 };
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
@@ -371,7 +371,7 @@ fn run_with_helpers(below: i64, helpers: usize) -> Vec<i64> {
     home.begin(()).unwrap();
     home.start(Numbers(vec![(0, 0)])).unwrap();
     let stealable = scoped_operators(below).iter().map(AnyOperator::is_kernel).collect();
-    let run = home.open(stealable);
+    let run = home.open(Sharers { stealable, shares_all: false });
     let threads: Vec<_> = (0..helpers).map(|_| spawn_helper(Helper::new(&run, scoped_operators(below)))).collect();
     let mut found = Vec::new();
     loop {
@@ -426,7 +426,8 @@ fn helpers_end_with_their_run() {
         let mut home = NodeRuntime::new(0, 1, Arc::new(scoped()), scoped_operators(1_000_000), control(limits));
         home.begin(()).unwrap();
         home.start(Numbers(vec![(0, 0)])).unwrap();
-        let run = home.open(scoped_operators(1).iter().map(AnyOperator::is_kernel).collect());
+        let stealable = scoped_operators(1).iter().map(AnyOperator::is_kernel).collect();
+        let run = home.open(Sharers { stealable, shares_all: false });
         let helper = spawn_helper(Helper::new(&run, scoped_operators(1_000_000)));
         for _ in 0..100 {
             match home.run(3) {

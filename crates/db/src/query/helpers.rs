@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove_flow::executor::{Executors, Task, TaskStatus, Waker};
-use mangrove_flow::{Helper, HelperStatus, OpenRun};
+use mangrove_flow::{Helper, HelperStatus, OpenRun, Sharers};
 use mangrove_graph::Result;
 use mangrove_steps::{Rows, build};
 
@@ -49,7 +49,7 @@ impl Helping {
         if workers < 2 || !instance.stealable.contains(&true) {
             return Ok(());
         }
-        let run = instance.runtime.open(instance.stealable.clone());
+        let run = instance.runtime.open(Sharers { stealable: instance.stealable.clone(), shares_all: false });
         for _ in 1..workers {
             executors
                 .spawn(|waker| Box::new(HelperTask::Joining { planned: planned.clone(), run: run.clone(), waker }));

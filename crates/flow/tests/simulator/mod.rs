@@ -1,23 +1,16 @@
-//! A deterministic simulation of a run with helpers: one thread runs the home and the helpers in turns that a seed
-//! chooses.
-//!
-//! The threads of a run act on one another through the board, between two messages. The simulation chooses who works off
-//! the next messages. It lets one of the threads stall for long stretches, because uniform choice hardly ever does. A
-//! thread that sleeps gets no turn until it is woken; if all sleep before the run is complete, the simulation fails. Two
-//! calls of the board inside one meeting of the home with its helpers are not interleaved with others; tests with real
-//! threads do that.
+//! Toy queries for the simulation of helpers ([`run_with_helpers`]).
 //!
 //! [`Checked`] watches each operator: nothing comes to a port after its end, and no end comes twice (FLOW-3).
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, Helper, HelperStatus, NodeRuntime, Operator, Output, Placement, Progress,
-    QueryLimits, Step, Topology, TopologyBuilder,
+    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, Output, Placement, QueryLimits, Sharers, Step,
+    Topology, TopologyBuilder,
 };
 use mangrove_graph::Result;
+use mangrove_virtual_nodes::run_with_helpers;
 use rand::prelude::*;
 use rand::rngs::StdRng;
 
@@ -267,14 +260,6 @@ impl Plan {
     }
 }
 
-/// A thread of the simulation: the home or a helper.
-struct Actor {
-    /// The actor found nothing to do in its last turn. It may sleep.
-    is_tired: bool,
-    is_awake: Arc<AtomicBool>,
-    helper: Option<Helper<Numbers>>,
-}
-
 /// Runs a plan with helpers, by a seed. Panics if anything is wrong.
 pub fn simulate(plan: Plan, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
@@ -283,65 +268,9 @@ pub fn simulate(plan: Plan, seed: u64) {
     let mut home = NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control);
     home.begin(()).expect("a run begins");
     home.start(Numbers(vec![(0, 0)])).expect("a run starts");
-    let mut found = Vec::new();
-    // The run is opened in its middle.
-    let mut until_open = random.random_range(0..10);
-    let mut actors = vec![Actor { is_awake: Arc::new(AtomicBool::new(true)), helper: None, is_tired: false }];
-    let mut stalled: Option<(usize, u32)> = None;
-    loop {
-        if until_open == 0 {
-            let run = home.open(plan.stealable());
-            for _ in 0..random.random_range(1..5) {
-                let helper = Some(Helper::new(&run, plan.operators(below)));
-                actors.push(Actor { is_awake: Arc::new(AtomicBool::new(true)), helper, is_tired: false });
-            }
-        }
-        until_open -= 1;
-        let awake: Vec<usize> = (0..actors.len()).filter(|at| actors[*at].is_awake.load(Ordering::Relaxed)).collect();
-        assert!(!awake.is_empty(), "every thread sleeps before the run is complete");
-        if stalled.is_none() && random.random_ratio(1, 50) {
-            stalled = Some((random.random_range(0..actors.len()), random.random_range(1..200)));
-        }
-        let mut able = awake.clone();
-        if let Some((actor, turns)) = &mut stalled {
-            able.retain(|at| at != actor || awake.len() == 1);
-            *turns -= 1;
-        }
-        stalled = stalled.filter(|(_, turns)| *turns > 0);
-        let Some(&at) = able.choose(&mut random) else { continue };
-        let quota = random.random_range(1..4);
-        let wake = {
-            let is_awake = actors[at].is_awake.clone();
-            Box::new(move || is_awake.store(true, Ordering::Relaxed))
-        };
-        if std::mem::take(&mut actors[at].is_tired) {
-            // Others may have had turns since.
-            let sleeps = match &actors[at].helper {
-                Some(helper) => helper.sleep(wake),
-                None => home.sleep(wake),
-            };
-            if sleeps {
-                actors[at].is_awake.store(false, Ordering::Relaxed);
-            }
-            continue;
-        }
-        let is_tired = match &mut actors[at].helper {
-            Some(helper) => matches!(helper.turn(quota), HelperStatus::Idle | HelperStatus::Full),
-            None => match home.run(quota).expect("no operator fails") {
-                Progress::Results => {
-                    found.extend(home.take_results().expect("there are results").0.iter().map(|(_, n)| *n));
-                    false
-                }
-                Progress::Complete => break,
-                Progress::Yielded => false,
-                Progress::Waiting => true,
-                Progress::Idle => panic!("an end-of-stream is missing"),
-            },
-        };
-        actors[at].is_tired = is_tired && random.random_bool(0.8);
-    }
+    let sharers = Sharers { stealable: plan.stealable(), shares_all: random.random_bool(0.5) };
+    let results = run_with_helpers(&mut home, &sharers, || Ok(plan.operators(below)), seed).expect("a run completes");
+    let found: Vec<i64> = results.iter().flat_map(|batch| batch.0.iter().map(|(_, n)| *n)).collect();
     plan.check(&found, below);
-    home.close();
-    drop(actors);
     assert_eq!(home.control().memory(), 0, "nothing is charged after the run");
 }

@@ -346,7 +346,13 @@ impl Kernel<Rows> for ElementSource {
         self.user_ids = Vec::new();
     }
 
-    fn split(&mut self, rows: &mut Rows, at: &mut Cursor, context: &ExecutionContext) -> Result<Option<Part<Rows>>> {
+    fn split(
+        &mut self,
+        rows: &mut Rows,
+        at: &mut Cursor,
+        _rows_min: usize,
+        context: &ExecutionContext,
+    ) -> Result<Option<Part<Rows>>> {
         let row = at.row;
         if rows.len() > row as usize + 1 {
             // Rows are cut off before scans: the row at hand stays here.
