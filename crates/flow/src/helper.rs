@@ -37,6 +37,8 @@ pub struct OpenRun<B: Batch> {
     /// For each operator, true if a helper uses its own replica.
     pub(crate) local: Arc<[bool]>,
     pub(crate) sharers: Sharers,
+    /// True if the time inside operators is measured.
+    pub(crate) timed: bool,
 }
 
 impl<B: Batch> Clone for OpenRun<B> {
@@ -48,6 +50,7 @@ impl<B: Batch> Clone for OpenRun<B> {
             topology: self.topology.clone(),
             local: self.local.clone(),
             sharers: self.sharers.clone(),
+            timed: self.timed,
         }
     }
 }
@@ -105,7 +108,7 @@ impl<B: Batch> Helper<B> {
     /// and [`crate::Operator::combine`] of the others.
     pub fn new(run: &OpenRun<B>, operators: Vec<AnyOperator<B>>) -> Self {
         let no_context = Arc::new(None);
-        let work = Work::helping(run.topology.clone(), operators, no_context.clone(), run.local.clone());
+        let work = Work::helping(run.topology.clone(), operators, no_context.clone(), run.local.clone(), run.timed);
         Helper {
             run: run.clone(),
             work,

@@ -163,6 +163,7 @@ impl<B: Batch> NodeRuntime<B> {
             topology: self.work.router.topology.clone(),
             local: self.work.operators.iter().map(AnyOperator::is_local).collect(),
             sharers,
+            timed: self.work.timed,
         }
     }
 
@@ -307,21 +308,12 @@ impl<B: Batch> Work<B> {
         operators: Vec<AnyOperator<B>>,
         context: Arc<Option<B::Context>>,
         local: Arc<[bool]>,
+        timed: bool,
     ) -> Self {
         let stats = vec![OperatorStats::default(); operators.len()];
         let mut router = Router::new(0, 1, topology);
         router.local = Some(local);
-        Work {
-            operators,
-            router,
-            context,
-            sharing: None,
-            stats,
-            timed: false,
-            groups_peak: 0,
-            messages: 0,
-            failed: None,
-        }
+        Work { operators, router, context, sharing: None, stats, timed, groups_peak: 0, messages: 0, failed: None }
     }
 
     /// On a helper: begins the run at the operators that it uses.

@@ -201,6 +201,7 @@ impl Execution {
             &instance.descriptions,
             &runtime.stats(),
             runtime.scope_counts(),
+            &runtime.helper_stats(),
             control.elapsed_nanos(),
             control.memory_peak(),
         )

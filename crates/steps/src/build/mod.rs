@@ -83,7 +83,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         topology: TopologyBuilder::default(),
         operators: Vec::new(),
         stealable: Vec::new(),
-        is_ordered: plan.mutating || plan.interleaved || plan.pinned,
+        is_ordered: plan.reason_for_one_thread().is_some(),
         descriptions: Vec::new(),
         described,
         requirements: plan.requirements.clone(),
