@@ -144,7 +144,7 @@ impl Transaction {
     }
 
     /// Runs a prepared traversal and passes its results to `accept`, a batch at a time: values with the number of times
-    /// that each occurs. The query begins on this thread and continues on the executors of the database if it is not
+    /// that each occurs. The query begins on this thread and continues on the executors if it is not
     /// over soon. When this returns, the query has ended (DB-6).
     pub fn run_shared(
         &self,
@@ -185,7 +185,7 @@ impl Transaction {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     let (executors, budget) = (self.database.executors()?, self.database.memory_budget());
-                    shared::run(&executors, execution, options.materialize, budget, accept)
+                    shared::run(&executors, options, execution, budget, accept)
                 }
                 Err(error) => {
                     let remains = execution.end();

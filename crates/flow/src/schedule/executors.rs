@@ -68,11 +68,14 @@ type Discarded = Box<dyn Any + Send>;
 /// The executors of the process.
 struct SharedExecutors {
     options: Option<ExecutorOptions>,
+    /// The weights that were set before the start.
+    weights: Vec<(Tenant, Weight)>,
     /// `None` until they are first needed. A static is never dropped, so the threads are never waited for.
     started: Option<Arc<Executors>>,
 }
 
-static SHARED: Mutex<SharedExecutors> = Mutex::new(SharedExecutors { options: None, started: None });
+static SHARED: Mutex<SharedExecutors> =
+    Mutex::new(SharedExecutors { options: None, weights: Vec::new(), started: None });
 
 impl Executors {
     /// The executors of the process. The first call starts them.
@@ -82,6 +85,9 @@ impl Executors {
             return Ok(started.clone());
         }
         let started = Executors::start(shared.options.unwrap_or_default())?;
+        for (tenant, weight) in shared.weights.drain(..) {
+            started.set_weight(&tenant, weight);
+        }
         Ok(shared.started.insert(Arc::new(started)).clone())
     }
 
@@ -94,6 +100,19 @@ impl Executors {
             shared.options = Some(options);
         }
         shared.started.is_none()
+    }
+
+    /// Sets the weight of a tenant on the executors of the process, as [`Executors::set_weight`] does. It does not start
+    /// them.
+    pub fn set_shared_weight(tenant: &Tenant, weight: Weight) {
+        let mut shared = SHARED.lock();
+        match &shared.started {
+            Some(started) => started.set_weight(tenant, weight),
+            None => {
+                shared.weights.retain(|(known, _)| known != tenant);
+                shared.weights.push((tenant.clone(), weight));
+            }
+        }
     }
 
     /// The load of the executors of the process. All figures are 0 until they are started.
