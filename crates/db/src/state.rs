@@ -4,8 +4,8 @@
 //! `database`, whose methods begin transactions and run queries.
 //!
 //! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first executors of its own that may
-//!   still run queries, last the directory and its lock. The executors of the process go on. None of its queries runs on
-//!   them then, because a running query keeps the database open (DB-6).
+//!   still run queries, last the directory and its lock. The executors of the process go on, but run none of its
+//!   queries, because a running query keeps the database open (DB-6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! The executor threads.
 //!
-//! A process has one set of executors, [`Executors::shared`]: however many databases it has, there are no more executors
-//! than cores. The threads of this set live as long as the process and do not keep it from ending. A set of one's own
-//! ([`Executors::start`]) is for tests and benches; its threads end when it is dropped.
+//! A process has one set of executors, [`Executors::shared`]. However many databases it has, there are no more
+//! executors than cores. The threads of this set live as long as the process and do not keep it from ending. A set of
+//! one's own ([`Executors::start`]) is for tests and benches; its threads end when it is dropped.
 //!
 //! Freeing the memory of a query may take long; a thread of its own does it ([`Executors::discard`]).
 
@@ -102,7 +102,7 @@ impl Executors {
         shared.started.is_none()
     }
 
-    /// Sets the weight of a tenant on the executors of the process, as [`Executors::set_weight`] does. It does not start
+    /// Sets the weight of a tenant on the executors of the process, as [`Executors::set_weight`] does, without starting
     /// them.
     pub fn set_shared_weight(tenant: &Tenant, weight: Weight) {
         let mut shared = SHARED.lock();

@@ -2,10 +2,10 @@
 //!
 //! An executor takes the lock once a turn. In the same step it reports the turn that has ended and takes the next task.
 //!
-//! - **FLOW-27.** No task waits while an executor is parked for longer than it takes to wake one. An executor parks only
+//! - **FLOW-27.** While an executor is parked, a task waits no longer than it takes to wake one. An executor parks only
 //!   after it has seen an empty queue and has entered itself as parked, both under the lock. Each added task removes a
-//!   parked executor from the list and wakes it, except for one task at a time that the spinning executor takes. That one
-//!   looks into the queue again, under the lock, after it has ceased to spin.
+//!   parked executor from the list and wakes it, except for one task at a time that the spinning executor takes. The
+//!   spinning executor looks into the queue again, under the lock, after it has ceased to spin.
 
 use std::sync::Arc;
 
@@ -105,6 +105,7 @@ impl Scheduler {
         let (tasks, woken) = {
             let mut state = self.state.lock();
             state.closed = true;
+            self.queued.store(0, Ordering::Relaxed);
             (state.queue.take_all(), state.idle.wake_all())
         };
         woken.iter().for_each(Thread::unpark);

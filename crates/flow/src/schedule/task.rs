@@ -9,9 +9,9 @@
 //! ```
 //!
 //! - **FLOW-16.** A task is in the queue at most once: only the thread that moves its state to `QUEUED` puts it there.
-//!   No wake is lost: a wake during a turn leaves `RUNNING_WOKEN`, which the executor turns into another turn. For that,
-//!   the reason for a wake (such as room in a queue) must change under a lock before `Waker::wake`, and the task must
-//!   look at it under the same lock.
+//!   No wake is lost: a wake during a turn leaves `RUNNING_WOKEN`, which the executor turns into another turn. For
+//!   that, the reason for a wake (such as room in a queue) must change under a lock before `Waker::wake`, and the task
+//!   must look at it under the same lock.
 
 use super::fair_queue::Ticket;
 use super::sync::{AtomicU8, AtomicU64, Mutex, Ordering};

@@ -13,14 +13,14 @@
 //! of a task is its CPU time. The task with the least time of the tenant with the least time goes next. This is
 //! start-time fair queuing (Goyal, Vin, Cheng 1996) in two levels, with several servers.
 //!
-//! - **FLOW-24.** While two tenants have a query in the queue all the time, the virtual times that they gain differ by at
-//!   most *n* + 1 turns of each, where *n* is the number of executors. The same holds for two tasks of one tenant.
-//! - **FLOW-25.** A tenant or task that was absent gets no credit for it. Its time is raised to the *floor*, the time at
-//!   which the last one was chosen. A newcomer starts at the least time among those that wait and have had a turn, and
-//!   goes after those of the same time. So a short query waits for few turns, and a stream of newcomers keeps no task
-//!   waiting forever: those that arrive later go after the first task that has had a turn.
-//! - **FLOW-26.** A helper is chosen only if no query waits. Helpers of all tenants are in an order of their own, by the
-//!   same virtual times of tenants.
+//! - **FLOW-24.** While two tenants have a query in the queue all the time, the virtual times that they gain differ by
+//!   at most *n* + 1 turns of each, where *n* is the number of executors. The same holds for two tasks of one tenant.
+//! - **FLOW-25.** A tenant or task that was absent gets no credit for it. Its time is raised to the *floor*, the time
+//!   at which the last one was chosen. A newcomer starts at the least time among those that wait and have had a turn,
+//!   and goes after those of the same time. So a short query waits for few turns. A stream of newcomers keeps no task
+//!   waiting forever, because later newcomers go after the first task that has had a turn.
+//! - **FLOW-26.** A helper is chosen only if no query waits. Helpers of all tenants are in an order of their own, by
+//!   the same virtual times of tenants.
 //!
 //! A tenant without a task keeps its virtual time until the floor has passed it. Otherwise a client could lose its debt
 //! by sending its queries one after the other.

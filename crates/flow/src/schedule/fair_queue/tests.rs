@@ -270,7 +270,8 @@ fn a_helper_runs_only_when_no_query_waits() {
     assert!(!queue.goes_on(&helper));
 }
 
-/// Random operations. No task is lost or doubled, helpers come last, and going on is the same as a way through the queue.
+/// Random operations. No task is lost or doubled, helpers come last, and a task goes on only if the queue would choose
+/// it.
 #[test]
 fn random_operations_lose_no_task() {
     for seed in 0..mangrove_testdata::case_count(300) {
