@@ -86,7 +86,10 @@ pub fn run_with_helpers<B: Batch>(
         }
         let quota = random.random_range(1..4);
         threads[at].is_idle = match &mut threads[at].helper {
-            Some(helper) => matches!(helper.turn(quota), HelperStatus::Idle | HelperStatus::Full),
+            Some(helper) => {
+                let status = helper.part_of_turn(quota, random.random_bool(0.3));
+                matches!(status, HelperStatus::Idle | HelperStatus::Full)
+            }
             None => match home.run(quota)? {
                 Progress::Results => {
                     results.extend(home.take_results());

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use mangrove_durable::durable::DurableOptions;
 use mangrove_durable::log::LogOptions;
 use mangrove_flow::QueryLimits;
+use mangrove_flow::schedule::Tenant;
 use mangrove_graph::MemoryBudget;
 use mangrove_steps::Services;
 use mangrove_store::{StoreOptions, StoreSizes};
@@ -27,8 +28,9 @@ pub struct DatabaseOptions {
     /// The sizes at which structures of the store take another form. Tests choose small ones.
     #[doc(hidden)]
     pub sizes: StoreSizes,
-    /// The number of executor threads, which queries share when they do not run on the thread of their caller; 0 means
-    /// one for each core.
+    /// The executor threads, which queries share when they do not run on the thread of their caller. 0 means those of
+    /// the process ([`Executors::shared`](crate::Executors::shared)), which all such databases share. With another
+    /// number, the database starts that many of its own, which end when it is closed; tests and benches do that.
     pub executor_count: usize,
     /// The options of durability, for a graph in a directory.
     pub durability: DurabilityOptions,
@@ -91,6 +93,11 @@ pub struct QueryOptions {
     /// Waking an executor costs more than a light query, so a query that ends within these messages never leaves its
     /// thread.
     pub inline_messages: usize,
+    /// The tenant that the query counts for, when queries of several tenants share the executors.
+    pub tenant: Tenant,
+    /// A place in which the CPU time of the query on executors is reported while it runs, in nanoseconds. What runs on
+    /// the thread of the caller is not in it.
+    pub executor_nanos: Option<Arc<AtomicU64>>,
     /// The isolation of a query that runs in a transaction of its own.
     pub isolation: Isolation,
     /// The number of retries after a conflict, for a query that writes in a transaction of its own.
@@ -111,6 +118,8 @@ impl Default for QueryOptions {
             materialize: Materialize::default(),
             cancel: Arc::default(),
             inline_messages: INLINE_MESSAGES,
+            tenant: Tenant::default(),
+            executor_nanos: None,
             isolation: Isolation::default(),
             retries: RETRIES_DEFAULT,
             services: None,
@@ -119,7 +128,7 @@ impl Default for QueryOptions {
 }
 
 /// The messages of two turns of an executor, which take at most some hundred microseconds.
-const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
+const INLINE_MESSAGES: usize = 2 * mangrove_flow::schedule::QUOTA_MESSAGES;
 
 /// The properties that elements in results carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Prepared ──plan──▶ Planned ──instance──▶ Execution ──▶ ResultStream      on the thread that reads the results
-//!                                              └───────▶ shared::run       on the database's executors
+//!                                              └───────▶ shared::run       on executors
 //! ```
 //!
 //! Nothing here uses `Database`: [`settings::RunSettings`] has the transaction of a query and all else that its run

@@ -3,14 +3,15 @@
 //! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import
 //! `database`, whose methods begin transactions and run queries.
 //!
-//! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first the executors that may still
-//!   run queries, last the directory and its lock.
+//! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first executors of its own that may
+//!   still run queries, last the directory and its lock. The executors of the process go on, but run none of its
+//!   queries, because a running query keeps the database open (DB-6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_flow::clock::{Clock, MonotonicClock};
-use mangrove_flow::executor::Executors;
+use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, Weight};
 use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, MemoryBudget, Result};
 use mangrove_txn::{ShardHandle, ShardedArc, TransactionManager};
 use parking_lot::Mutex;
@@ -24,7 +25,9 @@ use crate::query::prepared::PlanCache;
 
 /// The shared state. DB-5: the order of the fields is the order in which they are dropped.
 pub(crate) struct DatabaseState {
+    /// `None` until a query needs them.
     pub executors: Mutex<Option<Arc<Executors>>>,
+    /// The number of executors of its own; 0: it uses those of the process.
     executor_count: usize,
     pub manager: TransactionManager,
     pub clock: Arc<dyn Clock>,
@@ -56,13 +59,13 @@ impl ExecutorSource for DatabaseState {
         if let Some(running) = &*executors {
             return Ok(running.clone());
         }
-        let count = match self.executor_count {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
+        let started = match self.executor_count {
+            0 => Executors::shared(),
+            count => Executors::start(ExecutorOptions { count, ..ExecutorOptions::default() }).map(Arc::new),
         };
-        let started = Executors::start(count)
+        let started = started
             .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
-        Ok(executors.insert(Arc::new(started)).clone())
+        Ok(executors.insert(started).clone())
     }
 }
 
@@ -120,7 +123,7 @@ impl Database {
         &self.inner.budget
     }
 
-    /// The executors. The first call starts them.
+    /// The executors that run the queries of this database. The first call starts them.
     pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
         self.inner.executors()
     }
@@ -133,5 +136,24 @@ impl Database {
     /// The options of a query that is run without options.
     pub(crate) fn options(&self) -> &QueryOptions {
         &self.inner.options
+    }
+
+    /// The load of the executors that run the queries of this database. All figures are 0 until they are started.
+    pub fn executor_load(&self) -> ExecutorLoad {
+        if self.inner.executor_count == 0 {
+            return Executors::shared_load();
+        }
+        self.inner.executors.lock().as_ref().map_or_else(ExecutorLoad::default, |executors| executors.load())
+    }
+
+    /// Sets the weight of a tenant on the executors that run the queries of this database. On the executors of the
+    /// process it counts for the tenant's queries on all databases. [`Weight::DEFAULT`] is that of every other tenant.
+    pub fn set_tenant_weight(&self, tenant: &Tenant, weight: Weight) -> Result<()> {
+        if self.inner.executor_count == 0 {
+            Executors::set_shared_weight(tenant, weight);
+        } else {
+            self.executors()?.set_weight(tenant, weight);
+        }
+        Ok(())
     }
 }

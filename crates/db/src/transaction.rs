@@ -145,7 +145,7 @@ impl Transaction {
     }
 
     /// Runs a prepared traversal and passes its results to `accept`, a batch at a time: values with the number of times
-    /// that each occurs. The query begins on this thread and continues on the executors of the database if it is not
+    /// that each occurs. The query begins on this thread and continues on the executors if it is not
     /// over soon. When this returns, the query has ended (DB-6).
     pub fn run_shared(
         &self,
@@ -186,7 +186,7 @@ impl Transaction {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     let (executors, budget) = (self.database.executors()?, self.database.memory_budget());
-                    shared::run(&executors, execution, options.materialize, budget, accept)
+                    shared::run(&executors, options, execution, budget, accept)
                 }
                 Err(error) => {
                     let remains = execution.end();
@@ -305,7 +305,11 @@ impl Transaction {
             return Ok(execution);
         }
         let source: Arc<dyn ExecutorSource> = self.database.inner.clone();
-        Ok(execution.helped_by(Helping { source, workers_max: prepared.workers_max(options) }))
+        Ok(execution.helped_by(Helping {
+            source,
+            workers_max: prepared.workers_max(options),
+            tenant: options.tenant.clone(),
+        }))
     }
 
     /// Inserts vertices with these ids. Returns them in the order of the ids.

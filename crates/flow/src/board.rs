@@ -190,7 +190,23 @@ impl<B> Board<B> {
         wakes.into_iter().for_each(|wake| wake());
     }
 
-    /// Takes the oldest parcel, for a helper.
+    /// Offers what is left of a helper's parcel at the end of its turn, in ascending order of operators. The helper takes
+    /// the last ones first: they have the least to follow, so less waits on the board.
+    pub fn put_down(&self, parcels: Vec<Parcel<B>>) {
+        let home = {
+            let mut state = self.state.lock();
+            let state = &mut *state;
+            for parcel in parcels {
+                *state.open.entry(parcel.token).or_default() += 1;
+                state.offered.push_front(parcel);
+            }
+            self.offers.store(state.offered.len() as u32, Ordering::Relaxed);
+            if state.offered.is_empty() { None } else { self.announce(state) }
+        };
+        wake_up(home);
+    }
+
+    /// Takes the first parcel, for a helper.
     pub fn take(&self) -> Option<Parcel<B>> {
         let mut state = self.state.lock();
         let parcel = state.offered.pop_front()?;
@@ -199,7 +215,7 @@ impl<B> Board<B> {
         Some(parcel)
     }
 
-    /// Takes the newest parcel, for the home. No other thread works it off then.
+    /// Takes the last parcel, for the home. No other thread works it off then.
     pub fn take_back(&self) -> Option<Parcel<B>> {
         if !self.has_offers() {
             return None;

@@ -9,8 +9,9 @@
 //!            └─────── run ended ──────► Over
 //! ```
 //!
-//! Between two turns a helper holds nothing of the run but its replicas and the parcel at hand. So a run ends without
-//! waiting for a helper that has no thread at the moment.
+//! Between two turns a helper holds nothing of the run but its replicas: what is left of a parcel at the end of a turn
+//! goes back to the board. So a run never waits for a helper that has no thread at the moment: the home works off what
+//! waits on the board, and the run ends without the helper.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -76,7 +77,7 @@ pub struct Helper<B: Batch> {
     no_context: Arc<Option<B::Context>>,
     /// True after the kernels have begun the run.
     has_begun: bool,
-    /// The token of the parcel at hand.
+    /// The token of the parcel at hand, during a turn.
     token: Option<Token>,
     /// The version of the cancellations that the helper has seen.
     version: u64,
@@ -122,11 +123,17 @@ impl<B: Batch> Helper<B> {
 
     /// Works for about `quota` messages.
     pub fn turn(&mut self, quota: usize) -> HelperStatus {
+        self.part_of_turn(quota, true)
+    }
+
+    /// For a simulation on one thread: a turn of a helper, which may stop in the middle, with the parcel in its hands.
+    #[doc(hidden)]
+    pub fn part_of_turn(&mut self, quota: usize, is_last: bool) -> HelperStatus {
         if self.status == HelperStatus::Over {
             return HelperStatus::Over;
         }
         let board = self.run.board.clone();
-        self.status = match self.try_turn(quota, &board) {
+        self.status = match self.try_turn(quota, is_last, &board) {
             Ok(status) => status,
             Err(error) => {
                 self.token = None;
@@ -160,7 +167,7 @@ impl<B: Batch> Helper<B> {
         board.has_offers() || board.is_over()
     }
 
-    fn try_turn(&mut self, quota: usize, board: &Board<B>) -> Result<HelperStatus> {
+    fn try_turn(&mut self, quota: usize, is_last: bool, board: &Board<B>) -> Result<HelperStatus> {
         if !board.enter() {
             return Ok(HelperStatus::Over);
         }
@@ -226,6 +233,19 @@ impl<B: Batch> Helper<B> {
             if !is_done && board.is_somebody_hungry() {
                 turn.work.share(board, &self.run.sharers, Some(token), control)?;
             }
+        }
+        if let Some(token) = self.token.filter(|_| is_last || status == HelperStatus::Full)
+            && status != HelperStatus::Over
+        {
+            turn.work.flush(control)?;
+            turn.work.combine_homebound(control)?;
+            if !turn.work.router.homebound.is_empty() && board.send_home(&mut turn.work.router.homebound) {
+                status = HelperStatus::Full;
+            }
+            let rest = turn.work.parcels_of_all(token, control)?;
+            self.token = None;
+            board.put_down(rest);
+            board.worked_off(token);
         }
         let nanos = control.clock().now_nanos().saturating_sub(started);
         turn.work.account(board, nanos);

@@ -20,12 +20,12 @@
 //! | `runtime` | one node of a query: it calls operators until no work is left |
 //! | `control` | limits, memory account, cancellation |
 //! | [`clock`] | the clock that time limits go by |
-//! | [`executor`] | threads that run queries in turns |
+//! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-22 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-27 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
-//! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`]
+//! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
 //! decides which rows go where, and every message in between is serialized.
 
 #![forbid(unsafe_code)]
@@ -37,7 +37,6 @@ mod board;
 pub mod clock;
 mod control;
 mod cursor;
-pub mod executor;
 mod group;
 mod helper;
 mod kernel;
@@ -45,6 +44,7 @@ mod kernel;
 pub mod mutation;
 mod operator;
 mod runtime;
+pub mod schedule;
 mod sharing;
 pub mod topology;
 

@@ -354,6 +354,21 @@ impl<B: Batch> Router<B> {
         taken
     }
 
+    /// On a helper: takes all messages, in ascending order of their operators.
+    pub fn take_all(&mut self, control: &QueryControl) -> Result<Vec<Box<Message<B>>>> {
+        if let Some(direct) = self.direct.take() {
+            // FLOW-13: it was not charged, because it did not wait.
+            self.enqueue(direct, control)?;
+        }
+        let mut all = Vec::new();
+        for inbox in &mut self.inboxes {
+            all.extend(inbox.entering.drain(..).chain(inbox.returning.drain(..)));
+        }
+        self.ready.fill(0);
+        self.returned.fill(0);
+        Ok(all)
+    }
+
     /// Returns true if a message comes back to the operator of a scope from inside the scope.
     fn returns(&self, message: &Message<B>) -> bool {
         message.port != 0 && self.topology.is_scope(message.operator)

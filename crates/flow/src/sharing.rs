@@ -165,17 +165,28 @@ impl<B: Batch> Work<B> {
         if messages.is_empty() {
             return Ok(());
         }
-        let parcel = |message: Box<Message<B>>| {
-            let own = Token { operator: message.operator, group: message.group };
-            let ancestry = self.router.groups.ancestry(message.group);
-            Parcel { token: token.unwrap_or(own), message, ancestry }
-        };
-        let parcels: Vec<Parcel<B>> = messages.into_iter().map(parcel).collect();
+        let parcels = self.parcels_of(messages, token);
         if let Some(sharing) = &mut self.sharing {
             sharing.away.extend(parcels.iter().map(|parcel| parcel.token));
         }
         board.offer(parcels);
         Ok(())
+    }
+
+    /// Makes parcels of messages. On a helper, they belong to the token of its own parcel.
+    fn parcels_of(&self, messages: Vec<Box<Message<B>>>, token: Option<Token>) -> Vec<Parcel<B>> {
+        let parcel = |message: Box<Message<B>>| {
+            let own = Token { operator: message.operator, group: message.group };
+            let ancestry = self.router.groups.ancestry(message.group);
+            Parcel { token: token.unwrap_or(own), message, ancestry }
+        };
+        messages.into_iter().map(parcel).collect()
+    }
+
+    /// On a helper: makes parcels of all its messages, in ascending order of their operators.
+    pub fn parcels_of_all(&mut self, token: Token, control: &Arc<QueryControl>) -> Result<Vec<Parcel<B>>> {
+        let messages = self.router.take_all(control)?;
+        Ok(self.parcels_of(messages, Some(token)))
     }
 
     /// Cuts the oldest batch that waits at an operator in two. Returns the second part, charged.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_flow::executor::{Executors, Task, TaskStatus, Waker};
+use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
 use mangrove_flow::{Helper, HelperStatus, OpenRun, Sharers};
 use mangrove_graph::Result;
 use mangrove_steps::{Rows, build};
@@ -35,6 +35,8 @@ pub(crate) struct Helping {
     pub source: Arc<dyn ExecutorSource>,
     /// The most threads that work on the query; 0 means one for each executor.
     pub workers_max: usize,
+    /// The tenant that helpers count for.
+    pub tenant: Tenant,
 }
 
 impl Helping {
@@ -51,8 +53,9 @@ impl Helping {
         }
         let run = instance.runtime.open(Sharers { stealable: instance.stealable.clone(), shares_all: false });
         for _ in 1..workers {
-            executors
-                .spawn(|waker| Box::new(HelperTask::Joining { planned: planned.clone(), run: run.clone(), waker }));
+            executors.spawn_helper(&self.tenant, |waker| {
+                Box::new(HelperTask::Joining { planned: planned.clone(), run: run.clone(), waker })
+            });
         }
         Ok(())
     }
