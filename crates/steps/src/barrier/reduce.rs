@@ -1,16 +1,17 @@
 //! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows
 //! (FLOW-5).
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, Step};
 use mangrove_graph::compare::watched::comparable;
 use mangrove_graph::numeric::{self, Operation};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Reduction;
 
-use crate::limits::nesting;
+use crate::limits::meter::Meter;
 use crate::limits::sizes::Sizes;
-use crate::rows::held::{ByInstance, rows_by_instance};
+use crate::rows::held::{ByInstance, send_results};
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
+use crate::values::collection::push_times;
 use crate::values::fold::too_many;
 
 /// A reduction: the values that it takes and how it joins them.
@@ -197,30 +198,34 @@ impl Operator<Rows> for Reduce {
             let state = ByInstance::entry(states, 0, || PartialReduction::new(kind));
             return state.count(count_batch(kind, &batch)?);
         }
+        let mut meter = Meter::new(out.control());
         for row in 0..batch.len() {
             let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
             // Counting reads no object.
             let value = if counts { Value::Null } else { batch.object(row) };
-            state.add(kind, value, batch.bulk(row))?;
+            match state {
+                PartialReduction::Fold(values) => push_times(values, value, batch.bulk(row), &mut meter)?,
+                state => state.add(kind, value, batch.bulk(row))?,
+            }
         }
         Ok(())
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        let Reduce { kind, remember, states } = self;
         let has_results_without_input =
-            matches!(self.kind, ReduceKind::Total | ReduceKind::Language(Reduction::Count | Reduction::Fold));
-        let mut results = Vec::with_capacity(instances as usize);
-        for state in self.states.take(group, instances, out) {
-            let state = state.or_else(|| has_results_without_input.then(|| PartialReduction::new(self.kind)));
-            results.push(state.map(PartialReduction::result).transpose()?);
-        }
-        nesting::check_made(results.iter().flatten(), out.control())?;
-        let mut rows = rows_by_instance(results, instances, out.context());
-        rows.remember(&self.remember);
-        for chunk in rows.chunks() {
-            out.emit(0, group, chunk)?;
-        }
-        out.finish_all(group, instances)
+            matches!(kind, ReduceKind::Total | ReduceKind::Language(Reduction::Count | Reduction::Fold));
+        send_results(states, (group, instances), at, remember, out, |state, _| {
+            let state = state.or_else(|| has_results_without_input.then(|| PartialReduction::new(*kind)));
+            state.map(PartialReduction::result).transpose()
+        })
     }
 }
 

@@ -5,7 +5,7 @@
 //! partial sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several
 //! instances are added one by one. For all other properties, the operator calls the other two.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, Step};
 use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
 use mangrove_plan::logical::{Name, Reduction};
 
@@ -75,8 +75,15 @@ impl Operator<Rows> for ReduceValues {
         })
     }
 
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.reduce.finish(port, group, instances, out)
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        self.reduce.finish_step(port, group, instances, at, out)
     }
 }
 

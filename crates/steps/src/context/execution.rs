@@ -167,6 +167,11 @@ impl SideEffects {
         self.values.lock().get(name).cloned()
     }
 
+    /// Calls `look` with the value under a name.
+    pub fn with<R>(&self, name: &str, look: impl FnOnce(Option<&Value>) -> R) -> R {
+        look(self.values.lock().get(name))
+    }
+
     /// Puts an empty map under the name, if one is given and has no value yet.
     pub fn begin_map(&self, name: Option<&Name>) -> Result<()> {
         match name {

@@ -18,7 +18,7 @@ mod vertex;
 
 use std::fmt;
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
 use mangrove_graph::{Error, LabelSetId, Result, UserId, Value};
 use mangrove_plan::physical::ComputedOperand;
 use mangrove_txn::Transaction;
@@ -72,20 +72,36 @@ impl<S: Statement> Operator<Rows> for WriteBarrier<S> {
         self.held.add(group, batch, out)
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        // STEPS-7: the rows of the whole group are here, and the results are sent after the statement has ended.
-        if let Some(rows) = self.held.take(group, out) {
-            let context = out.context();
-            let writer = context.writer()?;
-            let ctx = WriteContext { context, writer, control: out.control() };
-            let mut results = self.statement.write(rows, &ctx)?;
-            writer.finish_statement()?;
-            results.remember(&self.remember);
-            for chunk in results.chunks() {
-                out.emit(0, group, chunk)?;
+    /// The first step writes. After it, the row of the cursor is 1, and each step sends a batch of results.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if at.is_start() {
+            at.row = 1;
+            // STEPS-7: the rows of the whole group are here, and the results are sent after the statement has ended.
+            if let Some((rows, charged)) = self.held.take(group, out)? {
+                let context = out.context();
+                let writer = context.writer()?;
+                let ctx = WriteContext { context, writer, control: out.control() };
+                let mut results = self.statement.write(rows, &ctx)?;
+                writer.finish_statement()?;
+                out.control().release(charged);
+                results.remember(&self.remember);
+                for chunk in results.chunks() {
+                    self.held.add(group, chunk, out)?;
+                }
             }
         }
-        out.finish_all(group, instances)
+        if self.held.send_next(group, 0, out)? == Step::More {
+            return Ok(Step::More);
+        }
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }
 
