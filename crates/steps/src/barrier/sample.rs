@@ -9,12 +9,13 @@
 //! weight from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time
 //! is not: it grows with the product of rows and samples.
 
-use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Operator, Output, Step};
 use mangrove_graph::{Error, Result, Value, numeric, pieces};
 use mangrove_plan::logical::Operand;
 
 use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::rows::held::HeldRows;
 use crate::rows::{ObjectColumn, Rows};
@@ -160,9 +161,8 @@ struct SampleMember {
 /// Returns the weight of a row; 0 if it has none, or one that is not positive.
 fn weight(rows: &Rows, row: usize) -> Result<f64> {
     let Some(weight) = rows.computed_value(0, row) else { return Ok(0.0) };
-    let number = numeric::to_f64(weight).ok_or_else(|| {
-        Error::evaluation(format!("sample() weighs with numbers; by() gives a {}", weight.type_name()))
-    })?;
+    let number = numeric::to_f64(weight)
+        .ok_or_else(|| Error::evaluation(format!("sample() weighs with numbers; by() gives {}", a_type(weight))))?;
     Ok(if number > 0.0 { number } else { 0.0 })
 }
 
@@ -239,9 +239,8 @@ const CHECK_EVERY: u64 = 1 << 16;
 impl Operator<Rows> for Coin {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let value = context.resolve(&self.operand)?;
-        self.probability = numeric::to_f64(&value).ok_or_else(|| {
-            Error::invalid(format!("coin() takes a probability from 0 to 1, not a {}", value.type_name()))
-        })?;
+        self.probability = numeric::to_f64(&value)
+            .ok_or_else(|| Error::invalid(format!("coin() takes a probability from 0 to 1, not {}", a_type(&value))))?;
         Ok(())
     }
 
@@ -283,17 +282,16 @@ impl LocalSample {
         LocalSample { operand, count: 0, random: Random::default(), remember }
     }
 
-    fn sample(&mut self, object: &Value, control: &QueryControl) -> Result<Value> {
-        let mut meter = Meter::new(control);
+    fn sample(&mut self, object: &Value, meter: &mut Meter<'_>) -> Result<Value> {
         meter.charge(size(object).saturating_mul(3 * size_of::<Value>()))?;
         let Some(members) = elements(object)? else { return Ok(object.clone()) };
         if members.len() <= self.count {
             return Ok(object.clone());
         }
         let indexes = if self.random.is_seeded() {
-            self.in_turn(members.len(), &mut meter)?
+            self.in_turn(members.len(), meter)?
         } else {
-            self.by_keys(members.len(), &mut meter)?
+            self.by_keys(members.len(), meter)?
         };
         let chosen = indexes.into_iter().map(|at| members[at].clone());
         Ok(match object {
@@ -310,6 +308,9 @@ impl LocalSample {
         })
     }
 }
+
+/// A message ends early after this many bytes were made for it.
+const MESSAGE_BYTES: u64 = 1 << 20;
 
 impl LocalSample {
     /// Draws indexes into a collection of this size, ascending.
@@ -353,10 +354,19 @@ impl Operator<Rows> for LocalSample {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.random.begin(out.context(), out.control());
-        let sampled =
-            (0..batch.len()).map(|row| self.sample(&batch.object(row), out.control())).collect::<Result<Vec<_>>>()?;
-        let mut rows = batch.with_objects(ObjectColumn::from_values(sampled));
-        rows.remember(&self.remember);
-        out.emit(0, group, rows)
+        let mut first = 0;
+        while first < batch.len() {
+            let (mut sampled, mut meter) = (Vec::new(), Meter::new(out.control()));
+            while first + sampled.len() < batch.len() && meter.made() < MESSAGE_BYTES {
+                sampled.push(self.sample(&batch.object(first + sampled.len()), &mut meter)?);
+            }
+            let from: Vec<u32> = (first as u32..(first + sampled.len()) as u32).collect();
+            first += sampled.len();
+            let mut rows = batch.derive(&from, ObjectColumn::from_values(sampled));
+            rows.remember(&self.remember);
+            drop(meter);
+            out.emit(0, group, rows)?;
+        }
+        Ok(())
     }
 }

@@ -11,6 +11,7 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
@@ -108,8 +109,8 @@ impl Aggregate {
             (Some(Value::BulkSet(set)), None) => add_to_bulk_set(set, values, indexes, &mut meter),
             (None, _) => add_to_bulk_set(Arc::default(), values, indexes, &mut meter),
             (Some(other), None) => Err(Error::evaluation(format!(
-                "aggregate(\"{name}\") needs a collection in the side effect and met a {}",
-                other.type_name()
+                "aggregate(\"{name}\") needs a collection in the side effect and met {}",
+                a_type(&other)
             ))),
         })?;
         // The side effect holds the charged values from now on.

@@ -10,6 +10,7 @@ use mangrove_graph::{EdgeId, Error, GraphValue, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::limits::table::PartitionedTable;
 use crate::rows::held::HeldRows;
@@ -97,8 +98,8 @@ impl Subgraph {
                 Ok(Value::Graph(Arc::new(graph)))
             }
             Some(other) => Err(Error::evaluation(format!(
-                "subgraph(\"{name}\") needs a graph in the side effect and met a {}",
-                other.type_name()
+                "subgraph(\"{name}\") needs a graph in the side effect and met {}",
+                a_type(&other)
             ))),
         })?;
         Ok(if has_more { Step::More } else { Step::Done })

@@ -9,6 +9,7 @@ use mangrove_graph::{Error, ErrorKind, Result, Tree as TreeValue, Value};
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
@@ -204,8 +205,8 @@ fn join(old: Option<Value>, more: GrowingTree, name: &Name, control: &QueryContr
         Some(Value::Tree(known)) => tree.graft(ROOT, &known, control)?,
         Some(other) => {
             return Err(Error::evaluation(format!(
-                "tree(\"{name}\") needs a tree in the side effect and met a {}",
-                other.type_name()
+                "tree(\"{name}\") needs a tree in the side effect and met {}",
+                a_type(&other)
             )));
         }
     }

@@ -9,6 +9,7 @@ use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Va
 use mangrove_plan::logical::{Condition, Name};
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::row::operator::RowOperator;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
@@ -140,8 +141,8 @@ fn check_kinds(objects: &ObjectColumn) -> Result<()> {
     match values.iter().find(|v| !is_element(v)) {
         None => Ok(()),
         Some(other) => Err(Error::evaluation(format!(
-            "has() filters vertices, edges and properties; here it meets a {}: use is() for plain values",
-            other.type_name()
+            "has() filters vertices, edges and properties; here it meets {}: use is() for plain values",
+            a_type(other)
         ))),
     }
 }
@@ -445,7 +446,7 @@ mod tests {
         let context = context_of(&g);
         let mut filter = Filter::new(&[Condition::HasKey("name".into())]);
         let error = filter.select(&ObjectColumn::Values(vec![Value::I32(1)]), &context).unwrap_err();
-        assert!(error.message().contains("meets a int"), "{error}");
+        assert!(error.message().contains("meets an int"), "{error}");
     }
 
     #[test]

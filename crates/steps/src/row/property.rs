@@ -17,7 +17,8 @@ pub(crate) use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
 
 use crate::computed::lookup::compute_token;
 use crate::context::execution::ExecutionContext;
-use crate::row::operator::RowOperator;
+use crate::context::type_name::a_type;
+use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
 use crate::rows::{ObjectColumn, Rows};
@@ -26,16 +27,21 @@ use crate::values::names::known_keys;
 /// `values()`: the values of some keys, or of all.
 pub(crate) struct Values {
     keys: Vec<Name>,
+    slices: SliceSize,
 }
 
 impl Values {
     /// Reads the values of these keys; no keys mean all.
     pub fn new(keys: Vec<Name>) -> Self {
-        Values { keys }
+        Values { keys, slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for Values {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
@@ -108,16 +114,21 @@ fn values_of_keys(
 /// `properties()`: the properties themselves.
 pub(crate) struct Properties {
     keys: Vec<Name>,
+    slices: SliceSize,
 }
 
 impl Properties {
     /// Reads the properties of these keys; no keys mean all.
     pub fn new(keys: Vec<Name>) -> Self {
-        Properties { keys }
+        Properties { keys, slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for Properties {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
@@ -197,8 +208,8 @@ fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
     match kinds.others.iter().find(|(_, v)| !matches!(v, Value::VertexProperty(_))) {
         None => Ok(()),
         Some((_, other)) => Err(Error::evaluation(format!(
-            "{step} reads vertices, edges and vertex properties; here is a {}",
-            other.type_name()
+            "{step} reads vertices, edges and vertex properties; here is {}",
+            a_type(other)
         ))),
     }
 }

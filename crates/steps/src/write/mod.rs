@@ -31,6 +31,7 @@ pub(crate) use upsert::{SetFromMap, Upsert};
 pub(crate) use vertex::AddVertex;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::rows::held::HeldRows;
 use crate::rows::{Remember, Rows};
 
@@ -170,7 +171,7 @@ impl ValueSource {
 /// Returns the label set that a label names, interning it if it is new.
 fn label_set(label: &Value, ctx: &WriteContext<'_>) -> Result<LabelSetId> {
     let Value::String(text) = label else {
-        return Err(Error::invalid(format!("a label must be a string, not a {}", label.type_name())));
+        return Err(Error::invalid(format!("a label must be a string, not {}", a_type(label))));
     };
     if text.split(mangrove_graph::LABEL_SEPARATOR).any(str::is_empty) {
         return Err(Error::invalid("a label must not be empty"));
@@ -181,7 +182,7 @@ fn label_set(label: &Value, ctx: &WriteContext<'_>) -> Result<LabelSetId> {
 /// Returns the id that the client chose.
 fn user_id(id: &Value, ctx: &WriteContext<'_>) -> Result<UserId> {
     ctx.context.ids.read(id).ok_or_else(|| {
-        Error::invalid(format!("an id is an integer of at most 64 bits, a string or a UUID, not a {}", id.type_name()))
+        Error::invalid(format!("an id is an integer of at most 64 bits, a string or a UUID, not {}", a_type(id)))
     })
 }
 

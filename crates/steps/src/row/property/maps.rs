@@ -9,7 +9,8 @@ use mangrove_plan::logical::{MapTokens, Name};
 
 use super::{MetProperty, read_properties, refuse_strangers};
 use crate::context::execution::ExecutionContext;
-use crate::row::operator::RowOperator;
+use crate::context::type_name::a_type;
+use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
 use crate::rows::path::PathNode;
@@ -151,17 +152,22 @@ pub(crate) struct ValueMap {
     tokens: MapTokens,
     shown: bool,
     maker: MapMaker,
+    slices: SliceSize,
 }
 
 impl ValueMap {
     /// A map of these keys (no keys mean all), after the requested tokens. With `shown`, computed column 0 lists the
     /// vertex properties to show.
     pub fn new(keys: Vec<Name>, tokens: MapTokens, shown: bool) -> Self {
-        ValueMap { keys, tokens, shown, maker: MapMaker::default() }
+        ValueMap { keys, tokens, shown, maker: MapMaker::default(), slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for ValueMap {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
@@ -207,16 +213,21 @@ pub(crate) struct PropertyMap {
     keys: Vec<Name>,
     shown: bool,
     names: NameCache,
+    slices: SliceSize,
 }
 
 impl PropertyMap {
     /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
-        PropertyMap { keys, shown, names: NameCache::default() }
+        PropertyMap { keys, shown, names: NameCache::default(), slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for PropertyMap {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let mut kinds = Kinds::of(&objects);
@@ -270,16 +281,21 @@ pub(crate) struct ElementMap {
     keys: Vec<Name>,
     shown: bool,
     maker: MapMaker,
+    slices: SliceSize,
 }
 
 impl ElementMap {
     /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
-        ElementMap { keys, shown, maker: MapMaker::default() }
+        ElementMap { keys, shown, maker: MapMaker::default(), slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for ElementMap {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
@@ -414,7 +430,7 @@ impl RowOperator for ReplaceMapValues {
 
 fn replaced(map: &Value, pairs: &[Value]) -> Result<Value> {
     let Value::Map(entries) = map else {
-        return Err(Error::bug(format!("values of a map are replaced, but here is a {}", map.type_name())));
+        return Err(Error::bug(format!("values of a map are replaced, but here is {}", a_type(map))));
     };
     let entry = |pair: &Value| {
         let Value::List(pair) = pair else { return None };

@@ -1,0 +1,169 @@
+//! Partial reductions: the state of `count()`, `sum()`, `min()`, `max()`, `mean()` or `fold()` while values come.
+
+use mangrove_graph::compare::watched::comparable;
+use mangrove_graph::numeric::{self, Operation};
+use mangrove_graph::{Error, Result, Value};
+use mangrove_plan::logical::Reduction;
+
+use crate::context::type_name::a_type;
+use crate::rows::{ObjectColumn, Rows};
+use crate::values::fold::too_many;
+
+/// A reduction: the values that it takes and how it joins them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReduceKind {
+    /// A reduction of Gremlin.
+    Language(Reduction),
+    /// The second half of a count in two parts: a sum of counts, 0 if there are none.
+    Total,
+}
+
+/// The state of a reduction.
+pub(crate) enum PartialReduction {
+    /// `count()`
+    Count(u64),
+    /// `sum()`; `None` if only nulls came so far.
+    Sum(Option<Value>),
+    /// `min()`, `max()`
+    Extreme(Option<Value>),
+    /// `mean()`
+    Mean(Option<Value>, u64),
+    /// `fold()`
+    Fold(Vec<Value>),
+}
+
+impl PartialReduction {
+    /// The state before any value.
+    pub fn new(kind: ReduceKind) -> Self {
+        match kind {
+            ReduceKind::Language(Reduction::Count) | ReduceKind::Total => PartialReduction::Count(0),
+            ReduceKind::Language(Reduction::Sum) => PartialReduction::Sum(None),
+            ReduceKind::Language(Reduction::Min | Reduction::Max) => PartialReduction::Extreme(None),
+            ReduceKind::Language(Reduction::Mean) => PartialReduction::Mean(None, 0),
+            ReduceKind::Language(Reduction::Fold) => PartialReduction::Fold(Vec::new()),
+        }
+    }
+
+    /// Adds a value that stands for `bulk` equal ones.
+    pub fn add(&mut self, kind: ReduceKind, value: Value, bulk: u64) -> Result<()> {
+        match self {
+            PartialReduction::Count(count) => {
+                let each = if kind == ReduceKind::Total { counted(&value)? } else { 1 };
+                *count = each.checked_mul(bulk).and_then(|n| count.checked_add(n)).ok_or_else(too_many)?;
+            }
+            PartialReduction::Sum(sum) => add(sum, &value, bulk)?,
+            PartialReduction::Mean(sum, count) => {
+                if value != Value::Null {
+                    add(sum, &value, bulk)?;
+                    *count =
+                        count.checked_add(bulk).ok_or_else(|| Error::evaluation("mean() of more than 2^64 values"))?;
+                }
+            }
+            PartialReduction::Extreme(best) => {
+                if value != Value::Null {
+                    *best = Some(match best.take() {
+                        None => value,
+                        Some(old) => extreme(old, value, kind == ReduceKind::Language(Reduction::Max))?,
+                    });
+                }
+            }
+            PartialReduction::Fold(values) => {
+                let times = usize::try_from(bulk).map_err(|_| Error::evaluation("fold() of too many values"))?;
+                values.extend(std::iter::repeat_n(value, times));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to a count.
+    pub fn count(&mut self, more: u64) -> Result<()> {
+        match self {
+            PartialReduction::Count(count) => {
+                *count = count.checked_add(more).ok_or_else(too_many)?;
+                Ok(())
+            }
+            _ => Err(Error::bug("only a count counts")),
+        }
+    }
+
+    /// Returns the result.
+    pub fn result(self) -> Result<Value> {
+        Ok(match self {
+            PartialReduction::Count(count) => Value::I64(i64::try_from(count).map_err(|_| too_many())?),
+            PartialReduction::Sum(value) | PartialReduction::Extreme(value) => value.unwrap_or(Value::Null),
+            PartialReduction::Mean(None, _) => Value::Null,
+            PartialReduction::Mean(Some(sum), count) => numeric::mean(&sum, count)?,
+            PartialReduction::Fold(values) => Value::list(values),
+        })
+    }
+}
+
+/// Returns the number in a value that is a count.
+fn counted(value: &Value) -> Result<u64> {
+    let number = numeric::integer(value).and_then(|n| u64::try_from(n).ok());
+    number.ok_or_else(|| Error::bug("a count is a number from 0 up"))
+}
+
+/// Returns the number of traversers (or the sum of counts) that a batch of one instance stands for.
+pub(super) fn count_batch(kind: ReduceKind, batch: &Rows) -> Result<u64> {
+    let mut total = 0_u64;
+    match (&batch.bulk, &batch.objects) {
+        (None, _) if kind != ReduceKind::Total => total = batch.len() as u64,
+        (Some(bulks), _) if kind != ReduceKind::Total => {
+            for bulk in bulks {
+                total = total.checked_add(*bulk).ok_or_else(too_many)?;
+            }
+        }
+        (_, ObjectColumn::Values(values)) => {
+            for (row, value) in values.iter().enumerate() {
+                let count = counted(value)?.checked_mul(batch.bulk(row));
+                total = count.and_then(|n| total.checked_add(n)).ok_or_else(too_many)?;
+            }
+        }
+        _ => return Err(Error::bug("what was counted is a number")),
+    }
+    Ok(total)
+}
+
+fn add(sum: &mut Option<Value>, value: &Value, bulk: u64) -> Result<()> {
+    if *value == Value::Null {
+        return Ok(());
+    }
+    let value = numeric::times(value, bulk)?;
+    *sum = Some(match sum.take() {
+        None => value,
+        Some(old) => numeric::arithmetic(Operation::Add, &old, &value)?,
+    });
+    Ok(())
+}
+
+/// Returns the better of two values, the old one if they are equal. Numbers get the wider of both types.
+fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
+    use mangrove_graph::compare::is_number;
+    // NaN compares with nothing, so a number beside it wins.
+    let order = comparable(&new, &old);
+    if order.is_none() && is_number(&new) && is_number(&old) {
+        let old_is_nan = matches!(numeric::to_f64(&old), Some(f) if f.is_nan());
+        return Ok(if old_is_nan { new } else { old });
+    }
+    let order = order.ok_or_else(|| {
+        let step = if largest { "max()" } else { "min()" };
+        Error::evaluation(format!("{step} cannot compare {} with {}", a_type(&new), a_type(&old)))
+    })?;
+    let better = if largest { order.is_gt() } else { order.is_lt() };
+    let (best, other) = if better { (new, old) } else { (old, new) };
+    Ok(if is_number(&best) && is_number(&other) { numeric::widened(&best, &other) } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_more_values_than_can_be_counted_is_an_error() {
+        let kind = ReduceKind::Language(Reduction::Mean);
+        let mut partial = PartialReduction::new(kind);
+        partial.add(kind, Value::F64(0.0), u64::MAX).unwrap();
+        assert!(partial.add(kind, Value::F64(0.0), 1).unwrap_err().message().contains("mean()"));
+    }
+}
