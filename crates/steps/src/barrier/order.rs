@@ -26,7 +26,7 @@ use crate::context::random::Random;
 use crate::rows::{Rows, Tags};
 use crate::values::element_order::{ElementIds, ElementOrder};
 use runs::{Criteria, Merge, Run, merge_all};
-use sorter::RowSorter;
+use sorter::{RowSorter, SortedRows};
 
 /// Rows of a run: about as many as are sorted in half a millisecond.
 const RUN_ROWS: usize = 1 << 13;
@@ -61,6 +61,8 @@ struct SortedGroup {
     bar: Option<Value>,
     /// After the group has ended: the merge of its runs.
     merge: Option<Merge>,
+    /// After a shuffled group without a limit has ended: the fresh rows in their order, and how many have left.
+    shuffled: Option<(Vec<u32>, usize)>,
 }
 
 impl Order {
@@ -127,14 +129,19 @@ impl SortedGroup {
         if self.fresh.is_empty() {
             return Ok(());
         }
+        let sorted = self.sort_fresh(sorter, out)?;
+        self.runs.push(Run::new(std::mem::take(&mut self.fresh), sorted, out.control())?);
+        out.control().release(std::mem::take(&mut self.fresh_bytes));
+        Ok(())
+    }
+
+    /// Returns the fresh rows in order, and keeps the ids of the elements among their keys.
+    fn sort_fresh(&mut self, sorter: &mut RowSorter, out: &Output<'_, Rows>) -> Result<SortedRows> {
         let (view, control) = (&*out.context().view, out.control());
         self.ids.add(self.fresh.computed.iter().flatten().flatten(), view, control)?;
         control.charge(self.ids.bytes() - self.ids_bytes)?;
         self.ids_bytes = self.ids.bytes();
-        let sorted = sorter.sort(&self.fresh, &self.ids, view, control)?;
-        self.runs.push(Run::new(std::mem::take(&mut self.fresh), sorted, control)?);
-        control.release(std::mem::take(&mut self.fresh_bytes));
-        Ok(())
+        sorter.sort(&self.fresh, &self.ids, view, control)
     }
 
     /// Drops the rows beyond the limit.
@@ -168,6 +175,10 @@ impl SortedGroup {
 
     /// Prepares the rows of a group that has ended to be taken out in order.
     fn end(&mut self, sorter: &mut RowSorter, out: &Output<'_, Rows>) -> Result<()> {
+        if sorter.shuffles() && sorter.limit.is_none() {
+            self.shuffled = Some((self.sort_fresh(sorter, out)?.order, 0));
+            return Ok(());
+        }
         self.add_run(sorter, out)?;
         let elements = ElementOrder::new(&*out.context().view, &self.ids);
         if self.runs.len() > 1 || sorter.limit.is_some() {
@@ -178,6 +189,11 @@ impl SortedGroup {
 
     /// Takes the next rows in order, and returns true if rows are left.
     fn take_next(&mut self, sorter: &RowSorter, out: &Output<'_, Rows>) -> Result<(Rows, bool)> {
+        if let Some((order, gone)) = &mut self.shuffled {
+            let next = &order[*gone..order.len().min(*gone + BATCH_ROWS)];
+            *gone += next.len();
+            return Ok((self.fresh.take(next), *gone < order.len()));
+        }
         let Some(merge) = &mut self.merge else {
             let block = self.runs.last_mut().and_then(|run| run.blocks.pop_front());
             let is_left = self.runs.last().is_some_and(|run| !run.blocks.is_empty());

@@ -12,6 +12,7 @@ use crate::barrier::numbers;
 use crate::barrier::partial::{PartialReduction, ReduceKind};
 use crate::barrier::reduce::Reduce;
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::row::property::Values;
 use crate::rows::held::ByInstance;
@@ -58,7 +59,7 @@ impl Operator<Rows> for ReduceValues {
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let context = out.context();
         if !self.read(&batch, context)? {
-            let values = self.values.apply(batch, context)?;
+            let values = self.values.apply(batch, context, &mut Meter::new(out.control()))?;
             return self.reduce.receive(port, group, values, out);
         }
         if self.numbers.is_empty() {

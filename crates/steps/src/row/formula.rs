@@ -27,7 +27,7 @@ impl Math {
 }
 
 impl RowOperator for Math {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut results = Vec::with_capacity(rows.len());
         let mut variables = Vec::with_capacity(rows.computed.len());

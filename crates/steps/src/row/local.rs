@@ -388,7 +388,7 @@ impl RowOperator for Constant {
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = ObjectColumn::from_values(vec![self.value.clone(); rows.len()]);
         Ok(rows.with_objects(objects))
     }
@@ -401,7 +401,7 @@ pub(crate) struct LoopsOf(
 );
 
 impl RowOperator for LoopsOf {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let counter = |row: usize| {
             let loops = rows.loops.as_ref()?.get(row)?;
             self.0.map_or(loops.last(), |depth| loops.get(depth)).copied()

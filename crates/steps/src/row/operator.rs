@@ -6,6 +6,7 @@ use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Kernel, Output, Ste
 use mangrove_graph::Result;
 
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::rows::{Remember, Rows};
 
 /// An operator without state.
@@ -20,8 +21,8 @@ pub(crate) trait RowOperator: Send {
         Ok(())
     }
 
-    /// Works on one batch.
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows>;
+    /// Works on one batch. An operator whose work on a row may be long looks at the limits of the query on the way.
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Rows>;
 
     /// Returns the size of the slices in which rows are worked on, if one row may make many rows or a large value.
     fn slices(&mut self) -> Option<&mut SliceSize> {
@@ -71,7 +72,7 @@ impl<T: RowOperator> Kernel<Rows> for RowAdapter<T> {
             (0, until) if until == count => std::mem::take(input),
             _ => input.take(&(from as u32..until as u32).collect::<Vec<_>>()),
         };
-        let mut rows = self.operator.apply(slice, out.context())?;
+        let mut rows = self.operator.apply(slice, out.context(), &mut Meter::new(out.control()))?;
         if let Some(slice) = self.operator.slices() {
             slice.learn(rows.len(), rows.bytes());
         }

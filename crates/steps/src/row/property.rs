@@ -18,6 +18,7 @@ pub(crate) use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
 use crate::computed::lookup::compute_token;
 use crate::context::execution::ExecutionContext;
 use crate::context::type_name::a_type;
+use crate::limits::meter::Meter;
 use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
@@ -42,7 +43,7 @@ impl RowOperator for Values {
         Some(&mut self.slices)
     }
 
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let mut found = FoundValues::default();
@@ -129,7 +130,7 @@ impl RowOperator for Properties {
         Some(&mut self.slices)
     }
 
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let keys = known_keys(&self.keys, &*context.view);
@@ -247,7 +248,7 @@ impl FoundValues {
 pub(crate) struct TokenOf(pub Token);
 
 impl RowOperator for TokenOf {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let column = compute_token(&rows.objects, self.0, context)?;
         let mut found = FoundValues::default();
         for (row, value) in column.into_iter().enumerate() {
@@ -263,11 +264,12 @@ impl RowOperator for TokenOf {
 mod tests {
     use super::*;
     use crate::fake_view::{Modern, context_of, modern};
+    use crate::limits::meter::limited_control;
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Rows> {
         let mut rows = Rows::of(ObjectColumn::from_values(objects));
         rows.bulk = Some((1..=rows.len() as u64).collect());
-        operator.apply(rows, &context_of(graph))
+        operator.apply(rows, &context_of(graph), &mut Meter::new(&limited_control(u64::MAX, None)))
     }
 
     fn keys(names: &[&str]) -> Vec<Name> {

@@ -333,7 +333,9 @@ impl Operator<Rows> for BranchScope {
         if !self.shape.serial || self.queue.head() == Some(number) {
             self.enter_rows(number, out)?;
             // The batch may be done already. No batch follows it, so at most its own rows leave.
-            while !self.queue.is_releasing() && self.release(out)? == Step::More {}
+            if !self.queue.is_releasing() {
+                while self.release(out)? == Step::More {}
+            }
         }
         Ok(())
     }

@@ -149,7 +149,7 @@ impl Modulate {
             }
             Over::Names(names) => {
                 for (item, (name, lookup)) in names.iter().enumerate() {
-                    let (named, values) = named_values(rows, name.as_ref(), *lookup, context);
+                    let (named, values) = named_values(rows, name.as_ref(), *lookup, context, meter)?;
                     let items = named.into_iter().map(|row| (row, item as u32)).collect();
                     add(item % self.by.len(), (items, values));
                 }
@@ -423,7 +423,9 @@ impl Operator<Rows> for Modulate {
         }
         self.enter(group, batch, out)?;
         // The batch may be done already. No batch follows it, so at most its own rows leave.
-        while !self.queue.is_releasing() && self.release(out)? == Step::More {}
+        if !self.queue.is_releasing() {
+            while self.release(out)? == Step::More {}
+        }
         Ok(())
     }
 
@@ -453,7 +455,7 @@ impl Operator<Rows> for Modulate {
 pub(crate) struct ByLookup(pub ByTaker);
 
 impl crate::row::operator::RowOperator for ByLookup {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let column = match &self.0 {
             ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),
             taker => match taker.take(&rows.objects, context)? {

@@ -10,6 +10,7 @@ use mangrove_plan::logical::{MapTokens, Name};
 use super::{MetProperty, read_properties, refuse_strangers};
 use crate::context::execution::ExecutionContext;
 use crate::context::type_name::a_type;
+use crate::limits::meter::Meter;
 use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
@@ -168,7 +169,7 @@ impl RowOperator for ValueMap {
         Some(&mut self.slices)
     }
 
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "valueMap()")?;
@@ -228,7 +229,7 @@ impl RowOperator for PropertyMap {
         Some(&mut self.slices)
     }
 
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let mut kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "propertyMap()")?;
@@ -296,7 +297,7 @@ impl RowOperator for ElementMap {
         Some(&mut self.slices)
     }
 
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "elementMap()")?;
@@ -407,7 +408,7 @@ fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) ->
 pub(crate) struct ReplaceMapValues;
 
 impl RowOperator for ReplaceMapValues {
-    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let mut maps = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
             let Some(Value::List(pairs)) = rows.computed_value(0, row) else {
@@ -446,12 +447,16 @@ fn replaced(map: &Value, pairs: &[Value]) -> Result<Value> {
 mod tests {
     use super::*;
     use crate::fake_view::{Modern, context_of, context_with, modern};
+    use crate::limits::meter::limited_control;
     use crate::rows::path;
     use mangrove_plan::physical::{PathRequirement, Requirements};
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Vec<Value>> {
         let rows = Rows::of(ObjectColumn::from_values(objects));
-        Ok(operator.apply(rows, &context_of(graph))?.objects.into_values())
+        Ok(operator
+            .apply(rows, &context_of(graph), &mut Meter::new(&limited_control(u64::MAX, None)))?
+            .objects
+            .into_values())
     }
 
     fn token(token: Token, value: impl Into<Value>) -> (Value, Value) {
@@ -522,7 +527,7 @@ mod tests {
         rows.path = Some(vec![PathNode::extend(start, map, &["m".into()])]);
         let pair = Value::list(vec![Value::I64(1), Value::from("two")]);
         rows.computed = vec![vec![Some(Value::list(vec![pair]))]];
-        let rows = ReplaceMapValues.apply(rows, &context).unwrap();
+        let rows = ReplaceMapValues.apply(rows, &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap();
         let made = Value::map(vec![entry("b", "two")]);
         assert_eq!(rows.object(0), made);
         let path = path::to_value(&rows.path(0));
