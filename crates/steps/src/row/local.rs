@@ -40,10 +40,13 @@ impl MapOperator for LocalReduce {
     }
 }
 
+/// Reduces values, of which there is one at least, each taken as often as its count says.
+type ReduceMembers = fn(&[(Value, u64)], &mut Meter<'_>) -> Result<Value>;
+
 /// Reduces the members of a collection; any other object counts as a collection of itself alone. Returns `None` for an
 /// empty collection, except that its count is 0.
 fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result<Option<Value>> {
-    let reduced: fn(&[(Value, u64)], &mut Meter<'_>) -> Result<Value> = match reduction {
+    let reduced: ReduceMembers = match reduction {
         Reduction::Count => return Ok(Some(Value::I64(count(object)))),
         Reduction::Fold => return Ok(Some(Value::list(vec![object.clone()]))),
         Reduction::Sum => sum,

@@ -30,7 +30,7 @@ enum BatchState<T> {
     /// It is inside, or waits for batches before it.
     Waiting(T),
     /// It leaves.
-    Leaving(LeavingRows),
+    Leaving(Box<LeavingRows>),
 }
 
 /// Rows that leave a scope, some at a time.
@@ -188,7 +188,7 @@ impl<T> WaitQueue<T> {
             let Some(mut batch) = self.queue.pop_front() else { break };
             let mut leaving = match batch.state {
                 BatchState::Waiting(state) => leave(state, out.control())?,
-                BatchState::Leaving(leaving) => leaving,
+                BatchState::Leaving(leaving) => *leaving,
             };
             let rows = leaving.next().unwrap_or_default();
             sent += rows.len();
@@ -198,7 +198,7 @@ impl<T> WaitQueue<T> {
                 out.emit(exit, batch.group, rows)?;
             } else {
                 out.emit(exit, batch.group, rows)?;
-                batch.state = BatchState::Leaving(leaving);
+                batch.state = BatchState::Leaving(Box::new(leaving));
                 self.queue.push_front(batch);
             }
         }
