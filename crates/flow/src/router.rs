@@ -385,12 +385,16 @@ impl<B: Batch> Router<B> {
             }
             control.charge(*charged + cursor.bytes())?;
         }
-        if self.returns(&message) {
+        // The rest of an end of a scope decides no instance: it waits until what was sent is worked off, as if its
+        // rows entered.
+        let returns = self.returns(&message) && !matches!(message.body, Body::Closing { .. });
+        if returns {
             // It goes before all others again (FLOW-14).
             self.returned[message.operator as usize / 64] |= 1 << (message.operator % 64);
         }
+        let waits = self.returns(&message) && !returns;
         let inbox = &mut self.inboxes[message.operator as usize];
-        if message.port == 0 {
+        if message.port == 0 || waits {
             inbox.entering.push_front(message);
         } else {
             inbox.returning.push_front(message);

@@ -408,7 +408,7 @@ impl Builder {
             }
             Op::Members(quantifier, test) => {
                 let test = CompiledTest::new(test);
-                self.row(&tail, RowLocation::Anywhere, stage, false, members::TestMembers::new(*quantifier, test))?
+                self.map(&tail, RowLocation::Anywhere, stage, false, members::TestMembers::new(*quantifier, test))?
             }
             Op::Math(expression) => {
                 self.row(&tail, RowLocation::Anywhere, stage, true, formula::Math::new(expression.clone()))?
@@ -420,7 +420,7 @@ impl Builder {
                 let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
                 self.row(&tail, RowLocation::Anywhere, stage, false, compare)?
             }
-            Op::PathShape { simple, computed, segment } => self.row(
+            Op::PathShape { simple, computed, segment } => self.map(
                 &tail,
                 RowLocation::Anywhere,
                 stage,

@@ -17,6 +17,7 @@ use mangrove_plan::physical::{PathRequirement, Requirements};
 use mangrove_txn::Transaction;
 use parking_lot::Mutex;
 
+use crate::context::type_name::a_type;
 use crate::limits::nesting;
 use crate::services::Services;
 
@@ -108,14 +109,14 @@ impl ExecutionContext {
 
     fn user_id(&self, id: &Value) -> Result<UserId> {
         let read = self.ids.read(id);
-        read.ok_or_else(|| Error::invalid(format!("a {} is no id of an element", id.type_name())))
+        read.ok_or_else(|| Error::invalid(format!("{} is no id of an element", a_type(id))))
     }
 
     /// Returns the value of an operand that must be a whole number. `what` names it in the error.
     pub fn resolve_integer(&self, operand: &Operand, what: &str) -> Result<i64> {
         let value = self.resolve(operand)?;
         mangrove_graph::numeric::integer(&value)
-            .ok_or_else(|| Error::invalid(format!("{what} must be a whole number, not a {}", value.type_name())))
+            .ok_or_else(|| Error::invalid(format!("{what} must be a whole number, not {}", a_type(&value))))
     }
 
     /// Returns the transaction to write with. Fails if it is read-only.
@@ -165,6 +166,11 @@ impl SideEffects {
     /// Returns the value under a name.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.values.lock().get(name).cloned()
+    }
+
+    /// Calls `look` with the value under a name.
+    pub fn with<R>(&self, name: &str, look: impl FnOnce(Option<&Value>) -> R) -> R {
+        look(self.values.lock().get(name))
     }
 
     /// Puts an empty map under the name, if one is given and has no value yet.

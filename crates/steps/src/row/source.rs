@@ -14,6 +14,7 @@ use mangrove_plan::logical::{Condition, Name, Operand, Test};
 use mangrove_plan::physical::Access;
 
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::row::filter::Filter;
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
@@ -470,7 +471,7 @@ pub(crate) struct CountAll {
 }
 
 impl crate::row::operator::RowOperator for CountAll {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let labels = match &self.labels {
             None => LabelFilter::Any,
             Some(names) => context.view.label_filter(names),
