@@ -22,15 +22,14 @@
 //!   lock. Work that is put on the board wakes it. So no thread sleeps beside work.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use mangrove_graph::{Error, FastMap};
-use parking_lot::{Condvar, Mutex};
 
 use crate::group::{Ancestry, Cancellation, GroupId};
 use crate::mutation::{self, Mutation};
 use crate::router::Message;
 use crate::runtime::OperatorStats;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
 use crate::topology::OpId;
 
 /// Wakes a thread or a task. It is called once, and must not block.
@@ -86,8 +85,6 @@ pub(crate) struct Board<B> {
     /// By group: what the home has canceled.
     cancellations: Mutex<FastMap<GroupId, Vec<Cancellation>>>,
     state: Mutex<BoardState<B>>,
-    /// Signaled when the last helper ends its turn.
-    are_out: Condvar,
 }
 
 struct BoardState<B> {
@@ -103,6 +100,8 @@ struct BoardState<B> {
     blocked: Vec<Wake>,
     /// The home, if it sleeps.
     home: Option<Wake>,
+    /// The thread that waits for the ends of all turns.
+    ending: Option<Thread>,
     stats: HelperStats,
 }
 
@@ -119,6 +118,7 @@ impl<B> Board<B> {
             sleepers: Vec::new(),
             blocked: Vec::new(),
             home: None,
+            ending: None,
             stats: HelperStats::default(),
         };
         Board {
@@ -127,9 +127,8 @@ impl<B> Board<B> {
             arrivals: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
             version: AtomicU64::new(0),
-            cancellations: Mutex::default(),
+            cancellations: Mutex::new(FastMap::default()),
             state: Mutex::new(state),
-            are_out: Condvar::new(),
         }
     }
 
@@ -345,10 +344,13 @@ impl<B> Board<B> {
 
     /// Ends a turn of a helper. It has let go of the execution context.
     pub fn exit(&self) {
-        let mut state = self.state.lock();
-        state.inside -= 1;
-        if state.inside == 0 && self.is_over() {
-            self.are_out.notify_all();
+        let ending = {
+            let mut state = self.state.lock();
+            state.inside -= 1;
+            if state.inside == 0 { state.ending.take() } else { None }
+        };
+        if let Some(thread) = ending {
+            thread.unpark();
         }
     }
 
@@ -368,15 +370,17 @@ impl<B> Board<B> {
     /// Ends the run for its helpers: waits until no helper is in the middle of a turn, and drops what is on the board.
     /// Helpers that sleep are woken, so that they can be dropped.
     pub fn end(&self) {
-        let (wakes, offered, homebound) = {
+        self.is_over.store(true, Ordering::Release);
+        let (wakes, offered, homebound) = loop {
             let mut state = self.state.lock();
-            self.is_over.store(true, Ordering::Release);
-            while state.inside > 0 {
-                self.are_out.wait(&mut state);
+            if state.inside == 0 {
+                let mut wakes = std::mem::take(&mut state.sleepers);
+                wakes.append(&mut state.blocked);
+                break (wakes, std::mem::take(&mut state.offered), std::mem::take(&mut state.homebound));
             }
-            let mut wakes = std::mem::take(&mut state.sleepers);
-            wakes.append(&mut state.blocked);
-            (wakes, std::mem::take(&mut state.offered), std::mem::take(&mut state.homebound))
+            state.ending = Some(current());
+            drop(state);
+            park();
         };
         wakes.into_iter().for_each(|wake| wake());
         drop((offered, homebound));

@@ -46,6 +46,7 @@ mod operator;
 mod runtime;
 pub mod schedule;
 mod sharing;
+mod sync;
 pub mod topology;
 
 mod router;

@@ -1,6 +1,4 @@
 //! Runs with helpers under a seeded choice of turns ([`simulator`]).
-//!
-//! `MANGROVE_SEEDS` is the number of seeds for each plan; without it, some hundred.
 
 mod simulator;
 mod toys;
@@ -9,9 +7,9 @@ use simulator::{PLANS, simulate};
 
 #[test]
 fn helpers_change_no_result_whatever_the_order_of_turns() {
-    let seeds = std::env::var("MANGROVE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let first = mangrove_testdata::first_seed(0);
     for plan in PLANS {
-        for seed in 0..seeds {
+        for seed in first..first + mangrove_testdata::case_count(400) {
             let outcome = std::panic::catch_unwind(|| simulate(plan, seed));
             assert!(outcome.is_ok(), "{plan:?} fails with seed {seed}");
         }

@@ -1,7 +1,7 @@
 //! Executors without work: one of them looks for work for a moment, the others are parked.
 
-use super::sync::{AtomicUsize, Ordering, Thread, current, spin_loop};
 use crate::clock::Clock;
+use crate::sync::{AtomicUsize, Ordering, Thread, current, spin_loop};
 
 /// How long an executor without work looks for some before it is parked, in nanoseconds. Waking a parked thread takes
 /// 16 to 80 µs, so a longer search costs more than the wake-up that it saves.

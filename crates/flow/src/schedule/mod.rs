@@ -24,7 +24,6 @@ mod idle;
 #[cfg(feature = "model")]
 pub mod model;
 mod scheduler;
-mod sync;
 mod task;
 mod tenant;
 mod thread;

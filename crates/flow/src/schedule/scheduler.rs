@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::fair_queue::{FairQueue, TaskClass, Ticket};
 use super::idle::{self, IdleExecutors};
-use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, Thread, park};
 use super::task::{Task, TaskCell, TaskStatus};
 use super::tenant::{Tenant, Weight};
 use super::thread::cpu_nanos;
 use crate::clock::{Clock, MonotonicClock};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, Thread, park};
 
 /// A task that an executor runs, with the ticket of its place in the queue.
 struct RunningTask {

@@ -14,7 +14,7 @@
 //!   must look at it under the same lock.
 
 use super::fair_queue::Ticket;
-use super::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
 /// The outcome of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

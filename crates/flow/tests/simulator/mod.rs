@@ -155,7 +155,7 @@ pub const PLANS: [Plan; 5] = [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Lim
 const LIMIT: usize = 70;
 
 impl Plan {
-    fn topology(self) -> Topology {
+    pub fn topology(self) -> Topology {
         let mut b = TopologyBuilder::default();
         let at = Placement::Home;
         let start = b.operator(at);
@@ -202,7 +202,7 @@ impl Plan {
         b.build()
     }
 
-    fn operators(self, below: i64) -> Vec<AnyOperator<Numbers>> {
+    pub fn operators(self, below: i64) -> Vec<AnyOperator<Numbers>> {
         if self == Plan::Scoped {
             return scoped_operators(below);
         }
@@ -234,13 +234,13 @@ impl Plan {
     }
 
     /// For each operator, true if messages at it may be shared.
-    fn stealable(self) -> Arc<[bool]> {
+    pub fn stealable(self) -> Arc<[bool]> {
         let all = self.operators(1);
         all.iter().map(|operator| operator.is_kernel() && self != Plan::Ordered).collect()
     }
 
     /// Fails unless these are the numbers that the plan must find.
-    fn check(self, found: &[i64], below: i64) {
+    pub fn check(self, found: &[i64], below: i64) {
         let hop = |n: i64, fan: i64| (1..=fan).map(move |d| n + d);
         match self {
             Plan::Scoped | Plan::Nested => {

@@ -14,7 +14,9 @@ mod rank;
 mod runs;
 mod sorter;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, Step};
+use std::sync::Arc;
+
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step};
 use mangrove_graph::{FastMap, Result, Value};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
@@ -79,7 +81,8 @@ impl Order {
         let that_pass = |column: &[Option<Value>], bar| {
             (0_u32..).zip(column).filter(|(_, key)| passes(key, bar)).map(|(row, _)| row).collect::<Vec<_>>()
         };
-        if self.readers.is_empty() {
+        // A helper has read the keys of its rows.
+        if self.readers.is_empty() || !batch.computed.is_empty() {
             return Ok(match (bar, batch.computed.first()) {
                 (Some(bar), Some(column)) => {
                     let passing = that_pass(column, bar);
@@ -239,6 +242,22 @@ impl Operator<Rows> for Order {
         self.readers.iter_mut().for_each(KeyReader::recycle);
         self.sorter.random.recycle();
         self.groups.is_empty()
+    }
+
+    fn combine(
+        &mut self,
+        _port: u8,
+        batch: Rows,
+        context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        if self.readers.is_empty() {
+            return Ok(batch);
+        }
+        let objects = &batch.objects;
+        let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context).map(KeyValues::into_computed));
+        let computed = keys.collect::<Result<Vec<_>>>()?;
+        Ok(Rows { computed, ..batch })
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

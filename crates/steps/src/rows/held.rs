@@ -220,14 +220,29 @@ impl HeldRows {
         Ok(index + 1 < held.batches.len())
     }
 
-    /// Sends the next batch of a group that has ended, without the rows of cancelled instances (STEPS-5). Returns
-    /// [`Step::Done`] if none is left.
+    /// Sends the next batch of a group that has ended, without the rows of cancelled instances (STEPS-5) and without
+    /// computed columns. Returns [`Step::Done`] if none is left.
     pub fn send_next(&mut self, group: GroupId, edge: usize, out: &mut Output<'_, Rows>) -> Result<Step> {
+        self.send_changed(group, edge, out, |rows| rows.computed.clear())
+    }
+
+    /// As [`HeldRows::send_next`], with the computed columns: the operator has made them for the next one.
+    pub fn send_next_computed(&mut self, group: GroupId, edge: usize, out: &mut Output<'_, Rows>) -> Result<Step> {
+        self.send_changed(group, edge, out, |_| ())
+    }
+
+    fn send_changed(
+        &mut self,
+        group: GroupId,
+        edge: usize,
+        out: &mut Output<'_, Rows>,
+        change: impl FnOnce(&mut Rows),
+    ) -> Result<Step> {
         let Some(held) = self.groups.get_mut(&group) else { return Ok(Step::Done) };
         if let Some(HeldBatch { mut rows, charged }) = held.batches.pop_front() {
             drop_cancelled(&mut rows, group, out);
             out.control().release(charged);
-            rows.computed.clear();
+            change(&mut rows);
             for chunk in rows.chunks() {
                 out.emit(edge, group, chunk)?;
             }

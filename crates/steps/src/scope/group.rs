@@ -3,7 +3,9 @@
 //! The second `by()` is the pipeline of the scope. Members enter as they arrive, so `group().by(k).by(count())` keeps
 //! one number for each key and no members. When the stream has ended, each instance outside gets one map.
 
-use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, Output, Step};
+use std::sync::Arc;
+
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step};
 use mangrove_graph::{FastMap, Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_gremlin::Operator::AddAll;
@@ -92,7 +94,8 @@ impl GroupScope {
         batch: &mut Rows,
         out: &mut Output<'_, Rows>,
     ) -> Result<(GroupId, Vec<u32>, Vec<u32>)> {
-        let found = match reader {
+        // A helper has read the keys of its rows.
+        let found = match reader.filter(|_| batch.computed.is_empty()) {
             None => KeyValues::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
             Some(reader) => reader.read(&batch.objects, out.context())?,
         };
@@ -279,6 +282,19 @@ impl Operator<Rows> for GroupScope {
         self.readers.iter_mut().for_each(KeyReader::recycle);
         self.shared.recycle();
         self.groups.is_empty() && self.outside.is_empty() && self.held.is_empty()
+    }
+
+    fn combine(
+        &mut self,
+        port: u8,
+        mut batch: Rows,
+        context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        if let (0, Some(reader), None) = (port, self.readers.first_mut(), &self.side_effect) {
+            batch.computed = vec![reader.read(&batch.objects, context)?.into_computed()];
+        }
+        Ok(batch)
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -98,7 +98,7 @@ impl<S: Statement> Operator<Rows> for WriteBarrier<S> {
                 }
             }
         }
-        if self.held.send_next(group, 0, out)? == Step::More {
+        if self.held.send_next_computed(group, 0, out)? == Step::More {
             return Ok(Step::More);
         }
         out.finish_all(group, instances)?;
