@@ -91,10 +91,12 @@ impl Execution {
         if now - self.looked_at_nanos < OPEN_AFTER_NANOS {
             return Ok(());
         }
-        match self.helping.take() {
-            Some(helping) => helping.open(&self.planned, instance),
-            None => Ok(()),
+        if let Some(helping) = &self.helping
+            && helping.open(&self.planned, instance)?
+        {
+            self.helping = None;
         }
+        Ok(())
     }
 
     /// After [`TurnOutcome::Waiting`], registers how to wake the query. Returns false if it must get another turn.

@@ -40,8 +40,8 @@ pub(crate) struct Helping {
 }
 
 impl Helping {
-    /// Opens the run of an instance for helpers, and starts them.
-    pub fn open(self, planned: &Arc<PlannedQuery>, instance: &mut PlanInstance) -> Result<()> {
+    /// Opens the run of an instance for helpers, and starts them. Returns false if no executor is free to help.
+    pub fn open(&self, planned: &Arc<PlannedQuery>, instance: &mut PlanInstance) -> Result<bool> {
         let executors = self.source.executors()?;
         let workers = match self.workers_max {
             0 => executors.count(),
@@ -49,7 +49,10 @@ impl Helping {
         };
         // The thread of the query is one of them.
         if workers < 2 || !instance.stealable.contains(&true) {
-            return Ok(());
+            return Ok(true);
+        }
+        if executors.idle() == 0 {
+            return Ok(false);
         }
         let run = instance.runtime.open(Sharers { stealable: instance.stealable.clone(), shares_all: false });
         for _ in 1..workers {
@@ -57,7 +60,7 @@ impl Helping {
                 Box::new(HelperTask::Joining { planned: planned.clone(), run: run.clone(), waker })
             });
         }
-        Ok(())
+        Ok(true)
     }
 }
 
