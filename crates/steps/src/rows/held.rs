@@ -227,7 +227,6 @@ impl HeldRows {
         if let Some(HeldBatch { mut rows, charged }) = held.batches.pop_front() {
             drop_cancelled(&mut rows, group, out);
             out.control().release(charged);
-            rows.computed.clear();
             for chunk in rows.chunks() {
                 out.emit(edge, group, chunk)?;
             }
