@@ -28,7 +28,7 @@ use mangrove_graph::{Error, FastMap};
 use crate::group::{Ancestry, Cancellation, GroupId};
 use crate::mutation::{self, Mutation};
 use crate::router::Message;
-use crate::runtime::OperatorStats;
+use crate::stats::{HelperStats, OperatorStats};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
 use crate::topology::OpId;
 
@@ -58,17 +58,6 @@ pub(crate) enum Homebound<B> {
     Done(Token),
     /// A helper has failed, at this operator.
     Failed(Error, Option<OpId>),
-}
-
-/// What helpers did for a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HelperStats {
-    /// Parcels that helpers took.
-    pub parcels: u64,
-    /// Nanoseconds that helpers worked.
-    pub nanos: u64,
-    /// By operator: the counts of the helpers.
-    pub(crate) operators: Vec<OperatorStats>,
 }
 
 /// See the header of this file.

@@ -14,7 +14,7 @@
 //! waits on the board, and the run ends without the helper.
 
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mangrove_graph::compare::watch;
 use mangrove_graph::{Error, Result};
@@ -24,9 +24,9 @@ use crate::batch::Batch;
 use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
 use crate::mutation::{self, Mutation};
-use crate::runtime::{Progress, RUNNING, Work, has_ended};
 use crate::sharing::Sharers;
 use crate::topology::Topology;
+use crate::work::{Progress, RUNNING, Work, has_ended};
 
 /// What a run shares with its helpers ([`crate::NodeRuntime::open`]).
 pub struct OpenRun<B: Batch> {
@@ -158,9 +158,10 @@ impl<B: Batch> Helper<B> {
     /// operating system comes later than one that looks.
     pub fn look(&self, at_most: Duration) -> bool {
         let board = &self.run.board;
-        let until = Instant::now() + at_most;
+        let clock = self.run.control.clock();
+        let until = clock.now_nanos().saturating_add(at_most.as_nanos() as u64);
         board.look(true);
-        while !board.has_offers() && !board.is_over() && Instant::now() < until {
+        while !board.has_offers() && !board.is_over() && clock.now_nanos() < until {
             (0..LOOK_SPINS).for_each(|_| std::hint::spin_loop());
         }
         board.look(false);

@@ -17,7 +17,10 @@
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
 //! | `mutation` | rules of the runtime that a test may break |
 //! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
-//! | `runtime` | one node of a query: it calls operators until no work is left |
+//! | `work` | the loop that gives messages to operators, on the home and on helpers |
+//! | `runtime` | one node of a query, from one run to the next |
+//! | `stats` | counts for `profile()` |
+//! | `sync` | locks and atomics, or those of the model checker |
 //! | `control` | limits, memory account, cancellation |
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
@@ -46,20 +49,24 @@ mod operator;
 mod runtime;
 pub mod schedule;
 mod sharing;
+mod stats;
 mod sync;
 pub mod topology;
 
 mod router;
+mod work;
 
 pub use any_operator::AnyOperator;
 pub use batch::{BATCH_ROWS, Batch};
-pub use board::{HelperStats, Wake};
+pub use board::Wake;
 pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
 pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
 pub use operator::{Operator, Output};
-pub use runtime::{NodeRuntime, OperatorStats, Progress};
+pub use runtime::NodeRuntime;
 pub use sharing::Sharers;
+pub use stats::{HelperStats, OperatorStats};
 pub use topology::{Edge, Exchange, OpId, Placement, Topology, TopologyBuilder};
+pub use work::Progress;

@@ -1,14 +1,6 @@
 //! The runtime of one node: it calls the operators of a query until no work is left. One thread at a time runs it, and
 //! it does not block.
 //!
-//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
-//!   a scope to the scope's own operator goes before all others.
-//!
-//! The first rule makes processing depth first: barriers hold most of the memory, and the first results come early. By
-//! the second rule, the operator of a scope sees the result that decides an instance at once, and the work that is left
-//! for the instance is cancelled instead of done. (By number alone it would see the first result only after the
-//! operators inside, whose numbers are higher, have made the last one.)
-//!
 //! A runtime serves one run after the other, because operators, queues and tables cost more to make than a light query
 //! costs to run:
 //!
@@ -26,93 +18,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mangrove_graph::Result;
 use mangrove_graph::compare::watch;
-use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
-use crate::board::{Board, HelperStats, Token, Wake};
+use crate::board::{Board, Wake};
 use crate::control::QueryControl;
-use crate::cursor::{Cursor, Step};
-use crate::group::{Disposition, GroupId, NodeId};
+use crate::group::NodeId;
 use crate::helper::OpenRun;
-use crate::mutation::{self, Mutation};
-use crate::operator::Output;
-use crate::router::{Body, Message, Router};
 use crate::sharing::{Sharers, Sharing};
+use crate::stats::{HelperStats, OperatorStats};
 use crate::topology::{OpId, Topology};
-
-/// The outcome of a call of [`NodeRuntime::run`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Results wait to be taken.
-    Results,
-    /// The quota is used up and work is left.
-    Yielded,
-    /// No work is left until another node sends a message.
-    Idle,
-    /// No work is left until a helper sends a message ([`NodeRuntime::wait`]).
-    Waiting,
-    /// The query is complete and all results are taken.
-    Complete,
-}
-
-/// Counters of an operator, for `profile()`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OperatorStats {
-    /// Messages received.
-    pub messages: u64,
-    /// Rows received.
-    pub rows_in: u64,
-    /// Rows sent.
-    pub rows_out: u64,
-    /// Nanoseconds inside the operator; 0 unless [`NodeRuntime::measure_time`] was called.
-    pub nanos: u64,
-}
-
-scoped_tls::scoped_thread_local! {
-    /// The query that this thread runs: comparisons of large values ask it whether to stop.
-    pub(crate) static RUNNING: QueryControl
-}
-
-/// Returns true if the query of this thread has ended.
-pub(crate) fn has_ended() -> bool {
-    RUNNING.is_set() && RUNNING.with(|control| control.check().is_err())
-}
+use crate::work::{Progress, RUNNING, Work, has_ended};
 
 /// The part of a query that runs on one node.
 pub struct NodeRuntime<B: Batch> {
     control: Arc<QueryControl>,
     work: Work<B>,
-}
-
-/// The runtime without its control. The thread of the run reads the control while it changes this.
-pub(crate) struct Work<B: Batch> {
-    pub operators: Vec<AnyOperator<B>>,
-    pub router: Router<B>,
-    /// `None` between runs. Shared with the helpers of the run, which end before the run does.
-    pub context: Arc<Option<B::Context>>,
-    /// On the home of an open run: the work that is shared with helpers.
-    pub sharing: Option<Box<Sharing<B>>>,
-    stats: Vec<OperatorStats>,
-    /// True if the time inside operators is measured.
-    timed: bool,
-    /// The most scope groups that were open at a time.
-    groups_peak: usize,
-    /// Messages processed in this run.
-    messages: u64,
-    /// The operator whose error ended the run.
-    failed: Option<OpId>,
-}
-
-impl OperatorStats {
-    /// Adds the counts of another thread.
-    pub(crate) fn add(&mut self, other: &OperatorStats) {
-        self.messages += other.messages;
-        self.rows_in += other.rows_in;
-        self.rows_out += other.rows_out;
-        self.nanos += other.nanos;
-    }
 }
 
 impl<B: Batch> NodeRuntime<B> {
@@ -126,18 +49,7 @@ impl<B: Batch> NodeRuntime<B> {
     ) -> Self {
         assert_eq!(operators.len(), topology.len(), "operators, and operators of the topology");
         assert!(node < nodes, "node {node} of {nodes}");
-        let stats = vec![OperatorStats::default(); operators.len()];
-        let work = Work {
-            operators,
-            router: Router::new(node, nodes, topology),
-            context: Arc::new(None),
-            sharing: None,
-            stats,
-            timed: false,
-            groups_peak: 0,
-            messages: 0,
-            failed: None,
-        };
+        let work = Work::new(node, nodes, topology, operators);
         NodeRuntime { control, work }
     }
 
@@ -299,206 +211,4 @@ impl<B: Batch> NodeRuntime<B> {
     pub fn scope_counts(&self) -> (u64, u64, u64) {
         (self.work.router.groups.opened(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
     }
-}
-
-impl<B: Batch> Work<B> {
-    /// The work of a helper.
-    pub fn helping(
-        topology: Arc<Topology>,
-        operators: Vec<AnyOperator<B>>,
-        context: Arc<Option<B::Context>>,
-        local: Arc<[bool]>,
-        timed: bool,
-    ) -> Self {
-        let stats = vec![OperatorStats::default(); operators.len()];
-        let mut router = Router::new(0, 1, topology);
-        router.local = Some(local);
-        Work { operators, router, context, sharing: None, stats, timed, groups_peak: 0, messages: 0, failed: None }
-    }
-
-    /// On a helper: begins the run at the operators that it uses.
-    pub fn begin_local(&mut self) -> Result<()> {
-        let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
-        let mut local = self.operators.iter_mut().filter(|operator| operator.is_local());
-        local.try_for_each(|operator| operator.begin(context))
-    }
-
-    /// On a helper: lets its passing operators send what they hold. Returns true if messages wait then.
-    pub fn flush(&mut self, control: &Arc<QueryControl>) -> Result<bool> {
-        if mutation::is_set(Mutation::PassingOperatorKeepsRows) {
-            return Ok(false);
-        }
-        for id in 0..self.operators.len() as OpId {
-            if let AnyOperator::Stateful(operator) = &self.operators[id as usize]
-                && operator.is_passing()
-            {
-                let flush = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
-                    operator.flush(out)?;
-                    Ok(Step::Done)
-                };
-                let _done = self.call(id, control, flush)?;
-            }
-        }
-        Ok(self.router.next_ready().is_some())
-    }
-
-    /// The counts of this thread.
-    fn own_stats(&self) -> Vec<OperatorStats> {
-        let rows_out = &self.router.rows_out;
-        self.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
-    }
-
-    /// On a helper: hands its counts over to the board.
-    pub fn account(&mut self, board: &Board<B>, nanos: u64) {
-        board.account(nanos, &self.own_stats());
-        self.stats.fill(OperatorStats::default());
-        self.router.rows_out.fill(0);
-    }
-
-    /// On a helper: the operator whose error ended its work.
-    pub fn failed(&self) -> Option<OpId> {
-        self.failed
-    }
-
-    /// On the home: a helper has failed at this operator.
-    pub fn fail_at(&mut self, operator: Option<OpId>) {
-        self.failed = operator;
-    }
-
-    /// See [`NodeRuntime::run`].
-    pub fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
-        for _ in 0..quota {
-            if !self.router.results.is_empty() {
-                return Ok(Progress::Results);
-            }
-            if self.sharing.is_some() {
-                self.meet_helpers(control)?;
-            }
-            // FLOW-14: the router knows the order.
-            let Some(operator) = self.router.next_ready() else {
-                return Ok(match self.router.complete {
-                    true => Progress::Complete,
-                    false if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) => Progress::Waiting,
-                    false => Progress::Idle,
-                });
-            };
-            control.check_at(self.messages)?;
-            self.messages += 1;
-            self.step(operator, control)?;
-            self.router.update_ready(operator);
-        }
-        Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
-    }
-
-    /// Calls an operator once, with its next message.
-    fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
-        let at = id as usize;
-        let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if let Some(message) = self.router.next_message(id) {
-            self.take(id, message, control)?;
-        }
-        if self.timed {
-            self.stats[at].nanos += control.clock().now_nanos().saturating_sub(started);
-        }
-        Ok(())
-    }
-
-    /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3). If work is
-    /// left, the message waits with its cursor (FLOW-2).
-    fn take(&mut self, id: OpId, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
-        let Message { port, group, body, cursor, .. } = &mut *message;
-        let (port, group) = (*port, *group);
-        let closed = match body {
-            Body::Data { batch, charged } => {
-                control.release(*charged + cursor.bytes());
-                if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
-                    return self.router.put_back(message, control);
-                }
-                *cursor = Cursor::default();
-                self.router.count_received(id, port, group)
-            }
-            Body::End { messages, instances } => {
-                let (messages, instances) = (*messages, *instances);
-                if let Some(sharing) = &mut self.sharing
-                    && sharing.is_token_away(Token { operator: id, group })
-                    && !mutation::is_set(Mutation::EndOvertakesParcels)
-                {
-                    sharing.park(message);
-                    return Ok(());
-                }
-                self.router.count_end(id, port, group, messages, instances)
-            }
-            Body::Closing { instances } => Some(*instances),
-        };
-        if let Some(instances) = closed {
-            let end = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
-                operator.finish(port, group, instances, cursor, out)
-            };
-            if self.call(id, control, end)? == Step::More {
-                *body = Body::Closing { instances };
-                return self.router.put_back(message, control);
-            }
-        }
-        self.router.worked_off(message);
-        Ok(())
-    }
-
-    /// Gives a batch to its operator, without the rows whose work is cancelled.
-    fn take_batch(
-        &mut self,
-        id: OpId,
-        port: u8,
-        group: GroupId,
-        batch: &mut Option<B>,
-        cursor: &mut Cursor,
-        control: &Arc<QueryControl>,
-    ) -> Result<Step> {
-        let Some(input) = batch else { return Ok(Step::Done) };
-        // FLOW-7: only rows are dropped here; ends do not come here.
-        match self.router.groups.disposition(group, id) {
-            Disposition::Drop => return Ok(Step::Done),
-            Disposition::DropTags(tags) => input.discard(tags, cursor),
-            Disposition::Deliver => {}
-        }
-        let rows = input.rows() as u64;
-        if rows == 0 {
-            return Ok(Step::Done);
-        }
-        if cursor.is_start() {
-            let stats = &mut self.stats[id as usize];
-            stats.messages += 1;
-            stats.rows_in += rows;
-        }
-        self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))
-    }
-
-    /// Calls an operator, and notes whether it has failed.
-    fn call(
-        &mut self,
-        id: OpId,
-        control: &Arc<QueryControl>,
-        work: impl FnOnce(&mut AnyOperator<B>, &mut Output<'_, B>) -> Result<Step>,
-    ) -> Result<Step> {
-        let context = self.context.as_ref().as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
-        let mut out = Output { router: &mut self.router, control, context, operator: id };
-        let outcome = work(&mut self.operators[id as usize], &mut out);
-        let outcome = if watch::is_interrupted() { ended(control) } else { outcome };
-        if outcome.is_err() {
-            self.failed = Some(id);
-            return outcome;
-        }
-        self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
-        if let Some(sharing) = &self.sharing {
-            sharing.publish(&mut self.router.groups);
-        }
-        outcome
-    }
-}
-
-/// Returns the error of a run whose comparisons were interrupted. Their results mean nothing, so the outcome of the
-/// call is discarded, too.
-#[cold]
-fn ended(control: &QueryControl) -> Result<Step> {
-    control.check()?;
-    Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"))
 }

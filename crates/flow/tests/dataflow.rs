@@ -391,7 +391,7 @@ fn run_with_helpers(below: i64, helpers: usize) -> Vec<i64> {
 
 /// Runs a helper on a thread of its own.
 fn spawn_helper(mut helper: Helper<Numbers>) -> std::thread::JoinHandle<()> {
-    std::thread::spawn(move || {
+    let work = move || {
         loop {
             match helper.turn(4) {
                 HelperStatus::Busy => {}
@@ -404,7 +404,8 @@ fn spawn_helper(mut helper: Helper<Numbers>) -> std::thread::JoinHandle<()> {
                 HelperStatus::Over => return,
             }
         }
-    })
+    };
+    std::thread::Builder::new().name("helper".to_owned()).spawn(work).unwrap()
 }
 
 #[test]
