@@ -18,7 +18,7 @@ use crate::report::{Growing, Metric, Row};
 /// The seed of generated networks.
 const SEED: u64 = 20;
 
-/// The persons of the network for tests. The rest of the world (tags, places, organisations) has always 27,000 vertices.
+/// The persons of the network for tests. Tags, places and organisations are always 27,000 vertices.
 const PERSONS_TINY: u64 = 40;
 
 /// The vertices for each person of LDBC's network of scale factor 0.1.

@@ -2,8 +2,8 @@
 //!
 //! A *way* is one of: the query on a database with N executors; on the thread of its client alone; two independent
 //! copies, each on the thread of its client, side by side. All ways take turns in rounds, and every round begins with
-//! another way, so none of them has the warmest caches each time. A round runs the query the same number of times in each
-//! way, with all its parameters.
+//! another way, so none of them has the warmest caches each time. A round runs the query the same number of times in
+//! each way, with all its parameters.
 //!
 //! The *ceiling* is the throughput of the two copies divided by that of one. The machine has no second core for one
 //! query that it does not have for a second copy. So the time on one thread divided by the ceiling is the limit of the

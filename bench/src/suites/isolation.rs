@@ -2,8 +2,8 @@
 //!
 //! One client sends short reads at a fixed pace: G-Tran's templates IS1 (a profile) and IS3 (friends) in turn. Other
 //! clients, each in a thread, run a heavy query again and again (a pattern of LSQB). All of them are embedded (their
-//! queries begin on the thread of the client and continue on executors), or all of them are connections to a server. The
-//! clients are threads of this process, so they share the cores with the database.
+//! queries begin on the thread of the client and continue on executors), or all of them are connections to a server.
+//! The clients are threads of this process, so they share the cores with the database.
 //!
 //! The short client waits for each answer. If an answer takes longer than the pace, the reads that should have been sent
 //! meanwhile count as well, each with the time from its turn to that answer. Otherwise, one long wait would count as one

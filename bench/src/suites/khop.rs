@@ -1,8 +1,8 @@
 //! Walks of one to four edges of any label and direction from a vertex with an id: their number, and the number of the
 //! vertices at their ends (G-Tran, 6.1.2).
 //!
-//! Each number is compared with two others: the reference's, and that of the bare loop over a static graph. The bare loop
-//! is also the limit of one core.
+//! Each number is compared with two others: the reference's, and that of the bare loop over a static graph. The bare
+//! loop is also the limit of one core.
 
 use std::sync::Arc;
 

@@ -6,9 +6,9 @@
 //! | LDBC's IC1–IC14 | LDBC's | published: 16 operations of each |
 //! | LDBC's IS1–IS7 | LDBC's | published: 100 operations in order, with updates between them |
 //!
-//! The answers of short reads are published between updates. So the suite first performs all 100 operations on a database
-//! of its own and checks them. Then it takes the answers of the same texts on the network without updates, and all ways
-//! must agree on them.
+//! The answers of short reads are published between updates. So the suite first performs all 100 operations on a
+//! database of its own and checks them. Then it takes the answers of the same texts on the network without updates, and
+//! all ways must agree on them.
 
 use std::path::Path;
 

@@ -8,7 +8,8 @@
 //!
 //! Expected answers have two sources:
 //!
-//! - LDBC's validation files contain the answers of LDBC's reads, and LSQB's the counts of its patterns ([`published`]).
+//! - LDBC's validation files contain the answers of its reads, and LSQB's files the counts of its patterns
+//!   ([`published`]).
 //! - The papers print templates without answers. A reference implementation answers them ([`mod@reference`]): plain
 //!   loops over the CSV files, which share no code with the engine and import none of its crates. After updates, both
 //!   graphs are compared.
