@@ -10,7 +10,7 @@ use mangrove_durable::log::LogOptions;
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::MemoryBudget;
-use mangrove_steps::Services;
+use mangrove_steps::{Detail, Services};
 use mangrove_store::{StoreOptions, StoreSizes};
 use mangrove_txn::Isolation;
 use uuid::Uuid;
@@ -141,6 +141,17 @@ pub enum Materialize {
     /// Nothing: elements are [`Value::Vertex`] and [`Value::Edge`], to be read through the transaction that
     /// found them.
     References,
+}
+
+impl Materialize {
+    /// What is read of an element, in a transaction that only reads; `None`: nothing.
+    pub(crate) fn detail(self) -> Option<Detail> {
+        match self {
+            Materialize::Properties => Some(Detail::Properties),
+            Materialize::Tokens => Some(Detail::Reference),
+            Materialize::References => None,
+        }
+    }
 }
 
 /// The services that the `call()` steps of a query reach: [`QueryOptions::services`].

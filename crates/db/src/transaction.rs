@@ -284,6 +284,7 @@ impl Transaction {
                 None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,
             }),
             files: prepared.uses_files().then(|| self.database.inner.files() as Arc<dyn Files>),
+            materialize: options.materialize,
         }
     }
 

@@ -84,6 +84,7 @@ fn run(graph: &Arc<Transaction>, script: &str) -> Result<Calls> {
         side_effects: SideEffects::default(),
         services: None,
         files: None,
+        results: None,
     };
     context.seed(&plan)?;
     runtime.begin(context)?;

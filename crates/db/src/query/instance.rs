@@ -187,6 +187,7 @@ pub(crate) fn context(
         side_effects: SideEffects::default(),
         services: settings.services.clone(),
         files: settings.files.clone(),
+        results: settings.materialize.detail(),
     };
     context.seed(plan)?;
     Ok(context)

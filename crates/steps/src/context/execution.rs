@@ -21,6 +21,18 @@ use crate::context::type_name::a_type;
 use crate::limits::nesting;
 use crate::services::Services;
 
+/// The part of an element that its copy holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Id and label.
+    Reference,
+    /// Id, label and properties.
+    Properties,
+    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written
+    /// some since the property was read.
+    Current,
+}
+
 /// The state that the operators of one run share on one node.
 pub struct ExecutionContext {
     /// The graph as the transaction of the query sees it.
@@ -43,6 +55,8 @@ pub struct ExecutionContext {
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` may name; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
+    /// What the elements in results carry, for helpers, which read it before they send results home; `None`: nothing.
+    pub results: Option<Detail>,
 }
 
 /// The files that `io()` reaches: the files that the administrator of the database lets traversals read and write.

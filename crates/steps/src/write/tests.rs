@@ -33,6 +33,7 @@ fn fixture() -> Fixture {
         side_effects: crate::context::execution::SideEffects::default(),
         services: None,
         files: None,
+        results: None,
     };
     let control = QueryControl::new(QueryLimits::default(), Arc::new(ManualClock::default()), Arc::default());
     Fixture { transaction, context, control }

@@ -11,9 +11,10 @@ use mangrove_graph::{Detached, Error, FastMap, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
 use super::{ArgumentValue, check_members, check_text, class};
+use crate::context::execution::Detail;
 use crate::context::execution::ExecutionContext;
 use crate::context::type_name::a_type;
-use crate::detach::{Detail, detach};
+use crate::detach::detach;
 use crate::limits::meter::Meter;
 use crate::rows::ObjectColumn;
 use crate::values::collection::{self, MEMBER_BYTES, elements};
