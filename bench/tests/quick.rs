@@ -101,12 +101,16 @@ fn on_data(name: &str, suite: Suite, only: &str) -> Option<Report> {
     Some(run(&Options { queries, only: Some(only.to_owned()), ..options(&[suite], 1) }))
 }
 
+fn nothing_was_left_out(report: &Report) -> bool {
+    !report.notes.iter().any(|(_, note)| note.contains("left out"))
+}
+
 #[test]
 fn patterns_of_lsqb_have_their_published_counts() {
     let Some(report) = on_data("lsqb_sf0.1", Suite::Lsqb, "LSQB 0.1, q4") else { return };
     let cases: Vec<&str> = report.rows.iter().map(|row| row.case.as_str()).collect();
     assert!(cases.contains(&"LSQB 0.1, q4"), "{cases:?}");
-    assert!(report.notes.is_empty(), "{:?}", report.notes);
+    assert!(nothing_was_left_out(&report), "{:?}", report.notes);
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn short_reads_of_ldbc_have_their_published_answers() {
         let case = format!("LDBC 0.1, LDBC's IS{number}");
         assert!(report.rows.iter().any(|row| row.case == case && row.variant == "2 executors"), "{case}");
     }
-    assert!(report.notes.is_empty(), "{:?}", report.notes);
+    assert!(nothing_was_left_out(&report), "{:?}", report.notes);
 }
 
 #[test]
