@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_flow::{NodeRuntime, QueryControl, Sharers};
 use mangrove_graph::{Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
-use mangrove_steps::{Detail, Meter, Rows, build, detach};
+use mangrove_steps::{Meter, Rows, build, detach};
 use mangrove_virtual_nodes::{Nodes, OwnedView, run_with_helpers};
 
 use crate::options::Materialize;
@@ -73,10 +73,9 @@ fn values(
     let mut meter = Meter::new(control);
     let bulks: Vec<u64> = (0..rows.len()).map(|row| rows.bulk(row)).collect();
     let values = rows.objects.into_values();
-    let values = match materialize {
-        Materialize::References => values,
-        Materialize::Tokens => detach(values, &**settings.transaction, Detail::Reference, &mut meter)?,
-        Materialize::Properties => detach(values, &**settings.transaction, Detail::Properties, &mut meter)?,
+    let values = match materialize.detail(settings.transaction.is_read_only()) {
+        None => values,
+        Some(detail) => detach(values, &**settings.transaction, detail, &mut meter)?,
     };
     Ok(values.into_iter().zip(bulks).collect())
 }

@@ -144,10 +144,11 @@ pub enum Materialize {
 }
 
 impl Materialize {
-    /// What is read of an element, in a transaction that only reads; `None`: nothing.
-    pub(crate) fn detail(self) -> Option<Detail> {
+    /// What is read of an element, in a transaction that only reads or one that may have written; `None`: nothing.
+    pub(crate) fn detail(self, is_read_only: bool) -> Option<Detail> {
         match self {
-            Materialize::Properties => Some(Detail::Properties),
+            Materialize::Properties if is_read_only => Some(Detail::Properties),
+            Materialize::Properties => Some(Detail::Current),
             Materialize::Tokens => Some(Detail::Reference),
             Materialize::References => None,
         }

@@ -300,7 +300,8 @@ impl Transaction {
         if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }
-        let may_help = self.transaction.is_read_only() && planned.plan.reason_for_one_thread().is_none();
+        // Several threads may read in one transaction (TXN-11).
+        let may_help = planned.plan.reason_for_one_thread().is_none();
         let execution = Execution::start(planned, &self.settings(prepared, parameters, options), timed)?;
         if !may_help {
             return Ok(execution);

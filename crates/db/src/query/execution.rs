@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, Wake};
 use mangrove_graph::{Error, Result, Value};
-use mangrove_steps::{Detail, ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
+use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
 use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
@@ -221,17 +221,10 @@ fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) ->
     let Rows { objects, bulk, .. } = rows;
     let values = objects.into_values();
     check_results(&values, runtime.control())?;
-    let context = runtime.context();
-    let context = || context.as_ref().ok_or_else(|| Error::bug("a query has its context until it is complete"));
-    let mut meter = Meter::new(runtime.control());
-    let values = match materialize {
-        Materialize::References => values,
-        Materialize::Tokens => detach(values, &*context()?.view, Detail::Reference, &mut meter)?,
-        Materialize::Properties => {
-            let context = context()?;
-            let detail = if context.writer.is_some() { Detail::Current } else { Detail::Properties };
-            detach(values, &*context.view, detail, &mut meter)?
-        }
+    let context = runtime.context().ok_or_else(|| Error::bug("a query has its context until it is complete"))?;
+    let values = match materialize.detail(context.writer.is_none()) {
+        None => values,
+        Some(detail) => detach(values, &*context.view, detail, &mut Meter::new(runtime.control()))?,
     };
     Ok(match bulk {
         None => values.into_iter().map(|v| (v, 1)).collect(),

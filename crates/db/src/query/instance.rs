@@ -187,7 +187,7 @@ pub(crate) fn context(
         side_effects: SideEffects::default(),
         services: settings.services.clone(),
         files: settings.files.clone(),
-        results: settings.materialize.detail(),
+        results: settings.materialize.detail(settings.transaction.is_read_only()),
     };
     context.seed(plan)?;
     Ok(context)

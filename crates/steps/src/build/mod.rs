@@ -14,6 +14,7 @@
 //! operands of the plan, and look up their values when a run begins.
 
 mod ends;
+mod order_reader;
 mod scopes;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::barrier::visited::Visited;
 use crate::build::ends::{Sink, Start};
+use crate::build::order_reader::OrderReader;
 use crate::computed::keys::KeySource;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
@@ -84,6 +86,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         operators: Vec::new(),
         stealable: Vec::new(),
         is_ordered: plan.reason_for_one_thread().is_some(),
+        reader: OrderReader::STREAM,
         descriptions: Vec::new(),
         described,
         requirements: plan.requirements.clone(),
@@ -154,8 +157,9 @@ struct Builder {
     topology: TopologyBuilder,
     operators: Vec<Option<AnyOperator<Rows>>>,
     stealable: Vec<bool>,
-    /// True if rows must keep their order at this point.
+    /// True if rows must keep their order at this point, because they were sorted.
     is_ordered: bool,
+    reader: OrderReader,
     descriptions: Vec<(usize, String)>,
     described: bool,
     requirements: Requirements,
@@ -192,7 +196,7 @@ impl Builder {
     /// Makes a number that of an operator without state.
     fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
         self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
-        self.stealable[id as usize] = !self.is_ordered;
+        self.stealable[id as usize] = !self.is_ordered && !self.reader.order_matters;
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -223,9 +227,11 @@ impl Builder {
 
     fn chain(&mut self, pipeline: &Pipeline, mut tail: ChainEnd) -> Result<ChainEnd> {
         let first = self.topology.next();
+        let mut readers = self.reader.of_stages(pipeline).into_iter();
         let mut stages = pipeline.stages.iter().peekable();
-        let was_ordered = self.is_ordered;
+        let (was_ordered, at_end) = (self.is_ordered, self.reader);
         while let Some(stage) = stages.next() {
+            self.reader = readers.next().unwrap_or(at_end);
             if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
                 self.taken = KeySource::Keys(keys);
                 continue;
@@ -236,7 +242,7 @@ impl Builder {
                 operator => was_ordered || self.is_ordered && operator.keeps_order(),
             };
         }
-        self.is_ordered = was_ordered;
+        (self.is_ordered, self.reader) = (was_ordered, at_end);
         Ok(tail)
     }
 
@@ -253,12 +259,15 @@ impl Builder {
         if reads { by.iter().map(key).collect() } else { None }
     }
 
-    /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator.
-    fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize) -> Result<()> {
+    /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator. `reader` tells how its
+    /// results are read.
+    fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize, reader: OrderReader) -> Result<()> {
         self.depth += 1;
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
+        let outside = std::mem::replace(&mut self.reader, reader);
         let end = self.chain(pipeline, begin)?;
+        self.reader = outside;
         self.visited = loop_around;
         self.depth -= 1;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
@@ -617,8 +626,12 @@ impl Builder {
                 }
             };
             match computation {
-                Computation::First(pipeline) | Computation::Exists(pipeline) => {
-                    self.inside(pipeline, next.from, pipelines)?
+                // A by() takes the first result.
+                Computation::First(pipeline) => {
+                    self.inside(pipeline, next.from, pipelines, OrderReader::for_each_row(true))?
+                }
+                Computation::Exists(pipeline) => {
+                    self.inside(pipeline, next.from, pipelines, OrderReader::for_each_row(false))?
                 }
                 Computation::Key(key) if !in_place => {
                     self.remote_lookup(ByTaker::Key(key.clone()), next.from, pipelines)?
