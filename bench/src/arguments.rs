@@ -7,11 +7,13 @@ use mangrove::{Error, Result};
 
 use crate::oltp::{Api, Choices, Level, Operations, Skew};
 use crate::options::{Options, Scale, Suite};
+use crate::queries::choices::QueryChoices;
 
 /// The options beside the suites.
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// The size of the graphs: tiny, small (2^14 vertices), medium (2^18), full (2^20), or the logarithm, as in 16
+    /// The size of the graphs: tiny, small (2^14 vertices), medium (2^18), full (2^20), or the logarithm, as in 16.
+    /// Social networks: small is LDBC's scale factor 0.03, medium 0.1, full 0.3
     #[arg(long, default_value = "medium")]
     scale: Scale,
 
@@ -47,13 +49,21 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     churn: Option<f64>,
 
-    /// `collection`: plot throughput and memory over time to this file, as SVG
+    /// Plot to this file, as SVG. `collection`: throughput and memory over time; `isolation`: the distribution of latencies
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
     /// `durability`: the directory for a temporary directory of the run (default: the system's temporary directory)
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+
+    /// Queries: the numbers of executors, ascending. Each has a database of its own, with the same graph
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_name = "NUMBERS")]
+    executors: Vec<usize>,
+
+    /// Queries: the directory of the data sets of LDBC, as folders or archives. Without it, only generated networks
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
 
     /// Also write the figures to this file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -83,6 +93,7 @@ impl Arguments {
                 plot: self.plot,
                 directory: self.dir,
             },
+            queries: QueryChoices { executors: self.executors, data: self.data },
         };
         options.check()?;
         let report = crate::run(&options, &mut |row| eprintln!("{row}"))?;

@@ -41,7 +41,9 @@ mod oltp;
 mod options;
 mod page;
 mod people;
+mod queries;
 mod report;
+mod run_directory;
 mod served;
 mod social;
 mod suites;
@@ -50,6 +52,7 @@ mod ways;
 pub use arguments::Arguments;
 pub use oltp::{Api, Choices, Level, Operations, Skew};
 pub use options::{Options, Scale, Suite};
+pub use queries::choices::QueryChoices;
 pub use report::{Figure, Metric, Report, Row};
 
 use mangrove::Result;

@@ -11,7 +11,7 @@
 //! - [`session`], [`typed`]: the interfaces that run templates.
 //! - [`driver`]: threads, time slices, [`histogram`]s; [`statistics`]: intervals.
 //! - [`beside`]: small transactions beside a heavy one.
-//! - [`plot`]: lines over time.
+//! - [`plot`]: lines as SVG.
 //! - [`audit`]: checks the graph afterwards.
 //!
 //! Invariants:

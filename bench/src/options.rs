@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use mangrove::{Error, Result};
 
 use crate::oltp::Choices;
+use crate::queries::choices::QueryChoices;
 
 /// A group of cases that share their data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -53,11 +54,28 @@ pub enum Suite {
     Durability,
     /// Requests over the wire: connections, encodings, numbers of results
     Wire,
+    /// Walks of one to four edges (G-Tran, 6.1.2), on 1, 2, 4 and 8 executors
+    #[value(name = "khop")]
+    KHop,
+    /// The patterns of LSQB, and subgraphs (Banyan, figure 8), on 1, 2, 4 and 8 executors
+    Lsqb,
+    /// LDBC's short reads and G-Tran's templates of them, on 1, 2, 4 and 8 executors
+    #[value(name = "is")]
+    ShortReads,
+    /// LDBC's complex reads and G-Tran's templates of them, on 1, 2, 4 and 8 executors
+    #[value(name = "ic")]
+    ComplexReads,
+    /// Banyan's complex queries CQ1 to CQ6, on 1, 2, 4 and 8 executors
+    Cq,
+    /// Grasper's queries Q1 to Q8, on 1, 2, 4 and 8 executors
+    Grasper,
+    /// Short queries beside 0 to 64 heavy ones, embedded and through a server
+    Isolation,
 }
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 21] = [
+    pub const ALL: [Suite; 28] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -79,6 +97,13 @@ impl Suite {
         Suite::Large,
         Suite::Durability,
         Suite::Wire,
+        Suite::KHop,
+        Suite::Lsqb,
+        Suite::ShortReads,
+        Suite::ComplexReads,
+        Suite::Cq,
+        Suite::Grasper,
+        Suite::Isolation,
     ];
 
     /// The name in reports.
@@ -105,6 +130,13 @@ impl Suite {
             Suite::Large => "large",
             Suite::Durability => "durability",
             Suite::Wire => "wire",
+            Suite::KHop => "khop",
+            Suite::Lsqb => "lsqb",
+            Suite::ShortReads => "is",
+            Suite::ComplexReads => "ic",
+            Suite::Cq => "cq",
+            Suite::Grasper => "grasper",
+            Suite::Isolation => "isolation",
         }
     }
 }
@@ -200,6 +232,8 @@ pub struct Options {
     pub only: Option<String>,
     /// The choices of suites that run transactions.
     pub choices: Choices,
+    /// The choices of suites that run queries on several executors.
+    pub queries: QueryChoices,
 }
 
 /// A larger number of threads is taken for a typing error.
@@ -222,6 +256,21 @@ impl Options {
         if !(0.0..=SECONDS_MAX).contains(&self.seconds) {
             return Err(Error::invalid(format!("{} seconds were asked for; use 0 to {SECONDS_MAX}", self.seconds)));
         }
+        self.queries.check()?;
         self.choices.check(&self.suites)
+    }
+
+    /// The options of tests: the smallest graphs, and no more repetitions than needed.
+    #[cfg(test)]
+    pub(crate) fn for_tests(suites: &[Suite]) -> Self {
+        Options {
+            suites: suites.to_vec(),
+            scale: Scale::Tiny,
+            seconds: 0.0,
+            threads: 1,
+            only: None,
+            choices: Choices::default(),
+            queries: QueryChoices::default(),
+        }
     }
 }

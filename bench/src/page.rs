@@ -51,7 +51,8 @@ fn conditions(environment: &[Figure], options: &Options) -> String {
         };
     }
     let (log, seconds, threads) = (options.scale.log_vertices(), options.seconds, options.threads);
-    text + &format!("- run: 2^{log} vertices, {seconds} s a case, client threads: {threads}\n")
+    let graphs = format!("2^{log} vertices (social networks: see their rows)");
+    text + &format!("- run: {graphs}, {seconds} s a case, client threads: {threads}\n")
 }
 
 /// The text of a page in which sections replace those of the same name. Sections stand in the order of [`Suite::ALL`].

@@ -45,6 +45,8 @@ pub enum Metric {
     Share,
     /// A number of things; less is better.
     Count,
+    /// A multiple of another row's throughput; more is better.
+    Speedup,
 }
 
 impl Metric {
@@ -56,7 +58,12 @@ impl Metric {
             Metric::Ratio => "ratio",
             Metric::Share => "share",
             Metric::Count => "count",
+            Metric::Speedup => "speedup",
         }
+    }
+
+    fn more_is_better(self) -> bool {
+        matches!(self, Metric::Rate | Metric::Speedup)
     }
 }
 
@@ -150,13 +157,13 @@ impl Row {
     /// The ratio of the value to the limit; above 1 is worse.
     pub fn distance(&self) -> Option<f64> {
         let limit = self.limit?;
-        Some(if self.metric == Metric::Rate { limit / self.value } else { self.value / limit })
+        Some(if self.metric.more_is_better() { limit / self.value } else { self.value / limit })
     }
 
     /// Whether the value meets the target, if there is one.
     pub fn is_on_target(&self) -> Option<bool> {
         let target = self.target?;
-        Some(if self.metric == Metric::Rate { self.value >= target } else { self.value <= target })
+        Some(if self.metric.more_is_better() { self.value >= target } else { self.value <= target })
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -253,6 +260,8 @@ pub struct Report {
     pub environment: Vec<Figure>,
     /// The rows, in the order of measurement.
     pub rows: Vec<Row>,
+    /// Sentences about a suite, such as what it left out, with the name of the suite.
+    pub notes: Vec<(&'static str, String)>,
 }
 
 /// A report to which rows are added.
@@ -268,6 +277,11 @@ impl Growing<'_> {
         self.report.rows.push(row);
     }
 
+    /// Adds a sentence about a suite, which stands after its rows.
+    pub fn note(&mut self, suite: &'static str, text: String) {
+        self.report.notes.push((suite, text));
+    }
+
     /// The complete report.
     pub fn finish(self) -> Report {
         self.report
@@ -277,7 +291,7 @@ impl Growing<'_> {
 impl Report {
     /// An empty report.
     pub(crate) fn growing(environment: Vec<Figure>, each: &mut dyn FnMut(&Row)) -> Growing<'_> {
-        Growing { report: Report { environment, rows: Vec::new() }, each }
+        Growing { report: Report { environment, rows: Vec::new(), notes: Vec::new() }, each }
     }
 
     /// All figures, those of the environment first.
@@ -303,7 +317,7 @@ impl Report {
         text
     }
 
-    /// The table of each suite.
+    /// The table of each suite, and its notes.
     pub(crate) fn tables(&self) -> Vec<(&'static str, String)> {
         let table = |rows: &[Row]| {
             let mut table = Table::new();
@@ -311,7 +325,10 @@ impl Report {
             table.set_header([rows[0].suite, "variant", "median", "min–max", "limit", "times", "target"]);
             table.add_rows(rows.iter().map(Row::cells));
             table.column_iter_mut().skip(2).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-            (rows[0].suite, table.to_string())
+            let mut text = table.to_string();
+            let notes = self.notes.iter().filter(|(suite, _)| *suite == rows[0].suite);
+            notes.for_each(|(_, note)| text.push_str(&format!("\n\n{note}")));
+            (rows[0].suite, text)
         };
         self.rows.chunk_by(|a, b| a.suite == b.suite).map(table).collect()
     }

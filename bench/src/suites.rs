@@ -6,14 +6,19 @@ mod durability;
 mod files;
 mod hop;
 mod insert;
+mod isolation;
+mod khop;
 mod large;
 mod load;
 mod locality;
+mod lsqb;
 mod machine;
 mod memory;
 mod mixes;
 mod optimizations;
+mod papers;
 mod point;
+mod reads;
 mod scan;
 mod supernode;
 mod turnover;
@@ -53,6 +58,12 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Large => large::run(&context, report),
         Suite::Durability => durability::run(&context, report),
         Suite::Wire => wire::run(&context, report),
+        Suite::KHop => khop::run(&context, report),
+        Suite::Lsqb => lsqb::run(&context, report),
+        Suite::ShortReads | Suite::ComplexReads => reads::run(&context, *suite, report),
+        Suite::Cq => papers::run(&context, *suite, "banyan-cq", report),
+        Suite::Grasper => papers::run(&context, *suite, "grasper", report),
+        Suite::Isolation => isolation::run(&context, report),
     })
 }
 

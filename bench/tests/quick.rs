@@ -1,11 +1,11 @@
 //! Every suite runs on a tiny graph, checks its answers, and writes figures in the agreed form. No test asserts a time.
 
-use mangrove_bench::{Api, Choices, Figure, Operations, Options, Report, Scale, Skew, Suite};
+use mangrove_bench::{Api, Choices, Figure, Operations, Options, QueryChoices, Report, Scale, Skew, Suite};
 
 /// Runs suites on a tiny graph.
 fn options(suites: &[Suite], threads: usize) -> Options {
-    let choices = Choices::default();
-    Options { suites: suites.to_vec(), scale: Scale::Tiny, seconds: 0.0, threads, only: None, choices }
+    let (choices, queries) = (Choices::default(), QueryChoices::default());
+    Options { suites: suites.to_vec(), scale: Scale::Tiny, seconds: 0.0, threads, only: None, choices, queries }
 }
 
 fn run(options: &Options) -> Report {
@@ -69,6 +69,87 @@ fn transactions_add_up_through_every_interface() {
         figures.iter().filter(|figure| figure.suite == "linkbench" && figure.metric == "share_in_paper").collect();
     assert_eq!(shares.len() % 7, 0, "LinkBench has seven operations");
     assert!(shares.iter().any(|figure| figure.case.contains("get edges") && figure.value == 51.2));
+}
+
+/// The suites that run queries on several executors.
+const QUERIES: [Suite; 6] =
+    [Suite::KHop, Suite::Lsqb, Suite::ShortReads, Suite::ComplexReads, Suite::Cq, Suite::Grasper];
+
+#[test]
+fn queries_have_a_row_for_each_number_of_executors() {
+    let queries = QueryChoices { executors: vec![1, 2], data: None };
+    let only = Some("executors".to_owned());
+    let report = run(&Options { queries, only, ..options(&QUERIES, 1) });
+    for suite in QUERIES.map(Suite::name) {
+        let count =
+            |variant: &str| report.rows.iter().filter(|row| row.suite == suite && row.variant == variant).count();
+        let queries = count("1 executor");
+        assert!(queries >= 4, "{suite}: {queries} queries");
+        for variant in ["2 executors", "client's thread", "ceiling: two copies", "2 executors : 1"] {
+            assert_eq!(count(variant), queries, "{suite}: {variant}");
+        }
+        assert!(report.notes.iter().any(|(of, note)| *of == suite && note.contains("--data")), "{suite} left data out");
+    }
+    assert!(report.table().contains("was left out, because --data names no directory"));
+}
+
+/// Runs the queries whose name contains `only` on a data set. Skips the test if the data set is missing.
+fn on_data(name: &str, suite: Suite, only: &str) -> Option<Report> {
+    let folder = mangrove_testdata::dataset(name)?;
+    let data = folder.parent().map(std::path::Path::to_owned);
+    let queries = QueryChoices { executors: vec![2], data };
+    Some(run(&Options { queries, only: Some(only.to_owned()), ..options(&[suite], 1) }))
+}
+
+fn nothing_was_left_out(report: &Report) -> bool {
+    !report.notes.iter().any(|(_, note)| note.contains("left out"))
+}
+
+#[test]
+fn patterns_of_lsqb_have_their_published_counts() {
+    let Some(report) = on_data("lsqb_sf0.1", Suite::Lsqb, "LSQB 0.1, q4") else { return };
+    let cases: Vec<&str> = report.rows.iter().map(|row| row.case.as_str()).collect();
+    assert!(cases.contains(&"LSQB 0.1, q4"), "{cases:?}");
+    assert!(nothing_was_left_out(&report), "{:?}", report.notes);
+}
+
+#[test]
+fn short_reads_of_ldbc_have_their_published_answers() {
+    let Some(report) = on_data("ldbc_snb_sf0.1", Suite::ShortReads, "LDBC 0.1, LDBC's") else { return };
+    for number in 1..=7 {
+        let case = format!("LDBC 0.1, LDBC's IS{number}");
+        assert!(report.rows.iter().any(|row| row.case == case && row.variant == "2 executors"), "{case}");
+    }
+    assert!(nothing_was_left_out(&report), "{:?}", report.notes);
+}
+
+#[test]
+fn the_latency_of_short_reads_is_plotted_beside_each_number_of_heavy_queries() {
+    let plot = std::env::temp_dir().join(format!("mangrove-bench-isolation-{}.svg", std::process::id()));
+    let choices = Choices { plot: Some(plot.clone()), ..Choices::default() };
+    let report = run(&Options { choices, ..options(&[Suite::Isolation], 1) });
+    let svg = std::fs::read_to_string(&plot).unwrap();
+    std::fs::remove_file(&plot).unwrap();
+    assert_eq!((svg.matches("<polyline").count(), svg.matches("beside 64 heavy").count()), (10, 2));
+    for place in ["embedded", "server"] {
+        for heavy in [1, 4, 8, 64] {
+            let case = format!("{place}, beside {heavy} heavy");
+            let row = report.rows.iter().find(|row| row.case == case && row.variant == "short, p99").unwrap();
+            assert!(row.target.unwrap() >= row.limit.unwrap() + 1e6, "{case}");
+        }
+    }
+}
+
+#[test]
+fn numbers_of_executors_that_cannot_be_run_are_refused() {
+    for (executors, problem) in [(vec![], "0 numbers"), (vec![0], "0 executors"), (vec![2, 1], "do not ascend")] {
+        let queries = QueryChoices { executors, data: None };
+        let refused = Options { queries, ..options(&[Suite::KHop], 1) }.check().unwrap_err();
+        assert!(refused.message().contains(problem), "{refused}");
+    }
+    let choices = Choices { plot: Some("one.svg".into()), ..Choices::default() };
+    let both = Options { choices, ..options(&[Suite::Collection, Suite::Isolation], 1) };
+    assert!(both.check().unwrap_err().message().contains("--plot"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub struct Choices {
     pub skews: Vec<Skew>,
     /// The time of updates before locality is measured, and of each run of the suite `collection`.
     pub churn_seconds: f64,
-    /// The file for the plot of the suite `collection`.
+    /// The file for the plot of the suite `collection` or `isolation`.
     pub plot: Option<PathBuf>,
     /// The directory for the suite `durability`; `None`: the system's temporary directory.
     pub directory: Option<PathBuf>,
@@ -74,11 +74,16 @@ impl Default for Choices {
 const CHURN_SECONDS_MAX: f64 = 3_600.0;
 
 impl Choices {
-    /// Returns an error for a time that is too long, or for operations that a suite does not have.
+    /// Returns an error for a time that is too long, for operations that a suite does not have, or for two plots in one
+    /// file.
     pub fn check(&self, suites: &[Suite]) -> Result<()> {
         if !(0.0..=CHURN_SECONDS_MAX).contains(&self.churn_seconds) {
             let message =
                 format!("{} seconds of updates were asked for; use 0 to {CHURN_SECONDS_MAX}", self.churn_seconds);
+            return Err(Error::invalid(message));
+        }
+        if self.plot.is_some() && [Suite::Collection, Suite::Isolation].iter().all(|suite| suites.contains(suite)) {
+            let message = "--plot names one file, and both `collection` and `isolation` plot; run one of them";
             return Err(Error::invalid(message));
         }
         suites.iter().try_for_each(|suite| self.operations_of(*suite).map(drop))

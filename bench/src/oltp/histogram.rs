@@ -69,6 +69,18 @@ impl Histogram {
         self.max
     }
 
+    /// The distribution function: the upper end of each non-empty bucket, and the share of entries up to it.
+    pub fn cumulative(&self) -> Vec<(u64, f64)> {
+        let mut seen = 0;
+        let counted = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        counted
+            .map(|(index, count)| {
+                seen += count;
+                (upper(index).min(self.max), seen as f64 / self.count as f64)
+            })
+            .collect()
+    }
+
     /// The non-empty powers of two: upper end (inclusive) and number of entries.
     pub fn by_power(&self) -> Vec<(u64, u64)> {
         let mut powers: Vec<(u64, u64)> = Vec::new();

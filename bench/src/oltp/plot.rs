@@ -1,4 +1,4 @@
-//! Simple line plots over time, as SVG.
+//! Simple line plots, as SVG.
 
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ const LEFT: f64 = 90.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 30.0;
-const COLORS: [&str; 4] = ["#1b7837", "#b2182b", "#2166ac", "#e08214"];
+const COLORS: [&str; 5] = ["#1b7837", "#b2182b", "#2166ac", "#e08214", "#762a83"];
 
 /// Draws panels one below the other; only the last one labels the x axis.
 pub fn svg(x_title: &str, panels: &[Panel]) -> String {

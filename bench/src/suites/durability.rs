@@ -6,7 +6,6 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `run_directory` | the directory of the run |
 //! | `clients` | threads that commit and wait |
 //! | `system` | the small writes; the floor and the database |
 //! | `rivals` | redb and SQLite |
@@ -22,15 +21,14 @@ mod commits;
 mod graph;
 mod recovery;
 mod rivals;
-mod run_directory;
 mod system;
 
 use mangrove::Result;
 
-use self::run_directory::{RunDirectory, is_in_memory};
 use super::Context;
 use crate::options::Suite;
 use crate::report::{Growing, Metric, Row};
+use crate::run_directory::{RunDirectory, is_in_memory};
 
 const NAME: &str = Suite::Durability.name();
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mangrove::{Database, LoadOptions, Mapping};
+use mangrove::{Database, Error, LoadOptions, Mapping, Result};
 use mangrove_testdata::dataset;
 
 /// A data set of LDBC's social network.
@@ -43,19 +43,38 @@ impl DataSet {
 ///
 /// If a file does not load without rejects.
 pub fn loaded(set: DataSet, folder: &Path) -> Database {
-    let mapping = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mappings/ldbc-snb.toml");
-    let options =
-        LoadOptions { mapping: Some(Mapping::read(&mapping).expect("the mapping ships")), ..LoadOptions::default() };
     let db = Database::in_memory();
-    let report = db.load(&[set.files(folder)], &options, &mut |_| {}).expect("the data set loads");
-    assert_eq!(report.rejects, 0, "{}", set.name());
+    load_files(&db, &set.files(folder)).unwrap_or_else(|error| panic!("{}: {error}", set.name()));
+    db
+}
+
+/// Loads the CSV files of LDBC's social network into an empty database, and creates the indexes.
+///
+/// # Errors
+///
+/// The error of the database, or the number of rows that it rejects.
+pub fn load_files(db: &Database, files: &Path) -> Result<()> {
+    let options = LoadOptions { mapping: Mapping::shipped("ldbc-snb"), ..LoadOptions::default() };
+    let report = db.load(&[files.to_owned()], &options, &mut |_| {})?;
+    if report.rejects > 0 {
+        let message = format!("{} rows of {} do not load", report.rejects, files.display());
+        return Err(Error::invalid(message));
+    }
+    create_indexes(db)
+}
+
+/// Creates an index for each label of LDBC's social network whose ids are parameters of queries.
+///
+/// # Errors
+///
+/// The error of the database.
+pub fn create_indexes(db: &Database) -> Result<()> {
     let by_id = ["Person", "Post", "Comment", "Forum", "Tag", "Place", "Organisation"].map(|label| (label, "id"));
     for (label, key) in by_id.into_iter().chain([("Tag", "name"), ("Person", "firstName")]) {
-        db.create_index(Some(label), key, false, false).expect("an index on loaded data");
+        db.create_index(Some(label), key, false, false)?;
     }
     // A message is a post or a comment. A query that finds it by id alone does not know its label.
-    db.create_index(None, "id", false, false).expect("an index on loaded data");
-    db
+    db.create_index(None, "id", false, false).map(drop)
 }
 
 /// Moves the dates of all likes ten seconds into the future.

@@ -1,7 +1,9 @@
 //! Converts values to JSON and back: the form in which parameters and answers are published.
 
-use mangrove::{Detached, Value};
+use mangrove::{Detached, Parameters, Value};
 use serde_json::{Number, Value as Json};
+
+use crate::set::JsonParameters;
 
 /// Converts a result. Sets become lists, elements become their ids, and keys of maps become texts. A float that is not
 /// finite becomes null.
@@ -44,6 +46,15 @@ fn element(detached: &Detached) -> Json {
 
 fn property_json(key: &str, value: &Value) -> Json {
     Json::Array(vec![key.into(), to_json(value)])
+}
+
+/// Converts the parameters of a run.
+///
+/// # Panics
+///
+/// As [`from_json`].
+pub fn bound(parameters: &JsonParameters) -> Parameters {
+    parameters.iter().map(|(name, value)| (name.as_str().into(), from_json(value))).collect()
 }
 
 /// Converts a parameter.

@@ -8,7 +8,8 @@
 //!
 //! Expected answers have two sources:
 //!
-//! - LDBC's validation files contain the answers of LDBC's reads ([`published`]).
+//! - LDBC's validation files contain the answers of its reads, and LSQB's files the counts of its patterns
+//!   ([`published`]).
 //! - The papers print templates without answers. A reference implementation answers them ([`mod@reference`]): plain
 //!   loops over the CSV files, which share no code with the engine and import none of its crates. After updates, both
 //!   graphs are compared.
@@ -16,8 +17,8 @@
 //! A query says nothing about how fast it must be. `cargo run --release -p mangrove-queries` prints the time of each
 //! query on this machine and checks the same answers.
 //!
-//! Not here: the nine patterns of LSQB and the computed answers on this project's data (`crates/db/tests/datasets`),
-//! and the mixes of reads and writes that `bench` measures.
+//! Not here: the answers of LDBC's data set that were computed with other engines (`crates/db/tests/datasets`), and the
+//! mixes of reads and writes that `bench` measures.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -33,7 +34,7 @@ mod set;
 pub mod stream;
 
 pub use compare::{Comparison, difference};
-pub use graphs::{DataSet, loaded, shift_likes};
-pub use json::{from_json, to_json};
+pub use graphs::{DataSet, create_indexes, load_files, loaded, shift_likes};
+pub use json::{bound, from_json, to_json};
 pub use run::Runner;
 pub use set::{Derived, JsonParameters, Query, QuerySet, Statement};

@@ -51,13 +51,20 @@ fn main() -> ExitCode {
         [] => QuerySet::names().map(str::to_owned).collect(),
         named => named.to_vec(),
     };
+    let published = match published::complex_reads(&folder) {
+        Ok(published) => published,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::FAILURE;
+        }
+    };
     let mut wrong = 0;
     for name in names {
         if arguments.explain {
             explain(&arguments, &db, &QuerySet::named(&name));
             continue;
         }
-        wrong += measure_set(&arguments, &runner, &graph, &QuerySet::named(&name), &published::complex_reads(&folder));
+        wrong += measure_set(&arguments, &runner, &graph, &QuerySet::named(&name), &published);
     }
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

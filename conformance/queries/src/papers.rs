@@ -8,10 +8,10 @@ use crate::run::Runner;
 use crate::set::{JsonParameters, Query, QuerySet};
 
 /// The sets whose expected answers come from the reference.
-pub const SETS: [&str; 5] = ["banyan-cq", "gtran-templates", "gtran-lbv", "grasper", "patterns"];
+pub const SETS: [&str; 6] = ["banyan-cq", "gtran-templates", "gtran-lbv", "grasper", "patterns", "lsqb"];
 
 /// How rows are compared, by what the paper says of their order.
-fn comparison(query: &Query) -> Comparison {
+pub fn comparison(query: &Query) -> Comparison {
     match (query.limit, query.ordered) {
         (Some(limit), _) => Comparison::Some(limit),
         (None, true) => Comparison::Ordered,

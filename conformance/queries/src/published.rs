@@ -1,7 +1,10 @@
-//! LDBC's validation files: operations with their answers.
+//! LDBC's published answers.
 //!
-//! A line is `{parameters}|answer`, both in JSON. The names of the parameters identify the query.
+//! - Validation files have operations with their answers. A line is `{parameters}|answer`, both in JSON. The names of
+//!   the parameters identify the query.
+//! - LSQB publishes the counts of its nine patterns at each scale.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -22,19 +25,19 @@ pub struct Operation {
 
 /// The 224 complex reads of scale factor 0.1, with answers for the data as loaded.
 ///
-/// # Panics
+/// # Errors
 ///
 /// If the file cannot be read or is no validation file.
-pub fn complex_reads(folder: &Path) -> Vec<Operation> {
+pub fn complex_reads(folder: &Path) -> Result<Vec<Operation>, String> {
     read(&folder.join("validation/validation_params_sf0.1_complex_read_only.csv"))
 }
 
 /// The 100 operations of scale factor 0.1, to be run in order: complex and short reads, with updates between them.
 ///
-/// # Panics
+/// # Errors
 ///
 /// If the file cannot be read or is no validation file.
-pub fn mixed_operations(folder: &Path) -> Vec<Operation> {
+pub fn mixed_operations(folder: &Path) -> Result<Vec<Operation>, String> {
     read(&folder.join("validation/validation_params-sf0.1-100.csv"))
 }
 
@@ -43,29 +46,53 @@ pub fn comparison(query: &Query) -> Comparison {
     query.ties.clone().map_or(Comparison::Ordered, Comparison::OrderedBy)
 }
 
-/// The operations of a file.
-fn read(path: &Path) -> Vec<Operation> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    text.lines().map(operation).collect()
+/// LSQB's published counts at a scale (`0.1`, `example`), by the name of the pattern: `q1` and so on. `folder` is the
+/// data set `lsqb_sf0.1`, whose file has the counts of every scale.
+///
+/// # Errors
+///
+/// If the file cannot be read or has no nine counts of this scale.
+pub fn lsqb_counts(folder: &Path, scale: &str) -> Result<BTreeMap<String, i64>, String> {
+    let path = folder.join("expected/expected-output.csv");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    // A line has system, variant, scale, query, seconds and count.
+    let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let counts: BTreeMap<String, i64> = rows
+        .filter(|row| row.len() == 6 && row[2] == scale)
+        .filter_map(|row| Some((format!("q{}", row[3]), row[5].parse().ok()?)))
+        .collect();
+    if counts.len() == 9 {
+        return Ok(counts);
+    }
+    Err(format!("{} has {} counts of scale {scale} instead of nine", path.display(), counts.len()))
 }
 
-fn operation(line: &str) -> Operation {
+/// The operations of a file.
+fn read(path: &Path) -> Result<Vec<Operation>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let of_line =
+        |(at, line)| operation(line).map_err(|problem| format!("{}, line {}: {problem}", path.display(), at + 1));
+    text.lines().enumerate().map(of_line).collect()
+}
+
+fn operation(line: &str) -> Result<Operation, String> {
     // Texts in either part may contain a '|', so the first part ends where its JSON ends.
     let mut parts = serde_json::Deserializer::from_str(line).into_iter::<Json>();
-    let parameters = parts.next().expect("parameters").expect("parameters are JSON");
-    let answer = serde_json::from_str(&line[parts.byte_offset() + 1..]).expect("an answer is JSON");
-    let Json::Object(parameters) = parameters else { panic!("parameters are an object: {line}") };
+    let parameters = parts.next().ok_or("no parameters")?.map_err(|error| format!("the parameters: {error}"))?;
+    let answer = line[parts.byte_offset()..].strip_prefix('|').ok_or("no answer")?;
+    let answer = serde_json::from_str(answer).map_err(|error| format!("the answer: {error}"))?;
+    let Json::Object(parameters) = parameters else { return Err("parameters that are no object".to_owned()) };
     let parameters: JsonParameters = parameters.into_iter().collect();
-    let query = query_of(&parameters);
+    let query = query_of(&parameters).ok_or("parameters of no known operation")?;
     let answer = (!query.starts_with("IU")).then(|| match answer {
         Json::Array(rows) => rows,
         single => vec![single],
     });
-    Operation { query, parameters, answer }
+    Ok(Operation { query, parameters, answer })
 }
 
 /// The query whose parameters have these names.
-fn query_of(parameters: &JsonParameters) -> String {
+fn query_of(parameters: &JsonParameters) -> Option<String> {
     const SHORT: [(&str, &str); 4] = [
         ("messageIdContent", "IS4"),
         ("messageIdCreator", "IS5"),
@@ -85,5 +112,5 @@ fn query_of(parameters: &JsonParameters) -> String {
         let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
         Some(format!("{kind}{digits}"))
     });
-    numbered.or_else(|| named(&SHORT)).or_else(|| named(&UPDATES)).expect("the parameters of a known operation")
+    numbered.or_else(|| named(&SHORT)).or_else(|| named(&UPDATES))
 }

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mangrove::{Database, Parameters, Prepared, QueryLimits, QueryOptions, Result, Transaction};
+use mangrove::{Database, Prepared, QueryLimits, QueryOptions, Result, Transaction};
 use serde_json::Value as Json;
 
-use crate::json::{from_json, to_json};
+use crate::json::{bound, to_json};
 use crate::set::{JsonParameters, Query, Statement};
 
 /// Runs queries on a database. The text of each query is prepared once.
@@ -36,7 +36,7 @@ impl<'a> Runner<'a> {
     ///
     /// The error of the database.
     pub fn ask(&self, query: &Query, given: &JsonParameters) -> Result<Vec<Json>> {
-        let parameters = values(&self.resolved(&query.with_derived(given))?);
+        let parameters = bound(&self.resolved(&query.with_derived(given))?);
         let rows = self.db.run_with(&*self.prepare(&query.text)?, &parameters, &self.options)?.collect()?;
         Ok(rows.iter().map(to_json).collect())
     }
@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
     }
 
     fn run_in(&self, transaction: &Transaction, text: &str, given: &JsonParameters) -> Result<Vec<Json>> {
-        let rows = transaction.run(&*self.prepare(text)?, &values(given))?.collect()?;
+        let rows = transaction.run(&*self.prepare(text)?, &bound(given))?.collect()?;
         Ok(rows.iter().map(to_json).collect())
     }
 
@@ -106,10 +106,6 @@ impl<'a> Runner<'a> {
         self.prepared.borrow_mut().insert(text.to_owned(), prepared.clone());
         Ok(prepared)
     }
-}
-
-fn values(parameters: &JsonParameters) -> Parameters {
-    parameters.iter().map(|(name, value)| (name.as_str().into(), from_json(value))).collect()
 }
 
 /// The parameters of a statement, once for every entry of its list if it has one, otherwise once.

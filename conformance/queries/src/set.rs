@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// The names of the sets, with their files.
-const SETS: [(&str, &str); 6] = [
+const SETS: [(&str, &str); 7] = [
     ("ldbc-interactive", include_str!("../sets/ldbc-interactive.toml")),
     ("banyan-cq", include_str!("../sets/banyan-cq.toml")),
     ("gtran-templates", include_str!("../sets/gtran-templates.toml")),
     ("gtran-lbv", include_str!("../sets/gtran-lbv.toml")),
     ("grasper", include_str!("../sets/grasper.toml")),
     ("patterns", include_str!("../sets/patterns.toml")),
+    ("lsqb", include_str!("../sets/lsqb.toml")),
 ];
 
 /// Parameters, as the set files and the validation files have them.
@@ -73,6 +74,9 @@ pub struct Query {
     /// True if the rows have an order.
     #[serde(default)]
     pub ordered: bool,
+    /// True if the query takes a minute. Tests then run it only if `MANGROVE_TEST_FULL` is set.
+    #[serde(default)]
+    pub slow: bool,
 }
 
 /// A statement of an update.

@@ -29,7 +29,7 @@ fn check_all(db: &Database, operations: &[Operation]) {
 #[test]
 fn complex_reads_answer_as_published() {
     let Some(folder) = DataSet::Tenth.folder() else { return };
-    let operations = published::complex_reads(&folder);
+    let operations = published::complex_reads(&folder).unwrap();
     assert_eq!(operations.len(), 224);
     check_all(&loaded(DataSet::Tenth, &folder), &operations);
 }
@@ -37,7 +37,7 @@ fn complex_reads_answer_as_published() {
 #[test]
 fn reads_between_updates_answer_as_published() {
     let Some(folder) = DataSet::Tenth.folder() else { return };
-    let operations = published::mixed_operations(&folder);
+    let operations = published::mixed_operations(&folder).unwrap();
     assert_eq!(operations.len(), 100);
     let db = loaded(DataSet::Tenth, &folder);
     shift_likes(&db);

@@ -3,9 +3,10 @@
 //! The archives are outside the project, in `../shared/data` beside its root (the README there describes them).
 //! [`dataset`] unpacks an archive to `target/testdata` at its first use, and returns the folder. If the archive is
 //! missing, it returns `None`, and the test prints so and passes: the project must build and test from a bare checkout.
+//! Benchmarks name their own places ([`unpacked`]).
 //! `tinkerpop.sh`, which `make test` calls, fetches TinkerPop's graphs from Maven to the same place.
 //!
-//! Several test programs may call [`dataset`] at once: each unpacks to a folder of its own and renames it; the first
+//! Several programs may unpack a data set at once: each unpacks to a folder of its own and renames it; the first
 //! rename wins.
 
 #![forbid(unsafe_code)]
@@ -27,23 +28,32 @@ pub use cases::{case_count, first_seed};
 /// If the archive exists but cannot be unpacked: a test must not pass because a disk is full.
 pub fn dataset(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate lies two folders deep");
-    let target = root.join("target/testdata");
+    let archives = root.join("../shared/data");
+    let folder = unpacked(&archives, name, &root.join("target/testdata")).unwrap_or_else(|error| panic!("{error}"));
+    if folder.is_none() {
+        println!("skipped: the data set {name} is not in {}", archives.display());
+    }
+    folder
+}
+
+/// The folder of a data set whose archive is in `archives`. Unpacks the archive below `target` at the first use.
+/// Returns `None` if there is no archive.
+///
+/// # Errors
+///
+/// If the archive cannot be unpacked; the message names it.
+pub fn unpacked(archives: &Path, name: &str, target: &Path) -> io::Result<Option<PathBuf>> {
     let folder = target.join(name);
     if folder.is_dir() {
-        return Some(folder);
+        return Ok(Some(folder));
     }
-    let archives = root.join("../shared/data");
-    let archive = ["tar.zst", "tar.gz"]
-        .map(|extension| archives.join(format!("{name}.{extension}")))
-        .into_iter()
-        .find(|path| path.is_file());
-    let Some(archive) = archive else {
-        println!("skipped: the data set {name} is not in {}", archives.display());
-        return None;
-    };
-    unpack(&archive, &target, &folder)
-        .unwrap_or_else(|e| panic!("cannot unpack {} to {}: {e}", archive.display(), target.display()));
-    Some(folder)
+    let candidates = ["tar.zst", "tar.gz"].map(|extension| archives.join(format!("{name}.{extension}")));
+    let Some(archive) = candidates.into_iter().find(|path| path.is_file()) else { return Ok(None) };
+    unpack(&archive, target, &folder).map_err(|error| {
+        let message = format!("cannot unpack {} to {}: {error}", archive.display(), target.display());
+        io::Error::new(error.kind(), message)
+    })?;
+    Ok(Some(folder))
 }
 
 /// Unpacks an archive that holds one folder, and moves that folder to its place.
@@ -86,5 +96,15 @@ mod tests {
     #[test]
     fn an_unknown_name_is_absent() {
         assert_eq!(dataset("no-such-set"), None);
+    }
+
+    #[test]
+    fn an_archive_that_is_none_is_named() {
+        let folder = std::env::temp_dir().join(format!("mangrove-testdata-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("broken.tar.gz"), "no archive").unwrap();
+        let error = unpacked(&folder, "broken", &folder).unwrap_err();
+        assert!(error.to_string().contains("broken.tar.gz"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

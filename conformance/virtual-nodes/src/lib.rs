@@ -4,13 +4,17 @@
 //! ([`Nodes`]). The view of a node refuses to read data of another node ([`OwnedView`]). If a differential test passes
 //! on one node and on several, every row was at its owner whenever an operator read the graph for it.
 //!
+//! [`run_with_helpers`] runs a query of one node with helpers, in an order of turns that a seed chooses.
+//!
 //! For tests only: `mangrove` depends on this crate behind its feature `virtual-nodes`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod helpers;
 mod nodes;
 mod owned_view;
 
+pub use helpers::run_with_helpers;
 pub use nodes::Nodes;
 pub use owned_view::OwnedView;

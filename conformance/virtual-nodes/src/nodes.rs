@@ -54,7 +54,7 @@ impl<B: Batch> Nodes<B> {
                             break;
                         }
                         Progress::Complete if at == 0 => return Ok(results),
-                        Progress::Complete | Progress::Idle => break,
+                        Progress::Complete | Progress::Idle | Progress::Waiting => break,
                     }
                 }
                 for (to, frame) in self.nodes[at].take_outbox() {

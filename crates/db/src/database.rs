@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mangrove_durable::recovery::RecoveryProgress;
-use mangrove_flow::executor::ExecutorLoad;
 use mangrove_graph::{Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_load::UpsertKeys;
@@ -191,7 +190,7 @@ impl Database {
     }
 
     /// As [`Database::run_with`], but a query that is not over soon ([`QueryOptions::inline_messages`]) continues on
-    /// the executors of the database, where queries take turns. `accept` gets batches of results as they are found; the
+    /// the executors, where queries take turns. `accept` gets batches of results as they are found; the
     /// query waits while `accept` runs. The results of a traversal that writes come after its commit.
     ///
     /// # Errors
@@ -323,11 +322,6 @@ impl Database {
     /// The size, hits and misses of the plan cache.
     pub fn plan_cache(&self) -> PlanCacheReport {
         self.inner.plans.report()
-    }
-
-    /// The load of the executors, which are started when a query first needs them.
-    pub fn executor_load(&self) -> ExecutorLoad {
-        self.inner.executors.lock().as_ref().map_or_else(ExecutorLoad::default, |executors| executors.load())
     }
 
     /// The number of commits since the oldest running snapshot, for which versions of that age are kept.

@@ -20,7 +20,7 @@
 //! of its own ([`Database::query`]), or together with others in a [`Transaction`]. A [`Script`] of several statements,
 //! which can keep results in variables, is one transaction, too. A graph lives in memory ([`Database::in_memory`]) or
 //! in a directory ([`Database::open`]), where it survives its process. A query runs on the thread that reads its
-//! [`ResultStream`]. [`Database::run_shared`] passes a query that is not over soon to the executors of the database,
+//! [`ResultStream`]. [`Database::run_shared`] passes a query that is not over soon to the executors of the process,
 //! where many queries take turns.
 //!
 //! Below Gremlin lies the typed interface of [`Transaction`]: batches of ids in, columns out, no text, no plan.
@@ -73,7 +73,7 @@ pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
 pub use mangrove_flow::QueryLimits;
-pub use mangrove_flow::executor::ExecutorLoad;
+pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, Weight};
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,
     ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId,

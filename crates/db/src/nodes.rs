@@ -1,12 +1,12 @@
-//! Runs a query over several virtual nodes in one process. For tests: compiled with the feature `virtual-nodes` only.
+//! Runs a query over several virtual nodes in one process, or with simulated helpers. For tests: compiled with the feature `virtual-nodes` only.
 
 use std::sync::Arc;
 
-use mangrove_flow::{NodeRuntime, QueryControl};
+use mangrove_flow::{NodeRuntime, QueryControl, Sharers};
 use mangrove_graph::{Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
-use mangrove_steps::{Detail, Meter, build, detach};
-use mangrove_virtual_nodes::{Nodes, OwnedView};
+use mangrove_steps::{Meter, Rows, build, detach};
+use mangrove_virtual_nodes::{Nodes, OwnedView, run_with_helpers};
 
 use crate::options::Materialize;
 use crate::query::instance::{context, unit};
@@ -35,18 +35,47 @@ pub(crate) fn run(
     let mut nodes = Nodes::new(runtimes.collect::<Result<_>>()?, seed);
     let mut results = Vec::new();
     for rows in nodes.run(unit(plan))? {
-        let mut meter = Meter::new(&control);
-        let bulks: Vec<u64> = (0..rows.len()).map(|row| rows.bulk(row)).collect();
-        let values = match materialize {
-            Materialize::References => rows.objects.into_values(),
-            Materialize::Tokens => {
-                detach(rows.objects.into_values(), &**settings.transaction, Detail::Reference, &mut meter)?
-            }
-            Materialize::Properties => {
-                detach(rows.objects.into_values(), &**settings.transaction, Detail::Properties, &mut meter)?
-            }
-        };
-        results.extend(values.into_iter().zip(bulks));
+        results.extend(values(rows, settings, &control, materialize)?);
     }
     Ok(results)
+}
+
+/// Runs a plan on one node with helpers, which take turns in an order that the seed chooses. All threads share what
+/// they can. Returns the results, each with the number of times that it occurs.
+pub(crate) fn run_helped(
+    plan: &PhysicalPlan,
+    settings: &RunSettings<'_>,
+    seed: u64,
+    materialize: Materialize,
+) -> Result<Vec<(Value, u64)>> {
+    let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
+    let control = Arc::new(control.drawing_on(settings.budget));
+    let requirements = Arc::new(plan.requirements.clone());
+    let built = build(plan, 1, false)?;
+    let mut home = NodeRuntime::new(0, 1, built.topology, built.operators, control.clone());
+    home.begin(context(plan, &requirements, settings, Vec::new(), settings.transaction.clone(), Share::ALL)?)?;
+    home.start(unit(plan))?;
+    let sharers = Sharers { stealable: built.stealable, shares_all: true };
+    let mut results = Vec::new();
+    for rows in run_with_helpers(&mut home, &sharers, || Ok(build(plan, 1, false)?.operators), seed)? {
+        results.extend(values(rows, settings, &control, materialize)?);
+    }
+    Ok(results)
+}
+
+/// The values of rows of results.
+fn values(
+    rows: Rows,
+    settings: &RunSettings<'_>,
+    control: &QueryControl,
+    materialize: Materialize,
+) -> Result<Vec<(Value, u64)>> {
+    let mut meter = Meter::new(control);
+    let bulks: Vec<u64> = (0..rows.len()).map(|row| rows.bulk(row)).collect();
+    let values = rows.objects.into_values();
+    let values = match materialize.detail(settings.transaction.is_read_only()) {
+        None => values,
+        Some(detail) => detach(values, &**settings.transaction, detail, &mut meter)?,
+    };
+    Ok(values.into_iter().zip(bulks).collect())
 }

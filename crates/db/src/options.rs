@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use mangrove_durable::durable::DurableOptions;
 use mangrove_durable::log::LogOptions;
 use mangrove_flow::QueryLimits;
+use mangrove_flow::schedule::Tenant;
 use mangrove_graph::MemoryBudget;
-use mangrove_steps::Services;
+use mangrove_steps::{Detail, Services};
 use mangrove_store::{StoreOptions, StoreSizes};
 use mangrove_txn::Isolation;
 use uuid::Uuid;
@@ -27,8 +28,9 @@ pub struct DatabaseOptions {
     /// The sizes at which structures of the store take another form. Tests choose small ones.
     #[doc(hidden)]
     pub sizes: StoreSizes,
-    /// The number of executor threads, which queries share when they do not run on the thread of their caller; 0 means
-    /// one for each core.
+    /// The executor threads, which queries share when they do not run on the thread of their caller. 0 means those of
+    /// the process ([`Executors::shared`](crate::Executors::shared)), which all such databases share. With another
+    /// number, the database starts that many of its own, which end when it is closed; tests and benches do that.
     pub executor_count: usize,
     /// The options of durability, for a graph in a directory.
     pub durability: DurabilityOptions,
@@ -85,10 +87,17 @@ pub struct QueryOptions {
     pub materialize: Materialize,
     /// A flag that ends the query at its next message when it is set.
     pub cancel: Arc<AtomicBool>,
+    /// The most threads that work on the query at a time; 0 means as many as the database has executors.
+    pub workers_max: usize,
     /// The number of messages for which a query of `Database::run_shared` first runs on the thread of its caller.
     /// Waking an executor costs more than a light query, so a query that ends within these messages never leaves its
     /// thread.
     pub inline_messages: usize,
+    /// The tenant that the query counts for, when queries of several tenants share the executors.
+    pub tenant: Tenant,
+    /// A place in which the CPU time of the query on executors is reported while it runs, in nanoseconds. What runs on
+    /// the thread of the caller is not in it.
+    pub executor_nanos: Option<Arc<AtomicU64>>,
     /// The isolation of a query that runs in a transaction of its own.
     pub isolation: Isolation,
     /// The number of retries after a conflict, for a query that writes in a transaction of its own.
@@ -104,10 +113,13 @@ const RETRIES_DEFAULT: u32 = 10;
 impl Default for QueryOptions {
     fn default() -> Self {
         QueryOptions {
+            workers_max: 0,
             limits: QueryLimits::default(),
             materialize: Materialize::default(),
             cancel: Arc::default(),
             inline_messages: INLINE_MESSAGES,
+            tenant: Tenant::default(),
+            executor_nanos: None,
             isolation: Isolation::default(),
             retries: RETRIES_DEFAULT,
             services: None,
@@ -116,7 +128,7 @@ impl Default for QueryOptions {
 }
 
 /// The messages of two turns of an executor, which take at most some hundred microseconds.
-const INLINE_MESSAGES: usize = 2 * mangrove_flow::executor::QUOTA_MESSAGES;
+const INLINE_MESSAGES: usize = 2 * mangrove_flow::schedule::QUOTA_MESSAGES;
 
 /// The properties that elements in results carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -129,6 +141,18 @@ pub enum Materialize {
     /// Nothing: elements are [`Value::Vertex`] and [`Value::Edge`], to be read through the transaction that
     /// found them.
     References,
+}
+
+impl Materialize {
+    /// What is read of an element, in a transaction that only reads or one that may have written; `None`: nothing.
+    pub(crate) fn detail(self, is_read_only: bool) -> Option<Detail> {
+        match self {
+            Materialize::Properties if is_read_only => Some(Detail::Properties),
+            Materialize::Properties => Some(Detail::Current),
+            Materialize::Tokens => Some(Detail::Reference),
+            Materialize::References => None,
+        }
+    }
 }
 
 /// The services that the `call()` steps of a query reach: [`QueryOptions::services`].

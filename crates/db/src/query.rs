@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! Prepared ──plan──▶ Planned ──instance──▶ Execution ──▶ ResultStream      on the thread that reads the results
-//!                                              └───────▶ shared::run       on the database's executors
+//!                                              └───────▶ shared::run       on executors
 //! ```
 //!
 //! Nothing here uses `Database`: [`settings::RunSettings`] has the transaction of a query and all else that its run
 //! needs.
 
 pub(crate) mod execution;
+pub(crate) mod helpers;
 pub(crate) mod instance;
 pub(crate) mod prepared;
 mod profile;

@@ -3,14 +3,15 @@
 //! The modules of the public API (`transaction`, `upsert`, `services` and so on) stand on this one and never import
 //! `database`, whose methods begin transactions and run queries.
 //!
-//! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first the executors that may still
-//!   run queries, last the directory and its lock.
+//! - **DB-5.** A database is closed in the order of the fields of `DatabaseState`: first executors of its own that may
+//!   still run queries, last the directory and its lock. The executors of the process go on, but run none of its
+//!   queries, because a running query keeps the database open (DB-6).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_flow::clock::{Clock, MonotonicClock};
-use mangrove_flow::executor::Executors;
+use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, Weight};
 use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, MemoryBudget, Result};
 use mangrove_txn::{ShardHandle, ShardedArc, TransactionManager};
 use parking_lot::Mutex;
@@ -18,12 +19,15 @@ use parking_lot::Mutex;
 use crate::files::FileAccess;
 use crate::home::Home;
 use crate::options::{DatabaseOptions, QueryOptions};
+use crate::query::helpers::ExecutorSource;
 use crate::query::instance::DatabaseIdentity;
 use crate::query::prepared::PlanCache;
 
 /// The shared state. DB-5: the order of the fields is the order in which they are dropped.
 pub(crate) struct DatabaseState {
+    /// `None` until a query needs them.
     pub executors: Mutex<Option<Arc<Executors>>>,
+    /// The number of executors of its own; 0: it uses those of the process.
     executor_count: usize,
     pub manager: TransactionManager,
     pub clock: Arc<dyn Clock>,
@@ -46,6 +50,22 @@ impl DatabaseState {
     /// The files of `io()`.
     pub fn files(&self) -> Arc<FileAccess> {
         self.files.lock().clone()
+    }
+}
+
+impl ExecutorSource for DatabaseState {
+    fn executors(&self) -> Result<Arc<Executors>> {
+        let mut executors = self.executors.lock();
+        if let Some(running) = &*executors {
+            return Ok(running.clone());
+        }
+        let started = match self.executor_count {
+            0 => Executors::shared(),
+            count => Executors::start(ExecutorOptions { count, ..ExecutorOptions::default() }).map(Arc::new),
+        };
+        let started = started
+            .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
+        Ok(executors.insert(started).clone())
     }
 }
 
@@ -103,6 +123,11 @@ impl Database {
         &self.inner.budget
     }
 
+    /// The executors that run the queries of this database. The first call starts them.
+    pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
+        self.inner.executors()
+    }
+
     /// The clock the database takes the time from.
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.inner.clock
@@ -113,18 +138,22 @@ impl Database {
         &self.inner.options
     }
 
-    /// The executors. The first call starts them.
-    pub(crate) fn executors(&self) -> Result<Arc<Executors>> {
-        let mut executors = self.inner.executors.lock();
-        if let Some(running) = &*executors {
-            return Ok(running.clone());
+    /// The load of the executors that run the queries of this database. All figures are 0 until they are started.
+    pub fn executor_load(&self) -> ExecutorLoad {
+        if self.inner.executor_count == 0 {
+            return Executors::shared_load();
         }
-        let count = match self.inner.executor_count {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            n => n,
-        };
-        let started = Executors::start(count)
-            .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
-        Ok(executors.insert(Arc::new(started)).clone())
+        self.inner.executors.lock().as_ref().map_or_else(ExecutorLoad::default, |executors| executors.load())
+    }
+
+    /// Sets the weight of a tenant on the executors that run the queries of this database. On the executors of the
+    /// process it counts for the tenant's queries on all databases. [`Weight::DEFAULT`] is that of every other tenant.
+    pub fn set_tenant_weight(&self, tenant: &Tenant, weight: Weight) -> Result<()> {
+        if self.inner.executor_count == 0 {
+            Executors::set_shared_weight(tenant, weight);
+        } else {
+            self.executors()?.set_weight(tenant, weight);
+        }
+        Ok(())
     }
 }

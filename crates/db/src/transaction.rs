@@ -16,6 +16,7 @@ use crate::bulk::{LoadOptions, LoadReport};
 use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
 use crate::query::execution::Execution;
+use crate::query::helpers::{ExecutorSource, Helping};
 use crate::query::prepared::{AnswerKind, Prepared};
 use crate::query::settings::RunSettings;
 use crate::query::shared;
@@ -144,7 +145,7 @@ impl Transaction {
     }
 
     /// Runs a prepared traversal and passes its results to `accept`, a batch at a time: values with the number of times
-    /// that each occurs. The query begins on this thread and continues on the executors of the database if it is not
+    /// that each occurs. The query begins on this thread and continues on the executors if it is not
     /// over soon. When this returns, the query has ended (DB-6).
     pub fn run_shared(
         &self,
@@ -185,7 +186,7 @@ impl Transaction {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     let (executors, budget) = (self.database.executors()?, self.database.memory_budget());
-                    shared::run(&executors, execution, options.materialize, budget, accept)
+                    shared::run(&executors, options, execution, budget, accept)
                 }
                 Err(error) => {
                     let remains = execution.end();
@@ -222,6 +223,24 @@ impl Transaction {
             seed,
             options.materialize,
         )
+    }
+
+    /// Runs a prepared traversal with helpers that take turns on this thread, in an order that the seed chooses. The
+    /// answers are those of [`Transaction::run`]. A traversal that writes or shares side effects runs without helpers.
+    #[cfg(feature = "virtual-nodes")]
+    pub fn run_helped(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        seed: u64,
+    ) -> Result<Vec<(Value, u64)>> {
+        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        if planned.plan.pinned {
+            return self.run_with(prepared, parameters, options)?.collect_bulked();
+        }
+        let settings = self.settings(prepared, parameters, options);
+        crate::nodes::run_helped(&planned.plan, &settings, seed, options.materialize)
     }
 
     /// The answer to `explain()` or `profile()`; `None` if the client wants the results of the traversal.
@@ -265,6 +284,7 @@ impl Transaction {
                 None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,
             }),
             files: prepared.uses_files().then(|| self.database.inner.files() as Arc<dyn Files>),
+            materialize: options.materialize,
         }
     }
 
@@ -280,7 +300,18 @@ impl Transaction {
         if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }
-        Execution::start(planned, &self.settings(prepared, parameters, options), timed)
+        // Several threads may read in one transaction (TXN-11).
+        let may_help = planned.plan.reason_for_one_thread().is_none();
+        let execution = Execution::start(planned, &self.settings(prepared, parameters, options), timed)?;
+        if !may_help {
+            return Ok(execution);
+        }
+        let source: Arc<dyn ExecutorSource> = self.database.inner.clone();
+        Ok(execution.helped_by(Helping {
+            source,
+            workers_max: prepared.workers_max(options),
+            tenant: options.tenant.clone(),
+        }))
     }
 
     /// Inserts vertices with these ids. Returns them in the order of the ids.

@@ -245,13 +245,10 @@ fn expected_entries(view: &dyn GraphView, index: &IndexInfo) -> Result<Vec<(Vec<
         for &key in &*index.keys {
             let mut values = ValueRows::default();
             view.vertex_values(portion, key, &mut values)?;
-            let mut longer: Vec<Vec<Vec<Value>>> = vec![Vec::new(); portion.len()];
-            for (&row, value) in values.row.iter().zip(&values.value) {
-                for combination in &combinations[row as usize] {
-                    longer[row as usize].push(combination.iter().chain([value]).cloned().collect());
-                }
-            }
-            combinations = longer;
+            let mut of_rows: Vec<Vec<Value>> = vec![Vec::new(); portion.len()];
+            values.row.iter().zip(values.value).for_each(|(&row, value)| of_rows[row as usize].push(value));
+            combinations =
+                combinations.into_iter().zip(of_rows).map(|(shorter, values)| longer(&shorter, values)).collect();
         }
         for (&vertex, combinations) in portion.iter().zip(combinations) {
             entries.extend(combinations.into_iter().map(|values| (values, vertex)));
@@ -259,4 +256,13 @@ fn expected_entries(view: &dyn GraphView, index: &IndexInfo) -> Result<Vec<(Vec<
         Ok(())
     })?;
     Ok(entries)
+}
+
+/// Returns each combination followed by each of the different values. Equal values have one entry in an index, so there
+/// are no more combinations than the index has entries.
+fn longer(shorter: &[Vec<Value>], mut values: Vec<Value>) -> Vec<Vec<Value>> {
+    values.sort_by(compare::order);
+    values.dedup_by(|a, b| compare::order(a, b).is_eq());
+    let with = |front: &Vec<Value>, value: &Value| front.iter().chain([value]).cloned().collect();
+    shorter.iter().flat_map(|front| values.iter().map(move |value| with(front, value))).collect()
 }

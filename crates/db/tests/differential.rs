@@ -31,6 +31,8 @@ enum Way {
     Shared,
     /// Over virtual nodes, every message serialized, frames delivered in the order of a seed.
     Nodes(u16, Option<u64>),
+    /// With one to four helpers, in turns that a seed chooses; all threads share what they can.
+    Helped(u64),
     /// On the caller's thread, several times at once: some runs are cancelled, some fail, some are abandoned. No run
     /// may see rows or state of another one. The answer is that of one complete run.
     Again,
@@ -99,6 +101,14 @@ impl Engine for Mangrove {
                     Ok(())
                 })?;
                 Ok(all)
+            }
+            Way::Helped(seed) => {
+                self.asked += 1;
+                let transaction = self.database.begin()?;
+                let seed = seed + self.asked as u64;
+                let results = transaction.run_helped(&prepared, &parameters, &options, seed)?;
+                transaction.commit()?;
+                Ok(results.into_iter().flat_map(expand).collect())
             }
             Way::Nodes(count, seed) => {
                 let transaction = self.database.begin()?;
@@ -191,6 +201,11 @@ fn on_two_nodes() {
 #[test]
 fn on_four_nodes_with_shuffled_frames() {
     check(4_000_000, 1_000, &Options::default(), Way::Nodes(4, Some(7)));
+}
+
+#[test]
+fn with_helpers_in_any_order_of_turns() {
+    check(9_000_000, 1_000, &Options::default(), Way::Helped(9));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn text(database: &Database, script: &str) -> String {
 fn explain_shows_the_plan_and_runs_nothing() {
     let database = database();
     let plan = text(&database, "g.V().drop().explain()");
-    assert!(plan.contains("; writes") && plan.contains("drop"), "{plan}");
+    assert!(plan.contains("on one thread: it writes") && plan.contains("drop"), "{plan}");
     assert_eq!(database.query("g.V().count()").unwrap().collect().unwrap(), vec![Value::I64(2)]);
     assert_eq!(database.explain("g.V().drop()").unwrap(), plan);
 }

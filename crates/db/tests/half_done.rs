@@ -114,7 +114,7 @@ fn limits_and_cancellation_are_failures_like_others() {
     let database = accounts();
     let cancelled = Arc::new(AtomicBool::new(false));
     let limited = QueryOptions {
-        limits: QueryLimits { memory_bytes: 256 << 10, ..QueryLimits::default() },
+        limits: QueryLimits { memory_bytes: 512 << 10, ..QueryLimits::default() },
         ..QueryOptions::default()
     };
     let watched = QueryOptions { cancel: cancelled.clone(), ..QueryOptions::default() };

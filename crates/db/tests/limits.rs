@@ -92,6 +92,10 @@ fn every_operator_that_holds_rows_is_held_to_the_memory_limit() {
         "g.V().local(out().fold()).fold()",
         "g.V().as('a').property('n', 0).select('a')",
         "g.V().addE('again')",
+        "g.E().subgraph('x').count()",
+        "g.V().as('a').out().tree('x').count()",
+        "g.V().order()",
+        "g.V().sample(3900).count()",
         "g.inject(1).local(V().fold()).count()",
     ] {
         let error = check_fails(&database, script, &options, ErrorKind::MemoryLimit);
@@ -125,6 +129,52 @@ fn a_streamed_query_needs_little_memory() {
         }
         assert_eq!(found, count, "{script}");
     }
+}
+
+/// Rows move from one barrier to the next, and their charge with them. What is read again and again is held once.
+#[test]
+fn hostile_traversals_stay_within_their_limit() {
+    let database = cycle(20_000);
+    let limits = QueryLimits { memory_bytes: 6_000_000, ..QueryLimits::default() };
+    let options = QueryOptions { limits, ..QueryOptions::default() };
+    for (script, count) in [
+        ("g.V().aggregate('x').limit(200).select('x').unfold().count()", 4_000_000),
+        ("g.V().local(__.V().limit(1)).count()", 20_000),
+        ("g.V().limit(50).local(__.V().order().by('n').limit(3)).count()", 150),
+        ("g.V().order().by('n').barrier().order().by('n', desc).tail(15000).barrier().count()", 15_000),
+        ("g.V().values('n').fold().as('l').unfold().limit(100).select('l').unfold().count()", 2_000_000),
+        ("g.V().repeat(both()).times(3).count()", 1_280_000),
+        ("g.V().group().by('n').by(count()).unfold().count()", 20_000),
+    ] {
+        assert_eq!(run(&database, script, &options).expect(script), [Value::I64(count)], "{script}");
+    }
+    for script in [
+        "g.V().values('n').fold().as('l').product(select('l')).count(local)",
+        "g.V().as('a').repeat(both()).times(6).path().count()",
+        "g.V().values('n').fold().asString().as('s').repeat(concat(select('s'))).times(100).length()",
+    ] {
+        check_fails(&database, script, &options, ErrorKind::MemoryLimit);
+    }
+}
+
+/// A search for edges holds those that it finds, and not all edges of the vertex.
+#[test]
+fn a_search_at_a_hub_is_charged_for_what_it_finds() {
+    let database = Database::in_memory();
+    let catalog = database.catalog();
+    let [node, to] = ["node", "to"].map(|label| catalog.intern_label_text(label));
+    let tx = database.begin().unwrap();
+    let ids: Vec<_> = (0..30_000_i64).map(Into::into).collect();
+    let vertices = tx.insert_vertices(node, &ids).unwrap();
+    let ends: Vec<_> = vertices[1..].iter().map(|vertex| (vertices[0], *vertex)).collect();
+    tx.insert_edges(to, &ends).unwrap();
+    tx.commit().unwrap();
+    let limits = QueryLimits { memory_bytes: 1_000_000, ..QueryLimits::default() };
+    let options = QueryOptions { limits, ..QueryOptions::default() };
+    let merge =
+        |map: &str| run(&database, &format!("g.mergeE([(T.label): 'to', (Direction.OUT): 0{map}]).count()"), &options);
+    assert_eq!(merge(", (Direction.IN): 29999").unwrap(), [Value::I64(1)]);
+    assert_eq!(merge("").unwrap_err().kind(), ErrorKind::MemoryLimit);
 }
 
 #[test]

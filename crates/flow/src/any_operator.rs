@@ -1,11 +1,14 @@
 //! An operator of either kind, as the runtime holds it.
 
+use std::sync::Arc;
+
 use mangrove_graph::Result;
 
 use crate::batch::Batch;
+use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::GroupId;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Part};
 use crate::operator::{Operator, Output};
 
 /// An operator as the runtime holds it.
@@ -27,6 +30,27 @@ impl<B: Batch> AnyOperator<B> {
         AnyOperator::Stateful(Box::new(operator))
     }
 
+    /// Returns true if it has no state.
+    pub fn is_kernel(&self) -> bool {
+        matches!(self, AnyOperator::Kernel(_))
+    }
+
+    /// Returns true if a helper uses its own replica.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            AnyOperator::Kernel(_) => true,
+            AnyOperator::Stateful(operator) => operator.is_passing(),
+        }
+    }
+
+    /// See [`Operator::flush`].
+    pub(crate) fn flush(&mut self, out: &mut Output<'_, B>) -> Result<()> {
+        match self {
+            AnyOperator::Kernel(_) => Ok(()),
+            AnyOperator::Stateful(operator) => operator.flush(out),
+        }
+    }
+
     /// See [`Operator::begin`].
     pub(crate) fn begin(&mut self, context: &B::Context) -> Result<()> {
         match self {
@@ -43,6 +67,34 @@ impl<B: Batch> AnyOperator<B> {
                 true
             }
             AnyOperator::Stateful(operator) => operator.recycle(),
+        }
+    }
+
+    /// See [`Kernel::split`].
+    pub(crate) fn split(
+        &mut self,
+        input: &mut B,
+        at: &mut Cursor,
+        rows_min: usize,
+        context: &B::Context,
+    ) -> Result<Option<Part<B>>> {
+        match self {
+            AnyOperator::Kernel(kernel) => kernel.split(input, at, rows_min, context),
+            AnyOperator::Stateful(_) => Ok(None),
+        }
+    }
+
+    /// See [`Operator::combine`].
+    pub(crate) fn combine(
+        &mut self,
+        port: u8,
+        batch: B,
+        context: &B::Context,
+        control: &Arc<QueryControl>,
+    ) -> Result<B> {
+        match self {
+            AnyOperator::Kernel(_) => Ok(batch),
+            AnyOperator::Stateful(operator) => operator.combine(port, batch, context, control),
         }
     }
 

@@ -22,7 +22,7 @@ pub const BATCH_ROWS: usize = 1024;
 pub trait Batch: Sized + Send + 'static {
     /// The execution context: the state that all operators of a run share, such as the view of the graph and the
     /// parameters. It belongs to one run; operators outlive it.
-    type Context: Send;
+    type Context: Send + Sync;
 
     /// Returns the number of rows.
     fn rows(&self) -> usize;
@@ -35,6 +35,8 @@ pub trait Batch: Sized + Send + 'static {
         let _ = control;
         Ok(())
     }
+    /// Cuts off the rows from `row` on.
+    fn split_off(&mut self, row: usize) -> Self;
     /// Returns a copy.
     fn duplicate(&self) -> Self;
     /// Splits the batch by the node that owns each row's object. Each row is in exactly one part.

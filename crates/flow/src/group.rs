@@ -13,8 +13,9 @@
 
 use std::ops::Range;
 
-use crate::topology::OpId;
 use mangrove_graph::FastMap;
+
+use crate::topology::OpId;
 
 /// The number of a node. Each node owns a share of the tablets of the graph.
 pub type NodeId = u16;
@@ -71,10 +72,14 @@ impl TagSet {
     }
 }
 
+/// A group and the groups around it: each group with its parent and with the operator of its scope. The root group is
+/// left out.
+pub(crate) type Ancestry = Vec<(GroupId, GroupId, OpId)>;
+
 /// A cancellation: it concerns the rows of a group, or of some of its instances, at a range of operators, and all work
 /// in scopes nested there.
-#[derive(Debug)]
-struct Cancellation {
+#[derive(Clone, Debug)]
+pub(crate) struct Cancellation {
     operators: Range<OpId>,
     /// The cancelled instances; `None` stands for all.
     tags: Option<TagSet>,
@@ -100,6 +105,8 @@ pub(crate) struct Groups {
     parents: FastMap<GroupId, (GroupId, OpId)>,
     /// By the group that was cancelled. An entry is removed when its group is closed.
     cancellations: FastMap<GroupId, Vec<Cancellation>>,
+    /// In an open run: the groups whose cancellations have changed since [`Groups::take_changes`].
+    changed: Option<Vec<GroupId>>,
 }
 
 impl Groups {
@@ -118,6 +125,7 @@ impl Groups {
     /// Clears the state of a run. Returns false if a group of it is still open.
     pub fn reset(&mut self) -> bool {
         self.opened = 0;
+        self.changed = None;
         // The root group is never closed, so its cancellations are here until the run ends.
         self.cancellations.clear();
         self.parents.is_empty()
@@ -126,7 +134,54 @@ impl Groups {
     /// Forgets a group that has ended, and its cancellations.
     pub fn close(&mut self, group: GroupId) {
         self.parents.remove(&group);
-        self.cancellations.remove(&group);
+        if self.cancellations.remove(&group).is_some() {
+            self.note_change(group);
+        }
+    }
+
+    /// Notes changes of cancellations from here on, for the helpers of the run.
+    pub fn note_changes(&mut self) {
+        self.changed = Some(self.cancellations.keys().copied().collect());
+    }
+
+    fn note_change(&mut self, group: GroupId) {
+        if let Some(changed) = self.changed.as_mut().filter(|changed| changed.last() != Some(&group)) {
+            changed.push(group);
+        }
+    }
+
+    /// Returns the groups whose cancellations have changed, each with its cancellations.
+    pub fn take_changes(&mut self) -> Vec<(GroupId, Vec<Cancellation>)> {
+        let Some(changed) = self.changed.as_mut().filter(|changed| !changed.is_empty()) else { return Vec::new() };
+        let list = |group: GroupId| (group, self.cancellations.get(&group).cloned().unwrap_or_default());
+        changed.drain(..).map(list).collect()
+    }
+
+    /// Returns a group and the groups around it, for a helper.
+    pub fn ancestry(&self, group: GroupId) -> Ancestry {
+        let mut ancestry = Vec::new();
+        let mut inner = group;
+        while let Some(&(parent, scope)) = self.parents.get(&inner) {
+            ancestry.push((inner, parent, scope));
+            inner = parent;
+        }
+        ancestry
+    }
+
+    /// On a helper: replaces all groups by those of a parcel.
+    pub fn adopt(&mut self, ancestry: Ancestry) {
+        self.parents.clear();
+        self.parents.extend(ancestry.into_iter().map(|(group, parent, scope)| (group, (parent, scope))));
+    }
+
+    /// On a helper: replaces the cancellations of its groups by those that the home has published.
+    pub fn refresh(&mut self, published: impl Fn(GroupId) -> Option<Vec<Cancellation>>) {
+        self.cancellations.clear();
+        for group in self.parents.keys().copied().chain([GroupId::ROOT]) {
+            if let Some(list) = published(group) {
+                self.cancellations.insert(group, list);
+            }
+        }
     }
 
     /// Returns the number of groups that this run has opened.
@@ -142,6 +197,7 @@ impl Groups {
     /// Cancels the work of a range of operators for a group, and for all groups nested in it there.
     pub fn cancel(&mut self, group: GroupId, operators: Range<OpId>) {
         self.cancellations.entry(group).or_default().push(Cancellation { operators, tags: None });
+        self.note_change(group);
     }
 
     /// Cancels one instance. Returns false if it was cancelled for this range already.
@@ -154,7 +210,11 @@ impl Groups {
                 list.len() - 1
             }
         };
-        list[at].tags.as_mut().is_some_and(|tags| tags.insert(tag))
+        let is_new = list[at].tags.as_mut().is_some_and(|tags| tags.insert(tag));
+        if is_new {
+            self.note_change(group);
+        }
+        is_new
     }
 
     /// Returns how to treat a batch of a group that waits at an operator. Ends are always delivered (FLOW-7). If

@@ -7,7 +7,7 @@
 use mangrove_graph::Result;
 
 use crate::batch::Batch;
-use crate::cursor::{Cursor, Step};
+use crate::cursor::{Cursor, Detail, Step};
 use crate::group::GroupId;
 use crate::operator::Output;
 
@@ -25,4 +25,31 @@ pub trait Kernel<B: Batch>: Send {
     /// Works on a message from the cursor on, and sends results in `group`, the group of the message. A step sends
     /// about one message. After [`Step::Done`] the runtime drops `input` without a look at it.
     fn step(&mut self, input: &mut B, at: &mut Cursor, group: GroupId, out: &mut Output<'_, B>) -> Result<Step>;
+
+    /// Cuts off about half of what is left of a message, for another thread, which begins with the part's first row.
+    /// Returns `None` if the rest cannot be cut or is too small: for an operator that cuts between rows, if fewer than
+    /// `rows_min` follow the row at hand. This default cuts between rows.
+    fn split(
+        &mut self,
+        input: &mut B,
+        at: &mut Cursor,
+        rows_min: usize,
+        context: &B::Context,
+    ) -> Result<Option<Part<B>>> {
+        let _ = context;
+        let left = input.rows().saturating_sub(at.row as usize + 1);
+        if left < rows_min || matches!(at.detail, Detail::Held(_)) {
+            return Ok(None);
+        }
+        let batch = input.split_off(input.rows() - left.div_ceil(2));
+        Ok(Some(Part { batch, cursor: Cursor::default() }))
+    }
+}
+
+/// A part of a message that was cut off ([`Kernel::split`]).
+pub struct Part<B> {
+    /// Its rows.
+    pub batch: B,
+    /// The position at which it begins.
+    pub cursor: Cursor,
 }

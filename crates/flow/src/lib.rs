@@ -15,15 +15,20 @@
 //! | `any_operator` | an operator of either kind |
 //! | `group` | ids of groups, tags, cancellations |
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
-//! | `runtime` | one node of a query: it calls operators until no work is left |
+//! | `mutation` | rules of the runtime that a test may break |
+//! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
+//! | `work` | the loop that gives messages to operators, on the home and on helpers |
+//! | `runtime` | one node of a query, from one run to the next |
+//! | `stats` | counts for `profile()` |
+//! | `sync` | locks and atomics, or those of the model checker |
 //! | `control` | limits, memory account, cancellation |
 //! | [`clock`] | the clock that time limits go by |
-//! | [`executor`] | threads that run queries in turns |
+//! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-19 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-27 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
-//! The same topology runs on one node (the thread of a caller or an [`executor`]) or on several, where [`Exchange`]
+//! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
 //! decides which rows go where, and every message in between is serialized.
 
 #![forbid(unsafe_code)]
@@ -31,24 +36,37 @@
 
 mod any_operator;
 mod batch;
+mod board;
 pub mod clock;
 mod control;
 mod cursor;
-pub mod executor;
 mod group;
+mod helper;
 mod kernel;
+#[doc(hidden)]
+pub mod mutation;
 mod operator;
 mod runtime;
+pub mod schedule;
+mod sharing;
+mod stats;
+mod sync;
 pub mod topology;
 
 mod router;
+mod work;
 
 pub use any_operator::AnyOperator;
 pub use batch::{BATCH_ROWS, Batch};
+pub use board::Wake;
 pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
 pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
-pub use kernel::Kernel;
+pub use helper::{Helper, HelperStatus, OpenRun};
+pub use kernel::{Kernel, Part};
 pub use operator::{Operator, Output};
-pub use runtime::{NodeRuntime, OperatorStats, Progress};
+pub use runtime::NodeRuntime;
+pub use sharing::Sharers;
+pub use stats::{HelperStats, OperatorStats};
 pub use topology::{Edge, Exchange, OpId, Placement, Topology, TopologyBuilder};
+pub use work::Progress;

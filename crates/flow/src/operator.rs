@@ -46,6 +46,26 @@ pub trait Operator<B: Batch>: Send {
     /// Receives a batch of a group at a port.
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
+    /// On a helper, shortens a batch that will be sent home to this operator: the operator must come to the same result
+    /// as from the batch itself. For example, rows with equal objects may become one row with their number. It has no
+    /// state: only its structure, the context and the batch may be used. This default leaves the batch as it is.
+    fn combine(&mut self, port: u8, batch: B, context: &B::Context, control: &Arc<QueryControl>) -> Result<B> {
+        let _ = (port, context, control);
+        Ok(batch)
+    }
+
+    /// Returns true if the operator holds rows only for speed, and may send them at any time, merged or not. A helper
+    /// then calls its own replica instead of sending the rows home.
+    fn is_passing(&self) -> bool {
+        false
+    }
+
+    /// On a helper, which is about to end its parcel: sends what a passing operator holds.
+    fn flush(&mut self, out: &mut Output<'_, B>) -> Result<()> {
+        let _ = out;
+        Ok(())
+    }
+
     /// Receives the end of a group at a port (FLOW-3). The group had the instances (tags) `0..instances`. This default
     /// passes the end on.
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, B>) -> Result<()> {

@@ -40,6 +40,13 @@ pub(crate) struct Message<B> {
     pub cursor: Cursor,
 }
 
+impl<B> Message<B> {
+    /// Returns true if it is a batch.
+    pub fn is_data(&self) -> bool {
+        matches!(self.body, Body::Data { .. })
+    }
+}
+
 /// The content of a message.
 pub(crate) enum Body<B> {
     /// A batch (`None` once it is worked off), and the bytes that the query is charged for it while it waits (FLOW-13);
@@ -54,7 +61,7 @@ pub(crate) enum Body<B> {
 
 impl<B> Body<B> {
     /// A batch that is not charged yet.
-    fn data(batch: B) -> Self {
+    pub fn data(batch: B) -> Self {
         Body::Data { batch: Some(batch), charged: 0 }
     }
 }
@@ -107,6 +114,10 @@ pub(crate) struct Router<B: Batch> {
     pub inboxes: Vec<Inbox<B>>,
     /// A message to an operator whose inbox was idle when the message was sent.
     pub direct: Option<Box<Message<B>>>,
+    /// On a helper: for each operator, true if the helper uses its own replica. Messages to the others go home.
+    pub local: Option<Arc<[bool]>>,
+    /// On a helper: messages for the home.
+    pub homebound: Vec<Box<Message<B>>>,
     /// Boxes of messages that are worked off.
     spare: Vec<Box<Message<B>>>,
     /// A bit for each operator: set if its inbox is not idle.
@@ -138,6 +149,8 @@ impl<B: Batch> Router<B> {
             nodes,
             inboxes: (0..count).map(|_| Inbox::new()).collect(),
             direct: None,
+            local: None,
+            homebound: Vec::new(),
             spare: Vec::new(),
             ready: vec![0; count.div_ceil(64)],
             returned: vec![0; count.div_ceil(64)],
@@ -241,7 +254,7 @@ impl<B: Batch> Router<B> {
     }
 
     /// A message in a spare box, or else in a new one.
-    fn message(&mut self, operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Box<Message<B>> {
+    pub fn message(&mut self, operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Box<Message<B>> {
         match self.spare.pop() {
             Some(mut message) => {
                 (message.operator, message.port, message.group) = (operator, port, group);
@@ -264,6 +277,10 @@ impl<B: Batch> Router<B> {
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
     fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        if self.local.as_ref().is_some_and(|local| !local[message.operator as usize]) {
+            self.homebound.push(message);
+            return Ok(());
+        }
         if self.direct.is_none() && self.inboxes[message.operator as usize].is_idle() {
             self.direct = Some(message);
             return Ok(());
@@ -282,11 +299,13 @@ impl<B: Batch> Router<B> {
 
     /// Puts a message into its operator's inbox.
     pub fn enqueue(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        // FLOW-13: the runtime releases the same amount when it takes the message out.
-        if let Body::Data { batch: Some(batch), charged } = &mut message.body {
-            *charged = batch.bytes() as u64;
-            control.charge(*charged)?;
-        }
+        charge(&mut message, control)?;
+        self.accept_shared(message);
+        Ok(())
+    }
+
+    /// Puts a message that is charged already into its operator's inbox.
+    pub fn accept_shared(&mut self, message: Box<Message<B>>) {
         let operator = message.operator as usize;
         let (word, bit) = (operator / 64, 1 << (operator % 64));
         if self.returns(&message) {
@@ -300,7 +319,54 @@ impl<B: Batch> Router<B> {
             inbox.returning.push_back(message);
         }
         self.ready[word] |= bit;
-        Ok(())
+    }
+
+    /// Returns the lowest of these operators at which batches wait, and how many.
+    pub fn lowest_waiting(&self, operators: &[bool]) -> Option<(OpId, usize)> {
+        let waiting = |inbox: &Inbox<B>| inbox.entering.iter().filter(|message| message.is_data()).count();
+        let mut all = operators.iter().zip(&self.inboxes).enumerate().filter(|(_, (is_one, _))| **is_one);
+        all.find_map(|(at, (_, inbox))| match waiting(inbox) {
+            0 => None,
+            count => Some((at as OpId, count)),
+        })
+    }
+
+    /// Returns true if a message waits here, beside `count` messages at an operator.
+    pub fn has_work_beside(&self, operator: OpId, count: usize) -> bool {
+        self.direct.is_some()
+            || self.ready.iter().map(|word| word.count_ones()).sum::<u32>() > 1
+            || self.inboxes[operator as usize].entering.len() > count
+            || !self.inboxes[operator as usize].returning.is_empty()
+    }
+
+    /// Takes the oldest batches out of an operator's inbox, `count` of them.
+    pub fn take_oldest(&mut self, operator: OpId, count: usize) -> Vec<Box<Message<B>>> {
+        let mut taken = Vec::with_capacity(count);
+        let queue = std::mem::take(&mut self.inboxes[operator as usize].entering);
+        for message in queue {
+            if taken.len() < count && message.is_data() {
+                taken.push(message);
+            } else {
+                self.inboxes[operator as usize].entering.push_back(message);
+            }
+        }
+        self.update_ready(operator);
+        taken
+    }
+
+    /// On a helper: takes all messages, in ascending order of their operators.
+    pub fn take_all(&mut self, control: &QueryControl) -> Result<Vec<Box<Message<B>>>> {
+        if let Some(direct) = self.direct.take() {
+            // FLOW-13: it was not charged, because it did not wait.
+            self.enqueue(direct, control)?;
+        }
+        let mut all = Vec::new();
+        for inbox in &mut self.inboxes {
+            all.extend(inbox.entering.drain(..).chain(inbox.returning.drain(..)));
+        }
+        self.ready.fill(0);
+        self.returned.fill(0);
+        Ok(all)
     }
 
     /// Returns true if a message comes back to the operator of a scope from inside the scope.
@@ -319,12 +385,16 @@ impl<B: Batch> Router<B> {
             }
             control.charge(*charged + cursor.bytes())?;
         }
-        if self.returns(&message) {
+        // The rest of an end of a scope decides no instance: it waits until what was sent is worked off, as if its
+        // rows entered.
+        let returns = self.returns(&message) && !matches!(message.body, Body::Closing { .. });
+        if returns {
             // It goes before all others again (FLOW-14).
             self.returned[message.operator as usize / 64] |= 1 << (message.operator % 64);
         }
+        let waits = self.returns(&message) && !returns;
         let inbox = &mut self.inboxes[message.operator as usize];
-        if message.port == 0 {
+        if message.port == 0 || waits {
             inbox.entering.push_front(message);
         } else {
             inbox.returning.push_front(message);
@@ -421,6 +491,16 @@ impl<B: Batch> Router<B> {
         let into = |edge: &&crate::topology::Edge| edge.to == operator && edge.port == port;
         self.topology.outputs.iter().flatten().find(into).is_some_and(|edge| edge.all_send)
     }
+}
+
+/// Charges a message for the time that it waits. The runtime releases the same amount when it takes the message out
+/// (FLOW-13).
+pub(crate) fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
+    if let Body::Data { batch: Some(batch), charged } = &mut message.body {
+        *charged = batch.bytes() as u64;
+        control.charge(*charged)?;
+    }
+    Ok(())
 }
 
 /// Returns the highest number in a set of bits.

@@ -1,14 +1,6 @@
 //! The runtime of one node: it calls the operators of a query until no work is left. One thread at a time runs it, and
 //! it does not block.
 //!
-//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
-//!   a scope to the scope's own operator goes before all others.
-//!
-//! The first rule makes processing depth first: barriers hold most of the memory, and the first results come early. By
-//! the second rule, the operator of a scope sees the result that decides an instance at once, and the work that is left
-//! for the instance is cancelled instead of done. (By number alone it would see the first result only after the
-//! operators inside, whose numbers are higher, have made the last one.)
-//!
 //! A runtime serves one run after the other, because operators, queues and tables cost more to make than a light query
 //! costs to run:
 //!
@@ -24,76 +16,26 @@
 //!   runtime is dropped and never cleaned.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use mangrove_graph::Result;
 use mangrove_graph::compare::watch;
-use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
+use crate::board::{Board, Wake};
 use crate::control::QueryControl;
-use crate::cursor::{Cursor, Step};
-use crate::group::{Disposition, GroupId, NodeId};
-use crate::operator::Output;
-use crate::router::{Body, Message, Router};
+use crate::group::NodeId;
+use crate::helper::OpenRun;
+use crate::sharing::{Sharers, Sharing};
+use crate::stats::{HelperStats, OperatorStats};
 use crate::topology::{OpId, Topology};
-
-/// The outcome of a call of [`NodeRuntime::run`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Results wait to be taken.
-    Results,
-    /// The quota is used up and work is left.
-    Yielded,
-    /// No work is left until another node sends a message.
-    Idle,
-    /// The query is complete and all results are taken.
-    Complete,
-}
-
-/// Counters of an operator, for `profile()`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OperatorStats {
-    /// Messages received.
-    pub messages: u64,
-    /// Rows received.
-    pub rows_in: u64,
-    /// Rows sent.
-    pub rows_out: u64,
-    /// Nanoseconds inside the operator; 0 unless [`NodeRuntime::measure_time`] was called.
-    pub nanos: u64,
-}
-
-scoped_tls::scoped_thread_local! {
-    /// The query that this thread runs: comparisons of large values ask it whether to stop.
-    static RUNNING: QueryControl
-}
-
-/// Returns true if the query of this thread has ended.
-fn has_ended() -> bool {
-    RUNNING.is_set() && RUNNING.with(|control| control.check().is_err())
-}
+use crate::work::{Progress, RUNNING, Work, has_ended};
 
 /// The part of a query that runs on one node.
 pub struct NodeRuntime<B: Batch> {
     control: Arc<QueryControl>,
     work: Work<B>,
-}
-
-/// The runtime without its control. The thread of the run reads the control while it changes this.
-struct Work<B: Batch> {
-    operators: Vec<AnyOperator<B>>,
-    router: Router<B>,
-    /// `None` between runs.
-    context: Option<B::Context>,
-    stats: Vec<OperatorStats>,
-    /// True if the time inside operators is measured.
-    timed: bool,
-    /// The most scope groups that were open at a time.
-    groups_peak: usize,
-    /// Messages processed in this run.
-    messages: u64,
-    /// The operator whose error ended the run.
-    failed: Option<OpId>,
 }
 
 impl<B: Batch> NodeRuntime<B> {
@@ -107,36 +49,72 @@ impl<B: Batch> NodeRuntime<B> {
     ) -> Self {
         assert_eq!(operators.len(), topology.len(), "operators, and operators of the topology");
         assert!(node < nodes, "node {node} of {nodes}");
-        let stats = vec![OperatorStats::default(); operators.len()];
-        let work = Work {
-            operators,
-            router: Router::new(node, nodes, topology),
-            context: None,
-            stats,
-            timed: false,
-            groups_peak: 0,
-            messages: 0,
-            failed: None,
-        };
+        let work = Work::new(node, nodes, topology, operators);
         NodeRuntime { control, work }
     }
 
     /// Begins a run: calls [`crate::Operator::begin`] of every operator. After an error the runtime must be dropped.
     pub fn begin(&mut self, context: B::Context) -> Result<()> {
-        let context = self.work.context.insert(context);
+        match Arc::get_mut(&mut self.work.context) {
+            Some(slot) => *slot = Some(context),
+            None => self.work.context = Arc::new(Some(context)),
+        }
+        let Some(context) = &*self.work.context else { return Ok(()) };
         self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
+    }
+
+    /// Opens the run for helpers. For a run on one node, at most once.
+    pub fn open(&mut self, sharers: Sharers) -> OpenRun<B> {
+        let board = Arc::new(Board::new());
+        self.work.router.groups.note_changes();
+        self.work.sharing = Some(Box::new(Sharing::new(board.clone(), sharers.clone())));
+        OpenRun {
+            board,
+            context: Arc::downgrade(&self.work.context),
+            control: self.control.clone(),
+            topology: self.work.router.topology.clone(),
+            local: self.work.operators.iter().map(AnyOperator::is_local).collect(),
+            sharers,
+            timed: self.work.timed,
+        }
+    }
+
+    /// Registers how to wake the home after [`Progress::Waiting`]. Returns false if there is something to do: the home
+    /// must run again.
+    pub fn sleep(&self, wake: Wake) -> bool {
+        self.work.sharing.as_ref().is_some_and(|sharing| sharing.board().sleep_at_home(wake))
+    }
+
+    /// Blocks this thread after [`Progress::Waiting`] until there is something to do, but not for longer than this.
+    pub fn wait(&self, at_most: Duration) {
+        if let Some(sharing) = &self.work.sharing {
+            sharing.wait(at_most);
+        }
+    }
+
+    /// Closes an open run: waits until no helper is in the middle of a turn. Returns what the helpers did.
+    pub fn close(&mut self) -> HelperStats {
+        match self.work.sharing.take() {
+            Some(sharing) => {
+                let board = sharing.board().clone();
+                drop(sharing);
+                board.stats()
+            }
+            None => HelperStats::default(),
+        }
     }
 
     /// Ends a complete run. Returns its context, and true if the runtime may begin another run: no message, group, row
     /// or charge of this one is left (FLOW-15).
     pub fn recycle(&mut self) -> (Option<B::Context>, bool) {
+        self.close();
         let mut is_clean = self.work.router.reset();
         for operator in &mut self.work.operators {
             is_clean &= operator.recycle();
         }
         self.work.stats.fill(OperatorStats::default());
         (self.work.groups_peak, self.work.messages, self.work.timed, self.work.failed) = (0, 0, false, None);
-        (self.work.context.take(), is_clean)
+        (self.take_context(), is_clean)
     }
 
     /// Returns the limits, memory account and clock of the run.
@@ -156,12 +134,17 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Returns the execution context of the run.
     pub fn context(&self) -> Option<&B::Context> {
-        self.work.context.as_ref()
+        self.work.context.as_ref().as_ref()
     }
 
     /// Takes the execution context out of a run that is not continued.
     pub fn take_context(&mut self) -> Option<B::Context> {
-        self.work.context.take()
+        self.close();
+        if let Some(context) = Arc::get_mut(&mut self.work.context) {
+            return context.take();
+        }
+        // A helper that is not in a turn has a weak reference.
+        Arc::into_inner(std::mem::replace(&mut self.work.context, Arc::new(None))).flatten()
     }
 
     /// Measures the time inside each operator of this run from now on, at the cost of two clock reads a message.
@@ -210,8 +193,17 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Returns the counts of each operator, in the order of their numbers.
     pub fn stats(&self) -> Vec<OperatorStats> {
-        let rows_out = &self.work.router.rows_out;
-        self.work.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
+        let mut stats = self.work.own_stats();
+        if let Some(sharing) = &self.work.sharing {
+            let helpers = sharing.board().stats();
+            stats.iter_mut().zip(&helpers.operators).for_each(|(sum, stats)| sum.add(stats));
+        }
+        stats
+    }
+
+    /// Returns what helpers have done so far.
+    pub fn helper_stats(&self) -> HelperStats {
+        self.work.sharing.as_ref().map(|sharing| sharing.board().stats()).unwrap_or_default()
     }
 
     /// Returns the number of scope groups opened so far, the most that were open at a time, and the number of single
@@ -219,122 +211,4 @@ impl<B: Batch> NodeRuntime<B> {
     pub fn scope_counts(&self) -> (u64, u64, u64) {
         (self.work.router.groups.opened(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
     }
-}
-
-impl<B: Batch> Work<B> {
-    fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
-        for _ in 0..quota {
-            if !self.router.results.is_empty() {
-                return Ok(Progress::Results);
-            }
-            // FLOW-14: the router knows the order.
-            let Some(operator) = self.router.next_ready() else {
-                return Ok(if self.router.complete { Progress::Complete } else { Progress::Idle });
-            };
-            control.check_at(self.messages)?;
-            self.messages += 1;
-            self.step(operator, control)?;
-            self.router.update_ready(operator);
-        }
-        Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
-    }
-
-    /// Calls an operator once, with its next message.
-    fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
-        let at = id as usize;
-        let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if let Some(message) = self.router.next_message(id) {
-            self.take(id, message, control)?;
-        }
-        if self.timed {
-            self.stats[at].nanos += control.clock().now_nanos().saturating_sub(started);
-        }
-        Ok(())
-    }
-
-    /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3). If work is
-    /// left, the message waits with its cursor (FLOW-2).
-    fn take(&mut self, id: OpId, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
-        let Message { port, group, body, cursor, .. } = &mut *message;
-        let (port, group) = (*port, *group);
-        let closed = match body {
-            Body::Data { batch, charged } => {
-                control.release(*charged + cursor.bytes());
-                if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
-                    return self.router.put_back(message, control);
-                }
-                *cursor = Cursor::default();
-                self.router.count_received(id, port, group)
-            }
-            Body::End { messages, instances } => self.router.count_end(id, port, group, *messages, *instances),
-            Body::Closing { instances } => Some(*instances),
-        };
-        if let Some(instances) = closed {
-            let end = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
-                operator.finish(port, group, instances, cursor, out)
-            };
-            if self.call(id, control, end)? == Step::More {
-                *body = Body::Closing { instances };
-                return self.router.put_back(message, control);
-            }
-        }
-        self.router.worked_off(message);
-        Ok(())
-    }
-
-    /// Gives a batch to its operator, without the rows whose work is cancelled.
-    fn take_batch(
-        &mut self,
-        id: OpId,
-        port: u8,
-        group: GroupId,
-        batch: &mut Option<B>,
-        cursor: &mut Cursor,
-        control: &Arc<QueryControl>,
-    ) -> Result<Step> {
-        let Some(input) = batch else { return Ok(Step::Done) };
-        // FLOW-7: only rows are dropped here; ends do not come here.
-        match self.router.groups.disposition(group, id) {
-            Disposition::Drop => return Ok(Step::Done),
-            Disposition::DropTags(tags) => input.discard(tags, cursor),
-            Disposition::Deliver => {}
-        }
-        let rows = input.rows() as u64;
-        if rows == 0 {
-            return Ok(Step::Done);
-        }
-        if cursor.is_start() {
-            let stats = &mut self.stats[id as usize];
-            stats.messages += 1;
-            stats.rows_in += rows;
-        }
-        self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))
-    }
-
-    /// Calls an operator, and notes whether it has failed.
-    fn call(
-        &mut self,
-        id: OpId,
-        control: &Arc<QueryControl>,
-        work: impl FnOnce(&mut AnyOperator<B>, &mut Output<'_, B>) -> Result<Step>,
-    ) -> Result<Step> {
-        let context = self.context.as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
-        let mut out = Output { router: &mut self.router, control, context, operator: id };
-        let outcome = work(&mut self.operators[id as usize], &mut out);
-        let outcome = if watch::is_interrupted() { ended(control) } else { outcome };
-        if outcome.is_err() {
-            self.failed = Some(id);
-            return outcome;
-        }
-        self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
-        outcome
-    }
-}
-
-/// Returns the error of a run whose comparisons were interrupted. Their results mean nothing, so the outcome of the
-/// call is discarded, too.
-#[cold]
-fn ended(control: &QueryControl) -> Result<Step> {
-    control.check()?;
-    Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"))
 }

@@ -4,168 +4,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
 use mangrove_flow::{
-    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Kernel, NodeId, NodeRuntime, Operator, Output,
-    Placement, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Helper, HelperStatus, Kernel, NodeRuntime,
+    Operator, Output, Placement, Progress, QueryControl, QueryLimits, Sharers, Step, TopologyBuilder,
 };
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
 
-/// Rows of (tag, number). The remainder of a number decides which node owns it.
-#[derive(Clone, Default, Debug)]
-struct Numbers(Vec<(u32, i64)>);
+mod toys;
 
-impl Batch for Numbers {
-    type Context = ();
-
-    fn rows(&self) -> usize {
-        self.0.len()
-    }
-    fn bytes(&self) -> usize {
-        self.0.len() * 16
-    }
-    fn duplicate(&self) -> Self {
-        self.clone()
-    }
-    fn partition(self, nodes: u16) -> Vec<(NodeId, Self)> {
-        let mut parts: HashMap<NodeId, Numbers> = HashMap::new();
-        for (tag, n) in self.0 {
-            parts.entry(n.rem_euclid(i64::from(nodes)) as NodeId).or_default().0.push((tag, n));
-        }
-        parts.into_iter().collect()
-    }
-    fn discard(&mut self, tags: &TagSet, at: &mut Cursor) {
-        let rest = at.row..self.0.len() as u32;
-        let kept: Vec<u32> = rest.clone().filter(|row| !tags.contains(self.0[*row as usize].0)).collect();
-        if kept.len() < rest.len() {
-            self.0 = kept.iter().map(|row| self.0[*row as usize]).collect();
-            at.keep(&kept);
-        }
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        for (tag, n) in &self.0 {
-            out.extend_from_slice(&tag.to_le_bytes());
-            out.extend_from_slice(&n.to_le_bytes());
-        }
-    }
-    fn decode(bytes: &[u8]) -> Result<Self> {
-        let row = |b: &[u8]| {
-            let (tag, n) = b.split_first_chunk::<4>()?;
-            Some((u32::from_le_bytes(*tag), i64::from_le_bytes(n.try_into().ok()?)))
-        };
-        let rows: Option<Vec<_>> = bytes.chunks(12).map(row).collect();
-        rows.map(Numbers).ok_or_else(|| Error::bug("cut short"))
-    }
-}
-
-/// Every node emits the numbers below `below` that it owns, `step` of them in each step.
-struct Scan {
-    below: i64,
-    step: i64,
-}
-
-impl Kernel<Numbers> for Scan {
-    fn step(
-        &mut self,
-        _: &mut Numbers,
-        at: &mut Cursor,
-        group: GroupId,
-        out: &mut Output<'_, Numbers>,
-    ) -> Result<Step> {
-        let from = if let Detail::Words([next, _]) = at.detail { next as i64 } else { 0 };
-        let to = (from + self.step).min(self.below);
-        let (node, nodes) = (i64::from(out.node()), i64::from(out.nodes()));
-        out.emit(0, group, Numbers((from..to).filter(|n| n % nodes == node).map(|n| (0, n)).collect()))?;
-        at.detail = Detail::Words([to as u64, 0]);
-        Ok(if to < self.below { Step::More } else { Step::Done })
-    }
-}
-
-/// Replaces n by n + 1, …, n + fan. Checks that it receives only numbers that its node owns.
-struct Neighbors(i64);
-
-impl Operator<Numbers> for Neighbors {
-    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        for (_, n) in &batch.0 {
-            assert_eq!(n.rem_euclid(i64::from(out.nodes())), i64::from(out.node()), "{n} belongs elsewhere");
-        }
-        let fan = |(tag, n): &(u32, i64)| (1..=self.0).map(|d| (*tag, n + d)).collect::<Vec<_>>();
-        out.emit(0, group, Numbers(batch.0.iter().flat_map(fan).collect()))
-    }
-}
-
-/// The sum of every instance; 0 for an instance without rows.
-#[derive(Default)]
-struct Sum(HashMap<GroupId, HashMap<u32, i64>>);
-
-impl Operator<Numbers> for Sum {
-    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, _: &mut Output<'_, Numbers>) -> Result<()> {
-        let sums = self.0.entry(group).or_default();
-        batch.0.iter().for_each(|(tag, n)| *sums.entry(*tag).or_default() += n);
-        Ok(())
-    }
-    fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
-        let sums = self.0.remove(&group).unwrap_or_default();
-        let rows = (0..instances).map(|tag| (tag, sums.get(&tag).copied().unwrap_or(0))).collect();
-        out.emit(0, group, Numbers(rows))?;
-        out.finish_all(group, instances)
-    }
-}
-
-/// A branch scope: replaces n by the results of the pipeline inside (edge 0 in, edge 1 out, port 1 back).
-#[derive(Default)]
-struct Scope {
-    inside: HashMap<GroupId, GroupId>,
-    open: HashMap<GroupId, u32>,
-    ended: HashMap<GroupId, u32>,
-}
-
-impl Operator<Numbers> for Scope {
-    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        if port == 1 {
-            let outside = self.inside[&group];
-            return out.emit(1, outside, Numbers(batch.0.into_iter().map(|(_, n)| (0, n)).collect()));
-        }
-        let inside = out.open_group(group);
-        self.inside.insert(inside, group);
-        *self.open.entry(group).or_default() += 1;
-        let count = batch.0.len() as u32;
-        let tagged = batch.0.into_iter().enumerate().map(|(tag, (_, n))| (tag as u32, n)).collect();
-        out.emit(0, inside, Numbers(tagged))?;
-        out.finish(0, inside, count)
-    }
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
-        let outside = if port == 1 {
-            out.close_group(group);
-            let outside = self.inside.remove(&group).unwrap();
-            *self.open.get_mut(&outside).unwrap() -= 1;
-            outside
-        } else {
-            self.ended.insert(group, instances);
-            group
-        };
-        match self.ended.get(&outside) {
-            Some(&instances) if self.open.get(&outside).copied().unwrap_or(0) == 0 => out.finish(1, outside, instances),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Passes the first `n` rows, then cancels the work upstream.
-struct Limit(usize);
-
-impl Operator<Numbers> for Limit {
-    fn receive(&mut self, _: u8, group: GroupId, mut batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        batch.0.truncate(self.0);
-        self.0 -= batch.0.len();
-        if self.0 == 0 {
-            out.cancel(group, 0..out.operator());
-        }
-        out.emit(0, group, batch)
-    }
-}
+use toys::*;
 
 /// A scope that only tests for a result: the first result cancels the work inside.
 #[derive(Default)]
@@ -192,77 +43,6 @@ impl Operator<Numbers> for Asks {
         out.emit(1, outside, Numbers(vec![(0, self.answers as i64)]))?;
         out.finish(1, outside, 1)
     }
-}
-
-struct Sink;
-
-impl Operator<Numbers> for Sink {
-    fn recycle(&mut self) -> bool {
-        true
-    }
-
-    fn receive(&mut self, _: u8, _: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        out.deliver(batch);
-        Ok(())
-    }
-    fn finish(&mut self, _: u8, _: GroupId, _: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
-        out.complete();
-        Ok(())
-    }
-}
-
-struct Start;
-
-impl Kernel<Numbers> for Start {
-    fn step(
-        &mut self,
-        batch: &mut Numbers,
-        _: &mut Cursor,
-        group: GroupId,
-        out: &mut Output<'_, Numbers>,
-    ) -> Result<Step> {
-        out.emit(0, group, std::mem::take(batch))?;
-        Ok(Step::Done)
-    }
-}
-
-fn control(limits: QueryLimits) -> Arc<QueryControl> {
-    Arc::new(QueryControl::new(limits, Arc::new(MonotonicClock::default()), Arc::new(AtomicBool::new(false))))
-}
-
-/// start → scan → neighbors → scope { neighbors → sum } → sum → sink
-fn scoped() -> Topology {
-    let mut b = TopologyBuilder::default();
-    let start = b.operator(Placement::Home);
-    let scan = b.operator(Placement::Spread);
-    b.connect(start, scan, 0, Exchange::Broadcast);
-    let hop = b.operator(Placement::Spread);
-    b.connect(scan, hop, 0, Exchange::Owner);
-    let scope = b.operator(Placement::Spread);
-    b.connect(hop, scope, 0, Exchange::Local);
-    let inner_hop = b.operator(Placement::Spread);
-    b.enter(scope, inner_hop, 0, Exchange::Owner);
-    let inner_sum = b.operator(Placement::Home);
-    b.connect(inner_hop, inner_sum, 0, Exchange::Home);
-    b.connect(inner_sum, scope, 1, Exchange::Local);
-    let sum = b.operator(Placement::Home);
-    b.connect(scope, sum, 0, Exchange::Home);
-    let sink = b.operator(Placement::Home);
-    b.connect(sum, sink, 0, Exchange::Local);
-    b.build()
-}
-
-fn scoped_operators(below: i64) -> Vec<AnyOperator<Numbers>> {
-    vec![
-        AnyOperator::kernel(Start),
-        AnyOperator::kernel(Scan { below, step: 100 }),
-        AnyOperator::stateful(Neighbors(3)),
-        AnyOperator::stateful(Scope::default()),
-        AnyOperator::stateful(Neighbors(2)),
-        AnyOperator::stateful(Sum::default()),
-        AnyOperator::stateful(Sum::default()),
-        AnyOperator::stateful(Sink),
-    ]
 }
 
 #[test]
@@ -420,7 +200,7 @@ fn count_rows(runtime: &mut NodeRuntime<Numbers>) -> Result<usize> {
             Progress::Results => rows += runtime.take_results().map_or(0, |batch| batch.rows()),
             Progress::Complete => return Ok(rows),
             Progress::Yielded => {}
-            Progress::Idle => return Err(Error::bug("an end-of-stream is missing")),
+            Progress::Idle | Progress::Waiting => return Err(Error::bug("an end-of-stream is missing")),
         }
     }
 }
@@ -582,4 +362,86 @@ fn a_cancellation_meets_a_message_that_is_worked_off_in_part() {
     }
     assert_eq!(found, [(0, 10), (0, 10), (1, 20), (1, 20), (2, 30), (2, 30)]);
     assert_eq!(runtime.control().memory(), 0);
+}
+
+/// Runs `scoped()` on this thread with helpers on others. Every thread shares whenever it can.
+fn run_with_helpers(below: i64, helpers: usize) -> Vec<i64> {
+    let topology = Arc::new(scoped());
+    let mut home = NodeRuntime::new(0, 1, topology, scoped_operators(below), control(QueryLimits::default()));
+    home.begin(()).unwrap();
+    home.start(Numbers(vec![(0, 0)])).unwrap();
+    let stealable = scoped_operators(below).iter().map(AnyOperator::is_kernel).collect();
+    let run = home.open(Sharers { stealable, shares_all: false });
+    let threads: Vec<_> = (0..helpers).map(|_| spawn_helper(Helper::new(&run, scoped_operators(below)))).collect();
+    let mut found = Vec::new();
+    loop {
+        match home.run(3).unwrap() {
+            Progress::Results => found.extend(home.take_results().unwrap().0.into_iter().map(|(_, n)| n)),
+            Progress::Waiting => home.wait(Duration::from_secs(60)),
+            Progress::Yielded => {}
+            Progress::Complete => break,
+            Progress::Idle => panic!("an end-of-stream is missing"),
+        }
+    }
+    home.close();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(home.control().memory(), 0, "nothing is charged after the run");
+    found
+}
+
+/// Runs a helper on a thread of its own.
+fn spawn_helper(mut helper: Helper<Numbers>) -> std::thread::JoinHandle<()> {
+    let work = move || {
+        loop {
+            match helper.turn(4) {
+                HelperStatus::Busy => {}
+                HelperStatus::Idle | HelperStatus::Full => {
+                    let thread = std::thread::current();
+                    if helper.sleep(Box::new(move || thread.unpark())) {
+                        std::thread::park();
+                    }
+                }
+                HelperStatus::Over => return,
+            }
+        }
+    };
+    std::thread::Builder::new().name("helper".to_owned()).spawn(work).unwrap()
+}
+
+#[test]
+fn helpers_lose_and_double_no_row() {
+    let below = 20_000;
+    let expected: i64 = (0..below).flat_map(|n| (1..=3).map(move |d| n + d)).flat_map(|n| [n + 1, n + 2]).sum();
+    for helpers in [0, 1, 2, 4] {
+        for _ in 0..5 {
+            assert_eq!(run_with_helpers(below, helpers), vec![expected], "{helpers} helpers");
+        }
+    }
+}
+
+/// An error of a helper ends the run, and helpers end with a run that is dropped in its middle.
+#[test]
+fn helpers_end_with_their_run() {
+    for limit in [2_000, u64::MAX] {
+        let limits = QueryLimits { memory_bytes: limit, ..QueryLimits::default() };
+        let mut home = NodeRuntime::new(0, 1, Arc::new(scoped()), scoped_operators(1_000_000), control(limits));
+        home.begin(()).unwrap();
+        home.start(Numbers(vec![(0, 0)])).unwrap();
+        let stealable = scoped_operators(1).iter().map(AnyOperator::is_kernel).collect();
+        let run = home.open(Sharers { stealable, shares_all: false });
+        let helper = spawn_helper(Helper::new(&run, scoped_operators(1_000_000)));
+        for _ in 0..100 {
+            match home.run(3) {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::MemoryLimit);
+                    break;
+                }
+                Ok(Progress::Waiting) => home.wait(Duration::from_secs(60)),
+                Ok(_) => {}
+            }
+        }
+        drop(home);
+        helper.join().unwrap();
+        assert_eq!(Helper::new(&run, scoped_operators(1)).turn(1), HelperStatus::Over);
+    }
 }

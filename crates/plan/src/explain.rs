@@ -26,8 +26,8 @@ pub fn explain(plan: &PhysicalPlan) -> String {
     if plan.requirements.loops {
         text.push_str("; loop counters");
     }
-    if plan.mutating {
-        text.push_str("; writes");
+    if let Some(reason) = plan.reason_for_one_thread() {
+        text.push_str(&format!("; on one thread: {reason}"));
     }
     text.push('\n');
     pipeline(&plan.root, 0, &mut text);

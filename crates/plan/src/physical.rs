@@ -61,6 +61,20 @@ pub struct PhysicalPlan {
     pub timeout_millis: Option<u64>,
 }
 
+impl PhysicalPlan {
+    /// Returns the reason why the rows of a run must go through the steps one after the other, on one thread; `None` if
+    /// several threads may work on them.
+    pub fn reason_for_one_thread(&self) -> Option<&'static str> {
+        match self {
+            _ if self.mutating => Some("it writes"),
+            _ if self.interleaved => Some("a side effect shows the order of the rows"),
+            _ if self.pinned => Some("its steps share side effects"),
+            _ if self.requirements.seed.is_some() => Some("a seed fixes the order of random numbers"),
+            _ => None,
+        }
+    }
+}
+
 /// The columns that rows carry because some step reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {

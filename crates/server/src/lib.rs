@@ -18,7 +18,7 @@
 //! | `limits`, `status`, `shutdown`, `reloadable`, `edge` | limits, status codes, the phases of the end, values that can be replaced, the clock |
 //! | `metrics`, `memory` | the metrics of `/metrics`; the draws of messages on the memory budget |
 //! | `access`, `trace` | users, rights, logins, the audit log, web origins; spans of requests |
-//! | `engine` | the traits that a database implements, cancellation, the list of running queries |
+//! | `engine` | the traits that a database implements, cancellation, the list of running queries, tenants |
 //! | `graphs` | the graphs by name, and the database as an engine |
 //! | `connections` | permits, TLS and limits of connections |
 //! | `answers` | results on their way to the client |
@@ -67,6 +67,7 @@ pub use engine::cancel::{CancelReason, Cancellation};
 pub use engine::contract::{Engine, EngineTransaction, ResultSink};
 pub use engine::request::{Materialize, QueryRequest};
 pub use engine::running::RunningQuery;
+pub use engine::tenant::TenantWeights;
 pub use graphs::database::{DatabaseEngine, EngineLimits};
 pub use graphs::registry::{GraphOpener, GraphOptions, Registry, default_sources, isolation_name, isolation_of};
 pub use limits::Limits;

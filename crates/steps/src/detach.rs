@@ -17,20 +17,9 @@ use mangrove_graph::{
 };
 use mangrove_plan::logical::Name;
 
+use crate::context::execution::Detail;
 use crate::limits::meter::Meter;
 use crate::values::names::NameCache;
-
-/// The part of an element that its copy holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// Id and label.
-    Reference,
-    /// Id, label and properties.
-    Properties,
-    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written
-    /// some since the property was read.
-    Current,
-}
 
 /// Replaces every element and property in these values by a [`Value::Detached`]. The copies are charged to the meter.
 pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail, meter: &mut Meter<'_>) -> Result<Vec<Value>> {

@@ -130,6 +130,7 @@ pub(crate) fn context_with(graph: &Modern, requirements: Requirements) -> Execut
         side_effects: SideEffects::default(),
         services: None,
         files: None,
+        results: None,
     }
 }
 

@@ -40,8 +40,8 @@ mod values;
 mod write;
 
 pub use build::{Built, build};
-pub use context::execution::{ExecutionContext, Files, SideEffects};
-pub use detach::{Detail, detach};
+pub use context::execution::{Detail, ExecutionContext, Files, SideEffects};
+pub use detach::detach;
 pub use limits::meter::Meter;
 pub use limits::nesting::check_results;
 pub use limits::sizes::Sizes;

@@ -62,6 +62,10 @@ impl GraphView for Transaction {
         self.retain(ids, ElementId::Edge, |view, ids| view.retain_edges(ids))
     }
 
+    fn split_scan(&self, kind: ElementKind, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor> {
+        self.view().ok()?.split_scan(kind, share, cursor)
+    }
+
     fn scan_vertices(
         &self,
         labels: &LabelFilter,

@@ -6,11 +6,11 @@ use mangrove::{CheckpointReport, EdgeId, Result, VertexId};
 
 use super::clients::{Client, Slice, run_beside, run_for};
 use super::graph::Graph;
-use super::run_directory::RunDirectory;
 use super::system::{VERTICES_A_CLIENT, Work, client_of};
 use super::{NAME, row};
 use crate::harness::{REPETITION_COUNT, Timing, wrong};
 use crate::report::{Growing, Metric, Row};
+use crate::run_directory::RunDirectory;
 use crate::suites::Context;
 
 /// In the case of a few changed pages, this percentage of pages changes.

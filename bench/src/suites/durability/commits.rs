@@ -10,12 +10,12 @@ use super::clients::{Client, Slice, run_for};
 use super::rivals::Redb;
 #[cfg(feature = "sqlite")]
 use super::rivals::Sqlite;
-use super::run_directory::RunDirectory;
 use super::system::{Floor, Mangrove, System, Work};
 use super::{NAME, row};
 use crate::harness::{REPETITION_COUNT, Timing};
 use crate::oltp::histogram::Histogram;
 use crate::report::{Growing, Metric, Row};
+use crate::run_directory::RunDirectory;
 use crate::suites::Context;
 
 /// Numbers of concurrent clients.

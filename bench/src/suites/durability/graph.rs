@@ -5,9 +5,9 @@ use std::path::Path;
 
 use mangrove::{Database, EdgeId, Result, Value, VertexId};
 
-use super::run_directory::{open, without_checkpoints};
 use crate::options::Scale;
 use crate::people::{self, PeopleContent, PeopleNames};
+use crate::run_directory::{open, without_checkpoints};
 use crate::social::{self, EDGE_BATCH, KNOWS};
 
 /// The property that changes.

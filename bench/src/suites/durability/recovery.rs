@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use super::clients::{Client, run_for};
 use super::graph::Graph;
 use super::row;
-use super::run_directory::{RunDirectory, bytes_in, without_checkpoints};
 use super::system::{VERTICES_A_CLIENT, Work, client_of};
 use crate::harness::{Timing, wrong};
 use crate::options::Scale;
 use crate::report::{Growing, Metric, Row};
+use crate::run_directory::{RunDirectory, bytes_in, without_checkpoints};
 use crate::suites::Context;
 
 /// The smallest graph, as the logarithm of its number of vertices, and the step to the next.

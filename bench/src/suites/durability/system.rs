@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use mangrove::{Database, DatabaseOptions, LabelFilter, Result, Share, Value, ValueRows, VertexId};
 
 use super::clients::{Client, Perform};
-use super::run_directory::{RunDirectory, open};
 use crate::harness::wrong;
 use crate::people::{self, PeopleContent, PeopleNames};
+use crate::run_directory::{RunDirectory, open};
 use crate::social::KNOWS;
 
 /// Vertices of a client.

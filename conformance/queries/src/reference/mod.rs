@@ -9,6 +9,7 @@ mod cq;
 mod grasper;
 mod lbv;
 mod load;
+mod lsqb;
 mod patterns;
 mod templates;
 mod updates;

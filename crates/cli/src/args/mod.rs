@@ -263,15 +263,18 @@ pub struct BenchArgs {
 }
 
 const BENCH_HELP: &str = "\
-Every suite makes its own graph (in memory; `durability` in --dir) and checks its answers. Use a release
-build on a machine that does nothing else.
+Every suite makes its own graph (in memory; `durability` in --dir) and checks its answers. The suites khop,
+lsqb, is, ic, cq and grasper also read LDBC's data sets from --data. Use a release build on a machine that
+does nothing else.
 
 Examples:
   mangrove bench linkbench --scale 18 --threads 2
   mangrove bench read-intensive write-intensive --ops lbv --api typed --skew zipf:0.99
   mangrove bench lbv --isolation serializable --json lbv.json
   mangrove bench collection --churn 60 --threads 2 --plot collection.svg
-  mangrove bench durability --dir /var/tmp --json durability.json";
+  mangrove bench durability --dir /var/tmp --json durability.json
+  mangrove bench khop lsqb ic --data DIR --executors 1,2,4 --json queries.json
+  mangrove bench isolation --seconds 10 --plot isolation.svg";
 
 #[cfg(test)]
 mod tests {

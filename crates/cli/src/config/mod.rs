@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use mangrove::{Error, ErrorKind, IdRule, Isolation, Result};
+use mangrove::{Error, ErrorKind, ExecutorOptions, IdRule, Isolation, Result};
 use mangrove_server::{TlsFiles, UsersSource};
 use mangrove_server::{check_graph_name, default_sources, isolation_name, isolation_of};
 use toml::Value;
@@ -103,6 +103,7 @@ impl Setup {
             graph.memory_limit = graph.memory_limit.or(options.memory_limit);
         }
         secure(&mut options)?;
+        check_executors(options.executors)?;
         check_directories(&options, &graphs)?;
         Ok(Setup { options, graphs, origins })
     }
@@ -167,6 +168,25 @@ impl GraphSetup {
         let sources: Vec<String> = self.sources.iter().map(source).collect();
         let _ = writeln!(text, "{comment}sources = {{ {} }}", sources.join(", "));
     }
+}
+
+/// The most executor threads. A larger number is a mistake: more threads than cores make nothing faster.
+const EXECUTOR_COUNT_MAX: usize = 1_024;
+
+/// The highest nice value of Linux.
+const NICE_MAX: u32 = 19;
+
+fn check_executors(options: ExecutorOptions) -> Result<()> {
+    if options.count > EXECUTOR_COUNT_MAX {
+        return Err(Error::invalid(format!(
+            "executor_count is {}, at most {EXECUTOR_COUNT_MAX} is allowed",
+            options.count
+        )));
+    }
+    if options.nice > NICE_MAX {
+        return Err(Error::invalid(format!("executor_nice is {}, at most {NICE_MAX} is allowed", options.nice)));
+    }
+    Ok(())
 }
 
 fn set(options: &mut Options, setting: &Setting, text: &str, origin: &Origin) -> Result<()> {
@@ -468,6 +488,22 @@ mod tests {
             Setup::new(&ServeArgs { config: Some(path), settings: Given(flags.collect()), load, print_config: false });
         std::fs::remove_dir_all(&folder).unwrap();
         setup
+    }
+
+    #[test]
+    fn executors_beyond_their_bounds_are_refused() {
+        for (name, value, part) in [
+            ("executor_count", "1025", "at most 1024"),
+            ("executor_nice", "20", "at most 19"),
+            ("tenant_weights", "ada=3", "user/NAME=WEIGHT"),
+        ] {
+            let error = setup("executors", "", &[(name, value)], &[]).unwrap_err();
+            assert!(error.message().contains(part), "{error}");
+        }
+        let file = "executor_count = 3\nexecutor_nice = 0\ntenant_weights = [\"user/ada=300\", \"user/web=50\"]";
+        let options = setup("executors", file, &[], &[]).unwrap().options;
+        assert_eq!(options.executors, ExecutorOptions { count: 3, nice: 0 });
+        assert_eq!(options.engine.tenant_weights.to_string(), "user/ada=300,user/web=50");
     }
 
     fn sources(setup: &Setup) -> Vec<&str> {

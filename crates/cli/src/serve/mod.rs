@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove::{Database, DatabaseOptions, Error, ErrorKind, MemoryBudget, Result};
+use mangrove::{Database, DatabaseOptions, Error, ErrorKind, Executors, MemoryBudget, Result};
 use mangrove_server::{DatabaseEngine, Server, Starting, blocking_thread_count};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -84,6 +84,9 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
         let hangup = watch(SignalKind::hangup(), "SIGHUP")?;
         Starting::listen(setup.options.server.clone()).await.map(|starting| (starting, hangup))
     })?;
+    if !Executors::configure_shared(setup.options.executors) {
+        return Err(Error::bug("a query ran before the executors had their options").into());
+    }
     let engine = Arc::new(engine(&setup)?);
     let scheme = if setup.options.server.tls.is_some() { "wss" } else { "ws" };
     let served = runtime.block_on(async {

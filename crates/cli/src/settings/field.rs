@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mangrove_server::TenantWeights;
+
 use super::LogFormat;
 use crate::quantity::{Size, TimeLimit};
 
@@ -170,6 +172,17 @@ impl Field for Vec<String> {
 
     fn show(&self) -> Option<String> {
         (!self.is_empty()).then(|| quoted(self.join(",")))
+    }
+}
+
+impl Field for TenantWeights {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = text.parse()?;
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        (!self.is_empty()).then(|| quoted(self))
     }
 }
 

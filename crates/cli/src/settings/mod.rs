@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use mangrove::{Database, DurabilityOptions, Error, Result, Settings, Value};
+use mangrove::{Database, DurabilityOptions, Error, ExecutorOptions, Result, Settings, Value};
 use mangrove_server::{Config, EngineLimits};
 
 use self::field::Field;
@@ -30,6 +30,8 @@ pub struct Options {
     pub server: Config,
     /// Limits of queries and graphs.
     pub engine: EngineLimits,
+    /// The executors of the process.
+    pub executors: ExecutorOptions,
     /// The directory of the main graph.
     pub data: Option<String>,
     /// The mapping for files that are loaded into it.
@@ -124,6 +126,7 @@ impl Options {
         Options {
             server: Config::new(listen),
             engine: EngineLimits::default(),
+            executors: ExecutorOptions::default(),
             data: None,
             map: None,
             graphs_dir: None,
@@ -221,6 +224,14 @@ pub const SETTINGS: &[Setting] = settings! {
     "held_result_count_max" "COUNT" server.limits.held_result_count_max:
         "The most results that a writing request holds back until its commit";
     "worker_count_max" "COUNT" server.limits.worker_count_max: "The most queries that run at once";
+    "executor_count" "COUNT" executors.count:
+        "Threads on which queries take turns that are not over soon, at most 1024; 0: one for each core";
+    "executor_nice" "COUNT" executors.nice:
+        "By how much the nice value of these threads is higher than that of the process, at most 19, so that light \
+         queries go before heavy ones; 0: not at all";
+    "tenant_weights" "WEIGHTS" engine.tenant_weights:
+        "Shares of busy executors, 100 for each tenant that is not named, as in user/ada=300,user/web=50; on a server \
+         without users graph/NAME=…";
     "conflict_retry_count_max" "COUNT" server.limits.conflict_retry_count_max:
         "How often a request is retried after a conflict";
     "connection_count_max" "COUNT" server.limits.connection_count_max: "The most connections";
@@ -264,7 +275,7 @@ pub const SETTINGS: &[Setting] = settings! {
 
 /// Settings that a running server can change at SIGHUP. They apply to requests (some of them to connections) that begin
 /// afterwards.
-const AT_ONCE: [&str; 33] = [
+const AT_ONCE: [&str; 34] = [
     "memory_budget",
     "memory_limit",
     "garbage_collection",
@@ -275,6 +286,7 @@ const AT_ONCE: [&str; 33] = [
     "evaluation_timeout_max",
     "query_memory_limit",
     "result_count_max",
+    "tenant_weights",
     "result_bytes_max",
     "held_result_bytes_max",
     "held_result_count_max",

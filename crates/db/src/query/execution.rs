@@ -1,12 +1,14 @@
 //! One running query: an instance of a plan over a transaction, on one node.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl};
+use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, Wake};
 use mangrove_graph::{Error, Result, Value};
-use mangrove_steps::{Detail, ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
+use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
+use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
 use crate::options::Materialize;
@@ -18,6 +20,10 @@ pub(crate) struct Execution {
     instance: Option<Box<PlanInstance>>,
     /// True if results are kept until the query is over, so that the query is charged for them.
     keeps_results: bool,
+    /// How executors may help; `None` if they may not, or do already.
+    helping: Option<Helping>,
+    /// The time at which the query was first looked at as one that may be heavy; 0 before.
+    looked_at_nanos: u64,
 }
 
 /// The memory of a query that has ended, to be freed: values in operators, in queues and in side effects.
@@ -53,6 +59,8 @@ pub(crate) enum TurnOutcome {
     Results(Vec<(Value, u64)>),
     /// The turn is over, the query is not.
     Yielded,
+    /// The query has nothing to do until a helper sends something ([`Execution::sleep`], [`Execution::wait`]).
+    Waiting,
     /// The query is over.
     Complete,
 }
@@ -61,7 +69,46 @@ impl Execution {
     /// Starts a plan.
     pub fn start(planned: Arc<PlannedQuery>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
         let instance = if timed { planned.measured(settings)? } else { planned.instance(settings)? };
-        Ok(Execution { planned, instance: Some(instance), keeps_results: false })
+        Ok(Execution { planned, instance: Some(instance), keeps_results: false, helping: None, looked_at_nanos: 0 })
+    }
+
+    /// Lets executors help when the query turns out to be heavy.
+    pub fn helped_by(self, helping: Helping) -> Self {
+        Execution { helping: Some(helping), ..self }
+    }
+
+    /// Opens the query for helpers if it is heavy: after so many messages, and so much time since then.
+    #[cold]
+    fn open_if_heavy(&mut self) -> Result<()> {
+        let Some(instance) = &mut self.instance else { return Ok(()) };
+        if instance.runtime.messages() < OPEN_AFTER_MESSAGES {
+            return Ok(());
+        }
+        let now = instance.runtime.control().clock().now_nanos();
+        if self.looked_at_nanos == 0 {
+            self.looked_at_nanos = now.max(1);
+        }
+        if now - self.looked_at_nanos < OPEN_AFTER_NANOS {
+            return Ok(());
+        }
+        if let Some(helping) = &self.helping
+            && helping.open(&self.planned, instance)?
+        {
+            self.helping = None;
+        }
+        Ok(())
+    }
+
+    /// After [`TurnOutcome::Waiting`], registers how to wake the query. Returns false if it must get another turn.
+    pub fn sleep(&self, wake: Wake) -> bool {
+        self.instance.as_ref().is_some_and(|instance| instance.runtime.sleep(wake))
+    }
+
+    /// After [`TurnOutcome::Waiting`], blocks this thread until the query goes on, but not for longer than this.
+    pub fn wait(&self, at_most: Duration) {
+        if let Some(instance) = &self.instance {
+            instance.runtime.wait(at_most);
+        }
     }
 
     /// With `true`, charges the query for its results, because the caller keeps them until the query is over.
@@ -72,6 +119,9 @@ impl Execution {
     /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
     /// and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
+        if self.helping.is_some() {
+            self.open_if_heavy()?;
+        }
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);
         match progress.map_err(|error| self.planned.placed(error, &instance.runtime))? {
@@ -80,6 +130,7 @@ impl Execution {
                 Ok(TurnOutcome::Complete)
             }
             Progress::Yielded => Ok(TurnOutcome::Yielded),
+            Progress::Waiting => Ok(TurnOutcome::Waiting),
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
                 Some(rows) => {
@@ -137,6 +188,8 @@ impl Execution {
             match self.turn((until - so_far) as usize, materialize)? {
                 TurnOutcome::Results(batch) => accept(batch)?,
                 TurnOutcome::Yielded => {}
+                // An executor waits better.
+                TurnOutcome::Waiting => return Ok(false),
                 TurnOutcome::Complete => return Ok(true),
             }
         }
@@ -150,6 +203,7 @@ impl Execution {
             &instance.descriptions,
             &runtime.stats(),
             runtime.scope_counts(),
+            &runtime.helper_stats(),
             control.elapsed_nanos(),
             control.memory_peak(),
         )
@@ -167,17 +221,10 @@ fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) ->
     let Rows { objects, bulk, .. } = rows;
     let values = objects.into_values();
     check_results(&values, runtime.control())?;
-    let context = runtime.context();
-    let context = || context.as_ref().ok_or_else(|| Error::bug("a query has its context until it is complete"));
-    let mut meter = Meter::new(runtime.control());
-    let values = match materialize {
-        Materialize::References => values,
-        Materialize::Tokens => detach(values, &*context()?.view, Detail::Reference, &mut meter)?,
-        Materialize::Properties => {
-            let context = context()?;
-            let detail = if context.writer.is_some() { Detail::Current } else { Detail::Properties };
-            detach(values, &*context.view, detail, &mut meter)?
-        }
+    let context = runtime.context().ok_or_else(|| Error::bug("a query has its context until it is complete"))?;
+    let values = match materialize.detail(context.writer.is_none()) {
+        None => values,
+        Some(detail) => detach(values, &*context.view, detail, &mut Meter::new(runtime.control()))?,
     };
     Ok(match bulk {
         None => values.into_iter().map(|v| (v, 1)).collect(),

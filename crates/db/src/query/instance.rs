@@ -118,6 +118,8 @@ fn lifted(runtime: &NodeRuntime<Rows>) -> Arc<[Value]> {
 /// An instance of a plan on one node. It is used by one run at a time.
 pub(crate) struct PlanInstance {
     pub runtime: NodeRuntime<Rows>,
+    /// For each operator, true if any thread may work off its messages.
+    pub stealable: Arc<[bool]>,
     /// The number and the description of every operator, if the instance is measured.
     pub descriptions: Vec<(usize, String)>,
     /// An empty list, whose capacity the parameters of the next run use.
@@ -130,7 +132,12 @@ impl PlanInstance {
         let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
         let control = control.drawing_on(settings.budget);
         let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(control));
-        Ok(PlanInstance { runtime, descriptions: built.descriptions, parameters: Vec::new() })
+        Ok(PlanInstance {
+            runtime,
+            stealable: built.stealable,
+            descriptions: built.descriptions,
+            parameters: Vec::new(),
+        })
     }
 
     fn begin(
@@ -180,6 +187,7 @@ pub(crate) fn context(
         side_effects: SideEffects::default(),
         services: settings.services.clone(),
         files: settings.files.clone(),
+        results: settings.materialize.detail(settings.transaction.is_read_only()),
     };
     context.seed(plan)?;
     Ok(context)

@@ -148,6 +148,15 @@ impl Prepared {
         QueryLimits { time_nanos, ..options.limits }
     }
 
+    /// The most threads that work on a run: the smaller number of its options and of the traversal; 0 names none.
+    pub(crate) fn workers_max(&self, options: &QueryOptions) -> usize {
+        match (options.workers_max, self.shape.configuration.workers_max.unwrap_or(0)) {
+            (0, named) => named,
+            (given, 0) => given,
+            (given, named) => given.min(named),
+        }
+    }
+
     /// The plan for the graph of a database as a transaction sees it.
     pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<PlannedQuery>> {
         let indexes = view.vertex_indexes();

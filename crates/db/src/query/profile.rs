@@ -1,12 +1,13 @@
 //! `profile()`: the measurements of each operator, as a table of text.
 
-use mangrove_flow::OperatorStats;
+use mangrove_flow::{HelperStats, OperatorStats};
 
 /// The table: one line an operator, with operators in scopes indented.
 pub(crate) fn table(
     descriptions: &[(usize, String)],
     stats: &[OperatorStats],
     (groups, groups_peak, cancelled): (u64, u64, u64),
+    helpers: &HelperStats,
     total_nanos: u64,
     memory_peak_bytes: u64,
 ) -> String {
@@ -26,5 +27,14 @@ pub(crate) fn table(
          memory held by operators at most {memory_peak_bytes} bytes; {:.3} ms in all\n",
         total_nanos as f64 / 1e6
     ));
+    if helpers.parcels > 0 {
+        // Times of operators are those of all threads together.
+        text.push_str(&format!(
+            "other threads took over {} parcels of messages and worked {:.3} ms; threads at work on average {:.2}\n",
+            helpers.parcels,
+            helpers.nanos as f64 / 1e6,
+            (total_nanos + helpers.nanos) as f64 / total_nanos.max(1) as f64
+        ));
+    }
     text
 }

@@ -11,6 +11,8 @@ use mangrove_gremlin::Parameters;
 use mangrove_steps::{Files, Services};
 use smol_str::SmolStr;
 
+use crate::options::Materialize;
+
 /// Everything that one run of a query needs besides its plan.
 pub(crate) struct RunSettings<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
@@ -26,6 +28,8 @@ pub(crate) struct RunSettings<'a> {
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` reaches; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
+    /// What the elements in results carry.
+    pub materialize: Materialize,
 }
 
 /// Parameters as operators look them up. Elements among them become references to the elements.

@@ -1,9 +1,17 @@
 //! Results as a stream.
 
+use std::time::Duration;
+
 use mangrove_graph::{Result, Value};
 
 use super::execution::{Execution, TurnOutcome};
 use crate::options::Materialize;
+
+/// Messages of a turn, after which a heavy query may be opened for helpers.
+const TURN_MESSAGES: usize = 64;
+
+/// The longest time for which the thread waits for helpers before it checks the limits of the query.
+const WAIT_MAX: Duration = Duration::from_millis(10);
 
 enum StreamState {
     Running(Execution),
@@ -36,9 +44,10 @@ impl ResultStream {
         }
         let StreamState::Running(execution) = &mut self.state else { return Ok(None) };
         loop {
-            match execution.turn(usize::MAX, self.materialize) {
+            match execution.turn(TURN_MESSAGES, self.materialize) {
                 Ok(TurnOutcome::Results(batch)) => return Ok(Some(batch)),
                 Ok(TurnOutcome::Yielded) => {}
+                Ok(TurnOutcome::Waiting) => execution.wait(WAIT_MAX),
                 Ok(TurnOutcome::Complete) => {
                     self.state = StreamState::Over;
                     return Ok(None);
@@ -73,8 +82,10 @@ impl ResultStream {
     pub(crate) fn into_profile(mut self) -> Result<String> {
         loop {
             let StreamState::Running(execution) = &mut self.state else { return Ok(String::new()) };
-            if let TurnOutcome::Complete = execution.turn(usize::MAX, Materialize::References)? {
-                return Ok(execution.profile());
+            match execution.turn(TURN_MESSAGES, Materialize::References)? {
+                TurnOutcome::Complete => return Ok(execution.profile()),
+                TurnOutcome::Waiting => execution.wait(WAIT_MAX),
+                TurnOutcome::Results(_) | TurnOutcome::Yielded => {}
             }
         }
     }

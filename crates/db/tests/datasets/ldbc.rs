@@ -10,8 +10,7 @@ use mangrove_testdata::dataset;
 use serde_json::Value as Json;
 
 use crate::cases::Case;
-use crate::lsqb::{self, Literal};
-use crate::support::{ask, ask_with, check_file, full, load_clean, number};
+use crate::support::{ask, ask_with, check_file, load_clean, number};
 
 /// The traversals that have recorded answers, with the names of these answers. Parameters are variables in the
 /// traversals.
@@ -112,15 +111,6 @@ fn label_paths() {
         let sum = ask(".dedup().values('id').sum()") % 1_000_000_007;
         assert_eq!(sum, result["sum_of_distinct_ids_mod_1000000007"], "{label}");
     }
-}
-
-#[test]
-fn lsqb_patterns() {
-    let Some((db, folder)) = graph() else { return };
-    let lines = std::fs::read_to_string(folder.join("answers/sf0.1_lsqb_style_counts.csv")).unwrap();
-    let counts = lines.lines().skip(1).map(|line| line.split_once(',').unwrap());
-    let counts: Vec<_> = counts.map(|(name, count)| (name.to_owned(), count.parse().unwrap())).collect();
-    lsqb::check_counts(db, "LDBC SNB", &counts, if full() { Literal::Slow } else { Literal::None });
 }
 
 #[test]

@@ -10,11 +10,6 @@ use crate::cases::{Case, Expected};
 const NODES: u16 = 3;
 const SEED: u64 = 7;
 
-/// Returns true if the slow traversals run, too.
-pub fn full() -> bool {
-    std::env::var_os("MANGROVE_TEST_FULL").is_some()
-}
-
 /// The files, loaded with the mapping of this name that ships (`None`: the files say enough).
 pub fn load(files: &[PathBuf], mapping: Option<&str>) -> (Database, LoadReport) {
     let shipped = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mappings").join(format!("{name}.toml"));

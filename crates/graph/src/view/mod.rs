@@ -36,7 +36,7 @@ use smol_str::SmolStr;
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
-use crate::ids::{EdgeId, IndexId, KeyId, LabelId, LabelSetId, VertexId};
+use crate::ids::{EdgeId, ElementKind, IndexId, KeyId, LabelId, LabelSetId, VertexId};
 use crate::user_id::UserId;
 use crate::value::{Direction, Value};
 
@@ -83,6 +83,14 @@ pub trait GraphView: Send + Sync {
 
     /// Removes the edges that are not visible.
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()>;
+
+    /// Cuts off about half of the pages that a scan of a share has left, for another thread. `cursor` ends where the
+    /// returned cursor begins. Returns `None` if too few pages are left, or if the view cannot cut scans, as this
+    /// default cannot.
+    fn split_scan(&self, kind: ElementKind, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor> {
+        let _ = (kind, share, cursor);
+        None
+    }
 
     /// Appends up to `limit` vertices of a share. Returns true if the scan has reached its end.
     fn scan_vertices(

@@ -50,8 +50,8 @@ impl Share {
     }
 }
 
-/// How far a scan has come. `Default` is the beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How far a scan has come, and the page before which it ends. `Default` is the beginning of a scan of all pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanCursor {
     /// The position of the tablet in the view's list of tablets.
     pub tablet: u32,
@@ -59,6 +59,14 @@ pub struct ScanCursor {
     pub page: u32,
     /// The offset inside the page.
     pub offset: u32,
+    /// The scan ends before the page of this tablet and number.
+    pub until: (u32, u32),
+}
+
+impl Default for ScanCursor {
+    fn default() -> Self {
+        ScanCursor { tablet: 0, page: 0, offset: 0, until: (u32::MAX, 0) }
+    }
 }
 
 /// How far an expansion of a batch has come. `Default` is the beginning.

@@ -67,6 +67,7 @@ const CLASS: &str = "strategy";
 
 /// The options that have an effect here.
 const TIMEOUT: &[&str] = &["evaluationTimeout", "scriptEvaluationTimeout"];
+const PARALLEL: &str = "parallel";
 
 /// Options that clients send as arguments of the request, and also leave in the bytecode.
 const OF_REQUESTS: &[&str] = &["batchSize", "bulkResults", "materializeProperties", "requestId", "userAgent"];
@@ -173,7 +174,7 @@ fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, valu
     if OF_REQUESTS.contains(&&*key) {
         return Err(site.unsupported(format_args!("{key} is an argument of the request; pass it there")));
     }
-    if !TIMEOUT.contains(&&*key) {
+    if !TIMEOUT.contains(&&*key) && &*key != PARALLEL {
         return Err(no_option(site, &key));
     }
     option(configuration, site, &key, value)
@@ -187,6 +188,14 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
         configuration.timeout_millis = Some(millis.ok_or_else(|| {
             site.invalid(format_args!("{key} is a number of milliseconds from 0, not {}", describe(value)))
         })?);
+    } else if key == PARALLEL {
+        let workers = integer(value).and_then(|workers| usize::try_from(workers).ok()).filter(|workers| *workers > 0);
+        configuration.workers_max = Some(workers.ok_or_else(|| {
+            site.invalid(format_args!(
+                "{key} is the most threads that may work on the traversal, a number from 1, not {}",
+                describe(value)
+            ))
+        })?);
     } else if !OF_REQUESTS.contains(&key) && !mangrove_gremlin::suggest(key, options()).is_empty() {
         return Err(no_option(site, key));
     }
@@ -194,7 +203,7 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
 }
 
 fn options() -> impl Iterator<Item = &'static str> {
-    TIMEOUT.iter().chain(OF_REQUESTS).copied()
+    TIMEOUT.iter().chain([&PARALLEL]).chain(OF_REQUESTS).copied()
 }
 
 fn no_option(site: &Site<'_>, key: &str) -> Error {
@@ -270,7 +279,7 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         RESERVED_KEYS => configuration.reserved_keys.clear(),
         EDGE_LABELS => configuration.edge_labels_needed = false,
         SEED => configuration.seed = None,
-        OPTIONS => configuration.timeout_millis = None,
+        OPTIONS => (configuration.timeout_millis, configuration.workers_max) = (None, None),
         // Removing a strategy that the source does not have changes nothing.
         name if UNSUPPORTED.contains(&name) => {}
         name => accept(site, name)?,

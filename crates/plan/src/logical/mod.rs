@@ -70,6 +70,8 @@ pub struct Configuration {
     pub path: bool,
     /// `with("evaluationTimeout", ms)`.
     pub timeout_millis: Option<u64>,
+    /// `with("parallel", n)`: the most threads that work on the traversal at a time.
+    pub workers_max: Option<usize>,
     /// `ReadOnlyStrategy`: steps that write are refused.
     pub read_only: bool,
     /// `withSideEffect(name, value, operator)`: the operator that folds values into the side effect.

@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use mangrove::Tenant;
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_gremlin::Bytecode;
 use parking_lot::Mutex;
@@ -17,6 +19,7 @@ use tokio::time::Instant;
 use crate::access::caller::{Access, Caller};
 use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::engine::request::QueryRequest;
+use crate::engine::tenant::tenant_of;
 
 /// The queries that run now, by their numbers, which are never reused.
 #[derive(Debug, Default)]
@@ -45,6 +48,9 @@ pub struct RunningQuery {
     pub bytecode: Arc<Bytecode>,
     /// The begin of the query.
     pub since: Instant,
+    /// The tenant that it counts for on the executors.
+    pub tenant: Tenant,
+    executor_nanos: Arc<AtomicU64>,
     cancellation: Cancellation,
 }
 
@@ -54,12 +60,18 @@ pub struct RunningQueryGuard<'a> {
     queries: &'a RunningQueries,
     id: u64,
     since: Instant,
+    executor_nanos: Arc<AtomicU64>,
 }
 
 impl RunningQueryGuard<'_> {
     /// The time since the begin of the query.
     pub fn elapsed(&self) -> Duration {
         self.since.elapsed()
+    }
+
+    /// The place in which the engine reports the CPU time of the query on executors, in nanoseconds.
+    pub fn executor_nanos(&self) -> &Arc<AtomicU64> {
+        &self.executor_nanos
     }
 }
 
@@ -73,6 +85,7 @@ impl RunningQueries {
     /// Adds a query that begins on a graph.
     pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> RunningQueryGuard<'_> {
         let since = Instant::now();
+        let executor_nanos = Arc::default();
         let mut state = self.state.lock();
         state.last += 1;
         let id = state.last;
@@ -83,10 +96,12 @@ impl RunningQueries {
             source: request.source.clone(),
             bytecode: Arc::clone(&request.bytecode),
             since,
+            tenant: tenant_of(&request.caller, graph),
+            executor_nanos: Arc::clone(&executor_nanos),
             cancellation: request.cancellation.clone(),
         };
         state.running.insert(id, running);
-        RunningQueryGuard { queries: self, id, since }
+        RunningQueryGuard { queries: self, id, since, executor_nanos }
     }
 
     /// The queries that a caller may know of, oldest first: its own, and all on graphs that it administers.
@@ -119,6 +134,11 @@ pub(crate) fn unknown(id: u64) -> Error {
 }
 
 impl RunningQuery {
+    /// The CPU time of the query on executors.
+    pub fn executor_time(&self) -> Duration {
+        Duration::from_nanos(self.executor_nanos.load(Ordering::Relaxed))
+    }
+
     /// Returns true if the query was told to end.
     pub fn is_cancelled(&self) -> bool {
         self.cancellation.reason().is_some()

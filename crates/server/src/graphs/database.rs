@@ -1,8 +1,8 @@
 //! The database as the server's [`Engine`].
 //!
 //! Each traversal source stands for a graph and an isolation level (`registry`). A light query runs on the worker
-//! thread that took its request. A longer one moves to the database's executors, where queries take turns, and the
-//! worker passes its results on.
+//! thread that took its request. A longer one moves to the executors of the process, where queries take turns, and the
+//! worker passes its results on. Its tenant there is the caller (`engine::tenant`).
 //!
 //! Rights are checked here, on the plan, before it runs and again at the commit: a mutating traversal needs the role
 //! `write`, whatever its request looked like. A [`QueryServices`] answers `call()` and checks the right of each
@@ -26,6 +26,7 @@ use crate::access::caller::{Access, Caller};
 use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
 use crate::engine::running::{RunningQueries, RunningQuery, RunningQueryGuard};
+use crate::engine::tenant::{TenantWeights, tenant_of};
 use crate::graphs::redactor::DirectoryRedactor;
 use crate::graphs::registry::{Graph, GraphOpener, GraphSource, Registry};
 use crate::graphs::services::{self, EngineState, QueryServices};
@@ -44,6 +45,8 @@ pub struct EngineLimits {
     pub graph_count_max: usize,
     /// A query that takes longer is logged with its plan; `None` to log none.
     pub slow_query: Option<Duration>,
+    /// The weights by which tenants share the executors of the process.
+    pub tenant_weights: TenantWeights,
 }
 
 impl Default for EngineLimits {
@@ -53,6 +56,7 @@ impl Default for EngineLimits {
             result_count_max: None,
             graph_count_max: 64,
             slow_query: None,
+            tenant_weights: TenantWeights::default(),
         }
     }
 }
@@ -87,6 +91,7 @@ impl DatabaseEngine {
     pub fn drawing_on(budget: MemoryBudget, limits: EngineLimits) -> Self {
         let of_graphs = budget.clone();
         let open = move |directory: Option<&Path>, limit| open(directory, limit, of_graphs.clone());
+        limits.tenant_weights.replace(&TenantWeights::default());
         let registry = Registry::new(limits.graph_count_max, Box::new(open));
         let state = Arc::new(EngineState { registry, queries: RunningQueries::default() });
         DatabaseEngine { state, limits: Reloadable::new(limits), budget }
@@ -94,6 +99,7 @@ impl DatabaseEngine {
 
     /// Replaces the limits for queries that begin later. The limit on graphs stays as it is.
     pub fn set_limits(&self, limits: EngineLimits) {
+        limits.tenant_weights.replace(&self.limits.get().tenant_weights);
         self.limits.set(limits);
     }
 
@@ -237,7 +243,7 @@ impl Engine for DatabaseEngine {
                 running: self.state.queries.count_on(&graph.name),
             })
         });
-        crate::metrics::graphs::exposition(&metered.collect::<Vec<_>>())
+        crate::metrics::graphs::exposition(&metered.collect::<Vec<_>>()) + &crate::metrics::executors::exposition()
     }
 }
 
@@ -306,7 +312,7 @@ impl GraphWork {
         let guard = self.state.queries.begin(request, &self.graph.name);
         let mut limited = LimitedSink { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
-        let outcome = run(&self.graph, &prepared, self.options(request, &prepared), &mut limited);
+        let outcome = run(&self.graph, &prepared, self.options(request, &prepared, &guard), &mut limited);
         drop(span);
         // The engine only reports the cancellation; the reason is known here.
         let outcome = outcome.map_err(|error| request.cancellation.explain(error.into()).error);
@@ -316,7 +322,12 @@ impl GraphWork {
         outcome.map_err(|error| DirectoryRedactor::for_caller(&request.caller, &self.graph).error(error))
     }
 
-    fn options(&self, request: &QueryRequest, prepared: &mangrove::Prepared) -> QueryOptions {
+    fn options(
+        &self,
+        request: &QueryRequest,
+        prepared: &mangrove::Prepared,
+        guard: &RunningQueryGuard<'_>,
+    ) -> QueryOptions {
         let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         let services = prepared.calls_services().then(|| QueryServices {
             state: Arc::clone(&self.state),
@@ -330,6 +341,8 @@ impl GraphWork {
                 Materialize::Tokens => mangrove::Materialize::Tokens,
             },
             cancel: request.cancel.clone(),
+            tenant: tenant_of(&request.caller, &self.graph.name),
+            executor_nanos: Some(Arc::clone(guard.executor_nanos())),
             services: services.map(|services| ServicesHandle(Arc::new(services))),
             ..QueryOptions::default()
         }

@@ -8,6 +8,7 @@
 
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
 use mangrove::services::ServiceFunction::OnHost;
@@ -249,6 +250,10 @@ fn kill_query(host: &dyn Any, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     Ok(vec![query_row(&kill(&services.state.queries, id, &services.caller)?)])
 }
 
+fn milliseconds(time: Duration) -> Value {
+    Value::I64(i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+}
+
 fn query_row(query: &RunningQuery) -> Value {
     row([
         ("id", Value::I64(i64::try_from(query.id).unwrap_or(i64::MAX))),
@@ -256,7 +261,9 @@ fn query_row(query: &RunningQuery) -> Value {
         ("from", query.caller.peer().into()),
         ("graph", Value::String(query.graph.clone())),
         ("source", Value::String(query.source.clone())),
-        ("milliseconds", Value::I64(i64::try_from(query.since.elapsed().as_millis()).unwrap_or(i64::MAX))),
+        ("milliseconds", milliseconds(query.since.elapsed())),
+        ("tenant", query.tenant.name().into()),
+        ("executor_milliseconds", milliseconds(query.executor_time())),
         ("query", audit::shortened(&query.bytecode.to_string()).into()),
     ])
 }

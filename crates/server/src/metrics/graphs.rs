@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mangrove::{
-    AbortCause, Database, Durability, ExecutorLoad, GarbageReport, LogState, MemoryReport, PlanCacheReport,
-    SYNC_TIME_BOUNDS_US, TransactionCounters,
+    AbortCause, Database, Durability, GarbageReport, LogState, MemoryReport, PlanCacheReport, SYNC_TIME_BOUNDS_US,
+    TransactionCounters,
 };
 use mangrove_graph::{Error, Result};
 use parking_lot::Mutex;
@@ -62,7 +62,6 @@ struct GraphReading<'a> {
     memory: MemoryReport,
     garbage: GarbageReport,
     plans: PlanCacheReport,
-    executors: ExecutorLoad,
     retries: u64,
     snapshot_lag: u64,
     snapshot_age_ms: u64,
@@ -81,7 +80,6 @@ impl<'a> GraphReading<'a> {
             memory: database.memory(),
             garbage: database.garbage(),
             plans: database.plan_cache(),
-            executors: database.executor_load(),
             retries: database.retry_count(),
             snapshot_lag: database.snapshot_lag(),
             snapshot_age_ms: database.snapshot_age_ms(),
@@ -119,12 +117,6 @@ const METRICS: &[Metric] = &[
     ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
     ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was in the cache.", |s| s.plans.hits),
     ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),
-    ("mangrove_executors", Gauge, "Executor threads; 0 until the first query that takes long.", |s| {
-        s.executors.threads
-    }),
-    ("mangrove_executors_busy", Gauge, "Executor threads that run a query now.", |s| s.executors.busy),
-    ("mangrove_executor_queue", Gauge, "Queries that wait for their turn on an executor.", |s| s.executors.queued),
-    ("mangrove_executor_turns_total", Counter, "Turns of queries on executors.", |s| s.executors.turns),
     ("mangrove_vertices", Gauge, "Vertices, those of transactions that have not ended included.", |s| s.elements.0),
     ("mangrove_edges", Gauge, "Edges, those of transactions that have not ended included.", |s| s.elements.1),
 ];

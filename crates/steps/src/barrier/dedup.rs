@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{GroupId, Operator, Output, QueryControl};
 use mangrove_graph::{FastMap, Result};
 
 use crate::barrier::seen::SeenRows;
 use crate::barrier::visited::Visited;
+use crate::context::execution::ExecutionContext;
 use crate::rows::Rows;
 
 /// Lets the first of equal rows through, as one traverser.
@@ -33,6 +34,16 @@ impl Dedup {
 impl Operator<Rows> for Dedup {
     fn recycle(&mut self) -> bool {
         self.seen.is_empty() && self.visited.as_ref().is_none_or(|visited| visited.is_empty())
+    }
+
+    fn combine(
+        &mut self,
+        _port: u8,
+        batch: Rows,
+        _context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        Ok(SeenRows::default().admit(batch, self.computed).0)
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

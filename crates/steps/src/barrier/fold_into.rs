@@ -1,15 +1,14 @@
 //! `fold(seed, operator)`: folds the objects of each instance into one value.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, Step};
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Operator as Fold;
 use mangrove_plan::logical::Operand;
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
-use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
-use crate::rows::held::{ByInstance, rows_by_instance};
+use crate::rows::held::{ByInstance, send_results};
 use crate::rows::{Remember, Rows};
 use crate::values::fold;
 
@@ -63,16 +62,17 @@ impl Operator<Rows> for FoldInto {
         self.states.charge(group, grown, out)
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        let states = self.states.take(group, instances, out);
-        let results: Vec<_> =
-            states.into_iter().map(|state| Some(state.unwrap_or_else(|| self.seed.clone()))).collect();
-        nesting::check_made(results.iter().flatten(), out.control())?;
-        let mut rows = rows_by_instance(results, instances, out.context());
-        rows.remember(&self.remember);
-        for chunk in rows.chunks() {
-            out.emit(0, group, chunk)?;
-        }
-        out.finish_all(group, instances)
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        let FoldInto { seed, remember, states, .. } = self;
+        send_results(states, (group, instances), at, remember, out, |state, _| {
+            Ok(Some(state.unwrap_or_else(|| seed.clone())))
+        })
     }
 }

@@ -1,6 +1,8 @@
 //! `groupCount()`: how often each key occurs in an instance, as a result or in a side effect.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use std::sync::Arc;
+
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
 use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
@@ -10,8 +12,8 @@ use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
-use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
-use crate::rows::{Remember, Rows, Tags};
+use crate::rows::held::{ByInstance, HeldRows, send_results};
+use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 
 /// The counts of one instance, by key, in the order in which keys first came.
 #[derive(Default)]
@@ -60,8 +62,15 @@ impl KeyCounts {
         self.entries.len() as u64 * ENTRY_BYTES + self.held
     }
 
-    fn into_value(self) -> Value {
-        Value::map(self.entries.into_iter().map(|(key, count)| (key, Value::I64(count as i64))).collect())
+    fn into_value(self, meter: &mut Meter<'_>) -> Result<Value> {
+        // The table makes room for the map.
+        drop(self.table);
+        let mut map = Vec::with_capacity(self.entries.len());
+        for (key, count) in self.entries {
+            meter.charge(size_of::<(Value, Value)>())?;
+            map.push((key, Value::I64(count as i64)));
+        }
+        Ok(Value::map(map))
     }
 }
 
@@ -99,8 +108,44 @@ impl Operator<Rows> for GroupCount {
         self.counts.is_empty() && self.held.is_empty()
     }
 
-    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn combine(
+        &mut self,
+        _port: u8,
+        mut batch: Rows,
+        context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        // With a side effect, the rows themselves go on.
+        if self.side_effect.is_some() {
+            return Ok(batch);
+        }
         let keys = match self.readers.first_mut() {
+            None => std::mem::take(&mut batch.computed).into_iter().next().map(KeyValues::Values),
+            Some(reader) => Some(reader.read(&batch.objects, context)?),
+        };
+        let keys = keys.ok_or_else(|| Error::bug("groupCount() has a computed column or a key"))?;
+        let mut table = KeyTable::default();
+        let mut counts: Vec<(u32, Value, u64)> = Vec::new();
+        for row in 0..batch.len() {
+            let Some(key) = keys.value_ref(row) else { continue };
+            let tag = batch.tag(row);
+            let index = table.number(tag, &key, |key| {
+                counts.push((tag, key.clone(), 0));
+                counts.len() as u32 - 1
+            });
+            count(&mut counts[index as usize].2, batch.bulk(row))?;
+        }
+        let mut rows = Rows::of(ObjectColumn::Values(vec![Value::Null; counts.len()]));
+        rows.tags = Tags::Many(counts.iter().map(|(tag, ..)| *tag).collect());
+        rows.bulk = Some(counts.iter().map(|(.., bulk)| *bulk).collect());
+        rows.computed = vec![counts.into_iter().map(|(_, key, _)| Some(key)).collect()];
+        Ok(rows)
+    }
+
+    fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        // A helper has read the keys of its rows.
+        let reader = if batch.computed.is_empty() { self.readers.first_mut() } else { None };
+        let keys = match reader {
             None => std::mem::take(&mut batch.computed).into_iter().next().map(KeyValues::Values),
             Some(reader) => Some(reader.read(&batch.objects, out.context())?),
         };
@@ -137,31 +182,59 @@ impl Operator<Rows> for GroupCount {
         Ok(())
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(name) = &self.side_effect {
-            for counts in self.counts.take_wanted(group, instances, out).into_iter().flatten() {
-                out.control().check()?;
-                nesting::check_all(counts.entries.iter().map(|(key, _)| key), out.control())?;
-                // A side effect stays charged until the query ends.
-                out.control().charge(counts.bytes())?;
-                let (shared, mut meter) = (&mut self.shared, Meter::new(out.control()));
-                let side_effects = &out.context().side_effects;
-                side_effects.update(name, |old| add_counts(shared, old, counts, name, &mut meter))?;
+    /// Each step sends the results of some instances. With a side effect, each step adds the counts of some instances;
+    /// after that, each step sends one batch, and the detail of the cursor is no more at its start.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        let GroupCount { side_effect, remember, counts, .. } = self;
+        let Some(name) = side_effect.clone() else {
+            return send_results(counts, (group, instances), at, remember, out, |counts, meter| {
+                counts.unwrap_or_default().into_value(meter).map(Some)
+            });
+        };
+        if let Detail::Start = at.detail {
+            if self.add_next(group, instances, &name, at, out)? == Step::More {
+                return Ok(Step::More);
             }
-            for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
-                out.emit(0, group, chunk)?;
-            }
-            return out.finish_all(group, instances);
+            at.detail = Detail::Words([0; 2]);
         }
-        let states = self.counts.take(group, instances, out);
-        let results: Vec<_> = states.into_iter().map(|c| Some(c.unwrap_or_default().into_value())).collect();
-        nesting::check_made(results.iter().flatten(), out.control())?;
-        let mut rows = rows_by_instance(results, instances, out.context());
-        rows.remember(&self.remember);
-        for chunk in rows.chunks() {
-            out.emit(0, group, chunk)?;
+        if self.held.send_next(group, 0, out)? == Step::More {
+            return Ok(Step::More);
         }
-        out.finish_all(group, instances)
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
+    }
+}
+
+impl GroupCount {
+    /// Adds the counts of the next instances to the side effect.
+    fn add_next(
+        &mut self,
+        group: GroupId,
+        instances: u32,
+        name: &Name,
+        at: &mut Cursor,
+        out: &Output<'_, Rows>,
+    ) -> Result<Step> {
+        let taken = self.counts.take_next_wanted(group, at.row, instances, out);
+        at.row += taken.states.len() as u32;
+        for counts in taken.states.into_iter().flatten() {
+            out.control().check()?;
+            nesting::check_all(counts.entries.iter().map(|(key, _)| key), out.control())?;
+            // A side effect stays charged until the query ends.
+            out.control().charge(counts.bytes())?;
+            let (shared, mut meter) = (&mut self.shared, Meter::new(out.control()));
+            let side_effects = &out.context().side_effects;
+            side_effects.update(name, |old| add_counts(shared, old, counts, name, &mut meter))?;
+        }
+        out.control().release(taken.charged);
+        Ok(if taken.is_last { Step::Done } else { Step::More })
     }
 }
 
@@ -174,6 +247,7 @@ fn add_counts(
 ) -> Result<Value> {
     let mut entries = shared.of(old, "groupCount", name, meter)?;
     for (key, times) in more.entries {
+        meter.pass(ENTRY_BYTES as usize)?;
         entries.put(key, Value::I64(times as i64), |there, _| {
             let known = mangrove_graph::numeric::integer(&there).and_then(|n| u64::try_from(n).ok());
             let mut known =

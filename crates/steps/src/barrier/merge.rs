@@ -3,7 +3,9 @@
 //! Without merging, a walk through a dense graph explodes; with it, there are at most as many rows as vertices after
 //! `out().out()`. Rows that remember paths, or objects under step labels, are never equal.
 
-use mangrove_flow::{Batch, GroupId, Operator, Output, QueryControl};
+use std::collections::VecDeque;
+
+use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;
@@ -20,10 +22,13 @@ enum MergeKey {
     Value(Equivalent),
 }
 
-/// Rows of one group; equal ones are merged as they are added.
+/// Rows of one group; equal ones are merged as they are added. When all have come, they are taken out batch by batch.
 #[derive(Default)]
 pub(crate) struct Merger {
-    rows: Option<Rows>,
+    /// Each but the last has [`BATCH_ROWS`] rows, so that a row is found by its number.
+    batches: VecDeque<Rows>,
+    /// The number of rows.
+    count: usize,
     /// The row of each vertex, for instance 0 without loop counters: the common case, with a small key.
     vertices: PartitionedTable<VertexId, u32>,
     indexes: PartitionedTable<(u32, MergeKey, Option<Loops>), usize>,
@@ -36,7 +41,7 @@ const ENTRY_BYTES: u64 = 72;
 impl Merger {
     /// Returns the number of rows held.
     pub fn len(&self) -> usize {
-        self.rows.as_ref().map_or(0, Rows::len)
+        self.count
     }
 
     /// Adds rows. Fails if the query would hold too much or a bulk overflows.
@@ -57,10 +62,20 @@ impl Merger {
     }
 
     fn put(&mut self, rows: Rows) {
-        match &mut self.rows {
-            Some(held) => held.append(rows),
-            None => self.rows = Some(rows),
+        let count = rows.len();
+        if count == 0 {
+            return;
         }
+        let room = (BATCH_ROWS - self.count % BATCH_ROWS) % BATCH_ROWS;
+        self.count += count;
+        match self.batches.back_mut().filter(|_| room > 0) {
+            Some(last) if count <= room => return last.append(rows),
+            Some(last) => last.append(rows.take(&(0..room as u32).collect::<Vec<_>>())),
+            None if count <= BATCH_ROWS => return self.batches.push_back(rows),
+            None => {}
+        }
+        let rest: Vec<u32> = (room as u32..count as u32).collect();
+        self.batches.extend(rest.chunks(BATCH_ROWS).map(|rest| rows.take(rest)));
     }
 
     /// Appends new rows, and adds the bulks of rows that are equal to held ones. Returns the bytes added.
@@ -68,7 +83,7 @@ impl Merger {
         // Measured before the table becomes one more holder of the objects.
         let measured = rows.bytes() as u64;
         let mut new = Vec::new();
-        let mut held = self.rows.as_ref().map_or(0, Rows::len);
+        let mut held = self.count;
         let mut raised: Vec<(usize, u64)> = Vec::new();
         // Rows that join a held row, and that row.
         let mut joined: Vec<(usize, usize)> = Vec::new();
@@ -110,20 +125,24 @@ impl Merger {
         let sacks = rows.sacks.clone();
         let mut bytes = measured * new.len() as u64 / rows.len().max(1) as u64 + new.len() as u64 * ENTRY_BYTES;
         self.put(rows.take(&new));
-        let Some(held) = &mut self.rows else { return Ok(bytes) };
-        if let (Some(operator), Some(theirs), Some(sacks)) = (requirements.merge_sacks, sacks, &mut held.sacks) {
+        if let (Some(operator), Some(theirs)) = (requirements.merge_sacks, sacks) {
             let mut meter = Meter::new(control);
             for (index, row) in joined {
-                let (ours, theirs) = (std::mem::take(&mut sacks[index]), &theirs[row]);
-                sacks[index] = fold::apply(operator, ours, theirs, &mut meter)?;
+                let Some(sack) = self.batches[index / BATCH_ROWS].sacks.as_mut().map(|s| &mut s[index % BATCH_ROWS])
+                else {
+                    continue;
+                };
+                let (ours, theirs) = (std::mem::take(sack), &theirs[row]);
+                *sack = fold::apply(operator, ours, theirs, &mut meter)?;
                 bytes += fold::growth(operator, theirs) as u64;
             }
         }
-        if !raised.is_empty() && !requirements.one_bulk {
-            let count = held.len();
-            let bulks = held.bulk.get_or_insert_with(|| vec![1; count]);
+        if !requirements.one_bulk {
             for (index, bulk) in raised {
-                bulks[index] = bulks[index]
+                let batch = &mut self.batches[index / BATCH_ROWS];
+                let count = batch.len();
+                let held = &mut batch.bulk.get_or_insert_with(|| vec![1; count])[index % BATCH_ROWS];
+                *held = held
                     .checked_add(bulk)
                     .ok_or_else(|| Error::evaluation("long overflow: more than 2^64 equal traversers"))?;
             }
@@ -131,12 +150,26 @@ impl Merger {
         Ok(bytes)
     }
 
-    /// Takes the merged rows and releases their charge.
-    pub fn take(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
-        out.control().release(std::mem::take(&mut self.charged));
+    /// Takes the next merged rows, as many as a message holds, and releases their part of the charge. No row may be
+    /// added between the first batch and the last one.
+    pub fn take_next(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
         self.indexes.clear();
         self.vertices.clear();
-        self.rows.take().filter(|r| !r.is_empty())
+        let rows = self.batches.pop_front();
+        let taken = rows.as_ref().map_or(0, Rows::len);
+        let part = match self.count - taken {
+            0 => self.charged,
+            _ => (u128::from(self.charged) * taken as u128 / self.count as u128) as u64,
+        };
+        self.count -= taken;
+        self.charged -= part;
+        out.control().release(part);
+        rows
+    }
+
+    /// Returns true if no row is left.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 }
 
@@ -154,21 +187,40 @@ impl Barrier {
     }
 }
 
-/// Divides every sack by the sum of the sacks of its instance.
-fn normalize(rows: &mut Rows) -> Result<()> {
-    let Some(sacks) = rows.sacks.take() else { return Ok(()) };
-    let mut totals: FastMap<u32, Value> = FastMap::default();
-    for (row, sack) in sacks.iter().enumerate() {
-        let share = numeric::times(sack, rows.bulk(row))?;
-        match totals.entry(rows.tag(row)) {
-            hashbrown::hash_map::Entry::Vacant(index) => drop(index.insert(share)),
-            hashbrown::hash_map::Entry::Occupied(mut total) => {
-                *total.get_mut() = numeric::arithmetic(numeric::Operation::Add, total.get(), &share)?;
+/// The sum of the sacks of each instance of a group that has ended.
+#[derive(Debug)]
+struct SackTotals(FastMap<u32, Value>);
+
+impl HeldDetail for SackTotals {
+    fn bytes(&self) -> u64 {
+        (self.0.len() * size_of::<(u32, Value)>()) as u64
+    }
+}
+
+impl SackTotals {
+    fn of(batches: &VecDeque<Rows>, control: &QueryControl) -> Result<Self> {
+        let mut totals: FastMap<u32, Value> = FastMap::default();
+        for rows in batches {
+            control.check()?;
+            for (row, sack) in rows.sacks.iter().flatten().enumerate() {
+                let share = numeric::times(sack, rows.bulk(row))?;
+                match totals.entry(rows.tag(row)) {
+                    hashbrown::hash_map::Entry::Vacant(index) => drop(index.insert(share)),
+                    hashbrown::hash_map::Entry::Occupied(mut total) => {
+                        *total.get_mut() = numeric::arithmetic(numeric::Operation::Add, total.get(), &share)?;
+                    }
+                }
             }
         }
+        Ok(SackTotals(totals))
     }
+}
+
+/// Divides every sack by the sum of the sacks of its instance.
+fn normalize(rows: &mut Rows, totals: &SackTotals) -> Result<()> {
+    let Some(sacks) = rows.sacks.take() else { return Ok(()) };
     let divided = sacks.iter().enumerate().map(|(row, sack)| {
-        let total = totals.get(&rows.tag(row)).unwrap_or(&Value::Null);
+        let total = totals.0.get(&rows.tag(row)).unwrap_or(&Value::Null);
         // A share is a fraction: whole numbers are divided as doubles, large ones as decimals.
         let share = numeric::mean(sack, 1)?;
         numeric::arithmetic(numeric::Operation::Divide, &share, total)
@@ -186,16 +238,34 @@ impl Operator<Rows> for Barrier {
         self.groups.entry(group).or_default().add(batch, out)
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(mut rows) = self.groups.remove(&group).and_then(|mut merger| merger.take(out)) {
-            if self.norm_sack {
-                normalize(&mut rows)?;
+    /// Each step sends one batch. With `norm_sack`, the cursor holds the sums of the sacks.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if let Some(merger) = self.groups.get_mut(&group) {
+            let totals = match at.take_held::<SackTotals>() {
+                None if self.norm_sack => Some(Box::new(SackTotals::of(&merger.batches, out.control())?)),
+                held => held,
+            };
+            if let Some(mut rows) = merger.take_next(out) {
+                if let Some(totals) = &totals {
+                    normalize(&mut rows, totals)?;
+                }
+                out.emit(0, group, rows)?;
             }
-            for chunk in rows.chunks() {
-                out.emit(0, group, chunk)?;
+            if !merger.is_empty() {
+                at.detail = totals.map_or(Detail::Start, |totals| Detail::Held(totals));
+                return Ok(Step::More);
             }
+            self.groups.remove(&group);
         }
-        out.finish_all(group, instances)
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }
 
@@ -220,10 +290,11 @@ impl PassingMerge {
     }
 
     fn give(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(rows) = self.groups.get_mut(&group).and_then(|merger| merger.take(out)) {
-            self.given += rows.len() as u64;
-            for chunk in rows.chunks() {
-                out.emit(0, group, chunk)?;
+        if let Some(merger) = self.groups.get_mut(&group) {
+            // These are a few batches (`GATHERED_ROWS`).
+            while let Some(rows) = merger.take_next(out) {
+                self.given += rows.len() as u64;
+                out.emit(0, group, rows)?;
             }
         }
         Ok(())
@@ -231,6 +302,17 @@ impl PassingMerge {
 }
 
 impl Operator<Rows> for PassingMerge {
+    fn is_passing(&self) -> bool {
+        true
+    }
+
+    fn flush(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+        let groups: Vec<GroupId> = self.groups.keys().copied().collect();
+        groups.into_iter().try_for_each(|group| self.give(group, out))?;
+        self.groups.clear();
+        Ok(())
+    }
+
     fn recycle(&mut self) -> bool {
         (self.taken, self.given) = (0, 0);
         self.groups.is_empty()

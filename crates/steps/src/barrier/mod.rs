@@ -6,7 +6,7 @@
 //!
 //! | modules | steps |
 //! |---|---|
-//! | [`reduce`], [`reduce_values`], [`fold_into`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
+//! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
 //! | [`dedup`], [`seen`], [`visited`] | `dedup()` |
 //! | [`merge`] | `barrier()`, and merging of equal traversers |
@@ -18,7 +18,9 @@ pub(crate) mod fold_into;
 pub(crate) mod group_count;
 pub(crate) mod inject;
 pub(crate) mod merge;
+pub(crate) mod numbers;
 pub(crate) mod order;
+pub(crate) mod partial;
 pub(crate) mod range;
 pub(crate) mod reduce;
 pub(crate) mod reduce_values;

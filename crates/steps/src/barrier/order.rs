@@ -1,21 +1,23 @@
 //! `order()`: sorts the rows of each instance by computed columns, or by keys of their objects.
 //!
-//! Rows are held until their group has ended. With a limit, only the first rows of each instance are held: whenever
-//! there are twice as many as needed, they are sorted and cut, and the first key of the last row left becomes the
-//! *bar*. A row that arrives after that and does not pass the bar cannot be among the first, so it is dropped at once.
-//! Number keys are compared with the bar as an array. The sort is stable, so a row whose only key equals the bar does
-//! not pass.
+//! Rows are sorted in runs of [`RUN_ROWS`] rows as they come, and the runs are merged when their group has ended, a
+//! message of rows in each step ([`runs`]). With a limit, only the first rows of each instance are held: when half as
+//! many new rows have come, all runs are merged into one, and the rows beyond the limit are dropped. Then the first key
+//! of the last row left becomes the *bar*. A row that arrives after that and does not pass the bar cannot be among the
+//! first, so it is dropped at once. Number keys are compared with the bar as an array. The sort is stable, so a row
+//! whose only key equals the bar does not pass.
 //!
-//! If the first keys of all held rows have one type (integers, floats, texts), they are sorted as words ([`rank`]).
-//! Values are compared only if words are equal and do not decide.
+//! If the first keys of a run have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
+//! compared only if words are equal and do not decide. A shuffle needs all rows at once, so it has one run.
 
 mod rank;
+mod runs;
+mod sorter;
 
-use std::cmp::Ordering;
+use std::sync::Arc;
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl};
-use mangrove_graph::compare::watched;
-use mangrove_graph::{FastMap, GraphView, Numbers, Result, Value, pieces};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_graph::{FastMap, Result, Value};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
@@ -23,50 +25,78 @@ use crate::barrier::range::position;
 use crate::computed::keys::{KeyReader, KeySource, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
-use crate::rows::held::HeldRows;
 use crate::rows::{Rows, Tags};
-use crate::values::element_order::ElementOrder;
+use crate::values::element_order::{ElementIds, ElementOrder};
+use runs::{Criteria, Merge, Run, merge_all};
+use sorter::{RowSorter, SortedRows};
+
+/// Rows of a run: about as many as are sorted in half a millisecond.
+const RUN_ROWS: usize = 1 << 13;
+
+/// Bytes of rows that are sorted even if they are fewer.
+const RUN_BYTES: u64 = 1 << 20;
 
 /// Sorts the rows of each instance; with a limit, keeps only the first ones.
 pub(crate) struct Order {
     /// The readers of the keys; empty if the keys are in computed columns.
     readers: Vec<KeyReader>,
-    held: HeldRows,
-    /// The bar of each group: the first key of the last kept row, if the group has one instance and enough rows.
-    bars: FastMap<GroupId, Value>,
+    /// The operand of the limit; the sorter has its value in this run.
+    limit: Option<Operand>,
     sorter: RowSorter,
+    groups: FastMap<GroupId, SortedGroup>,
 }
 
-struct RowSorter {
-    ways: Vec<Way>,
-    /// The operand of the limit, and its value in this run.
-    limit: Option<(Operand, u64)>,
-    random: Random,
+/// The rows of one group.
+#[derive(Default)]
+struct SortedGroup {
+    /// Rows that are not in a run yet, and the bytes charged for them.
+    fresh: Rows,
+    fresh_bytes: u64,
+    runs: Vec<Run>,
+    /// The ids of the elements among the keys, and the bytes charged for them.
+    ids: ElementIds,
+    ids_bytes: u64,
+    /// With a limit: the rows and bytes that are left of the rows that were merged last.
+    kept: usize,
+    kept_bytes: u64,
+    /// The first key of the last kept row, if the group has one instance and enough rows.
+    bar: Option<Value>,
+    /// After the group has ended: the merge of its runs.
+    merge: Option<Merge>,
+    /// After a shuffled group without a limit has ended: the fresh rows in their order, and how many have left.
+    shuffled: Option<(Vec<u32>, usize)>,
 }
 
 impl Order {
     /// Sorts by one computed column or key for each criterion.
     pub fn new(ways: Vec<Way>, taken: KeySource, limit: Option<Operand>) -> Self {
-        let limit = limit.map(|operand| (operand, 0));
-        let sorter = RowSorter { ways, limit, random: Random::default() };
-        Order { readers: taken.readers(), held: HeldRows::default(), bars: FastMap::default(), sorter }
+        let sorter = RowSorter { ways, limit: None, random: Random::default() };
+        Order { readers: taken.readers(), limit, sorter, groups: FastMap::default() }
     }
 
     /// Drops the rows that do not pass the bar, and puts the keys of the others into computed columns.
     fn take_keys(&mut self, group: GroupId, batch: Rows, context: &ExecutionContext) -> Result<Rows> {
-        if self.readers.is_empty() {
-            return Ok(batch);
+        let bar = self.groups.get(&group).and_then(|group| group.bar.as_ref()).filter(|_| batch.tags == Tags::One);
+        let passes = |key: &Option<Value>, bar| key.as_ref().is_some_and(|key| self.sorter.passes(key, bar));
+        let that_pass = |column: &[Option<Value>], bar| {
+            (0_u32..).zip(column).filter(|(_, key)| passes(key, bar)).map(|(row, _)| row).collect::<Vec<_>>()
+        };
+        // A helper has read the keys of its rows.
+        if self.readers.is_empty() || !batch.computed.is_empty() {
+            return Ok(match (bar, batch.computed.first()) {
+                (Some(bar), Some(column)) => {
+                    let passing = that_pass(column, bar);
+                    batch.keep(&passing)
+                }
+                _ => batch,
+            });
         }
         let objects = &batch.objects;
         let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context));
         let keys = keys.collect::<Result<Vec<KeyValues<'_>>>>()?;
-        let bar = self.bars.get(&group).filter(|_| batch.tags == Tags::One);
         let passing = match (bar, keys.first()) {
             (Some(bar), Some(KeyValues::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
-            (Some(bar), Some(KeyValues::Values(column))) => {
-                let passes = |row: &u32| column[*row as usize].as_ref().is_some_and(|key| self.sorter.passes(key, bar));
-                Some((0..column.len() as u32).filter(passes).collect())
-            }
+            (Some(bar), Some(KeyValues::Values(column))) => Some(that_pass(column, bar)),
             _ => None,
         };
         Ok(match passing {
@@ -82,127 +112,156 @@ impl Order {
     }
 }
 
-impl RowSorter {
-    /// Returns true if a row with this first key may come before the last kept row.
-    fn passes(&self, key: &Value, bar: &Value) -> bool {
-        let order = match self.ways.first() {
-            Some(Way::Asc) => watched::order(key, bar),
-            Some(Way::Desc) => watched::order(bar, key),
-            Some(Way::Shuffle) | None => return true,
-        };
-        order.is_lt() || (order.is_eq() && self.ways.len() > 1)
-    }
-
-    /// Returns the rows whose numbers pass the bar; `None` if the numbers and the bar cannot be compared as words.
-    fn numbers_that_pass(&self, numbers: &Numbers, bar: &Value) -> Option<Vec<u32>> {
-        let way = *self.ways.first()?;
-        let bar = rank::of_number(bar, numbers.kind?.is_float(), way)?;
-        let below = if self.ways.len() > 1 { bar.checked_add(1) } else { Some(bar) };
-        let mut passing = vec![0; numbers.len()];
-        let mut count = 0;
-        let mut take = |row: usize, rank: u64| {
-            // Without a branch for each row: few rows pass, and the processor cannot predict which.
-            passing[count] = row as u32;
-            count += usize::from(below.is_none_or(|below| rank < below));
-        };
-        match numbers.kind?.is_float() {
-            true => numbers.floats.iter().enumerate().for_each(|(row, n)| take(row, rank::of_float(*n, way))),
-            false => numbers.integers.iter().enumerate().for_each(|(row, n)| take(row, rank::of_integer(*n, way))),
-        }
-        passing.truncate(count);
-        Some(passing)
-    }
-
-    /// Returns the rows in order; with a limit, only the first ones of each instance.
-    fn sort(&mut self, rows: &Rows, view: &dyn GraphView, control: &QueryControl) -> Result<Vec<u32>> {
-        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-        if self.ways.contains(&Way::Shuffle) {
-            self.random.shuffle(&mut order);
-        }
-        let elements = ElementOrder::of(rows.computed.iter().flatten().flatten(), view)?;
-        let ways = &self.ways;
-        let ranks = match (&rows.tags, &ways[..], rows.computed.first()) {
-            (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(column)) if !rest.contains(&Way::Shuffle) => {
-                rank::ranks(column, *way)
+impl SortedGroup {
+    /// Returns true if the fresh rows are enough for a run, or so many that rows beyond the limit must be dropped.
+    fn is_full(&self, sorter: &RowSorter) -> bool {
+        match (sorter.limit, sorter.shuffles()) {
+            (None, false) => self.fresh.len() >= RUN_ROWS || self.fresh_bytes >= RUN_BYTES,
+            (None, true) => false,
+            (Some(_), false) => {
+                self.fresh.len() > BATCH_ROWS.max(self.kept / 2)
+                    || self.fresh_bytes > RUN_BYTES.max(self.kept_bytes / 2)
             }
-            _ => None,
+            // The kept rows are among the fresh ones: they are shuffled anew.
+            (Some(_), true) => self.fresh.len() > BATCH_ROWS.max(2 * self.kept),
+        }
+    }
+
+    /// Makes a run of the fresh rows.
+    fn add_run(&mut self, sorter: &mut RowSorter, out: &Output<'_, Rows>) -> Result<()> {
+        if self.fresh.is_empty() {
+            return Ok(());
+        }
+        let sorted = self.sort_fresh(sorter, out)?;
+        self.runs.push(Run::new(std::mem::take(&mut self.fresh), sorted, out.control())?);
+        out.control().release(std::mem::take(&mut self.fresh_bytes));
+        Ok(())
+    }
+
+    /// Returns the fresh rows in order, and keeps the ids of the elements among their keys.
+    fn sort_fresh(&mut self, sorter: &mut RowSorter, out: &Output<'_, Rows>) -> Result<SortedRows> {
+        let (view, control) = (&*out.context().view, out.control());
+        self.ids.add(self.fresh.computed.iter().flatten().flatten(), view, control)?;
+        control.charge(self.ids.bytes() - self.ids_bytes)?;
+        self.ids_bytes = self.ids.bytes();
+        sorter.sort(&self.fresh, &self.ids, view, control)
+    }
+
+    /// Drops the rows beyond the limit.
+    fn cut(&mut self, sorter: &mut RowSorter, out: &Output<'_, Rows>) -> Result<()> {
+        let (view, control) = (&*out.context().view, out.control());
+        self.add_run(sorter, out)?;
+        let elements = ElementOrder::new(view, &self.ids);
+        let run = merge_all(std::mem::take(&mut self.runs), Criteria { sorter, elements }, control)?;
+        self.kept = run.blocks.iter().map(|block| block.rows.len()).sum();
+        self.kept_bytes = run.blocks.iter().map(|block| block.charged).sum();
+        self.bar = bar(&run, sorter);
+        if sorter.shuffles() {
+            for block in run.blocks {
+                self.fresh_bytes += block.charged;
+                self.fresh.append(block.rows);
+            }
+        } else {
+            self.runs.push(run);
+        }
+        // The ids of dropped rows are dropped, too.
+        if self.ids_bytes > 0 {
+            control.release(std::mem::take(&mut self.ids_bytes));
+            self.ids = ElementIds::default();
+            let kept = self.runs.iter().flat_map(|run| &run.blocks).flat_map(|block| &block.rows.computed);
+            self.ids.add(kept.flatten().flatten(), view, control)?;
+            self.ids_bytes = self.ids.bytes();
+            control.charge(self.ids_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Prepares the rows of a group that has ended to be taken out in order.
+    fn end(&mut self, sorter: &mut RowSorter, out: &Output<'_, Rows>) -> Result<()> {
+        if sorter.shuffles() && sorter.limit.is_none() {
+            self.shuffled = Some((self.sort_fresh(sorter, out)?.order, 0));
+            return Ok(());
+        }
+        self.add_run(sorter, out)?;
+        let elements = ElementOrder::new(&*out.context().view, &self.ids);
+        if self.runs.len() > 1 || sorter.limit.is_some() {
+            self.merge = Some(Merge::new(std::mem::take(&mut self.runs), Criteria { sorter, elements }));
+        }
+        Ok(())
+    }
+
+    /// Takes the next rows in order, and returns true if rows are left.
+    fn take_next(&mut self, sorter: &RowSorter, out: &Output<'_, Rows>) -> Result<(Rows, bool)> {
+        if let Some((order, gone)) = &mut self.shuffled {
+            let next = &order[*gone..order.len().min(*gone + BATCH_ROWS)];
+            *gone += next.len();
+            return Ok((self.fresh.take(next), *gone < order.len()));
+        }
+        let Some(merge) = &mut self.merge else {
+            let block = self.runs.last_mut().and_then(|run| run.blocks.pop_front());
+            let is_left = self.runs.last().is_some_and(|run| !run.blocks.is_empty());
+            let rows = block.map(|block| {
+                out.control().release(block.charged);
+                block.rows
+            });
+            return Ok((rows.unwrap_or_default(), is_left));
         };
-        match ranks {
-            Some(ranks) => {
-                rank::sort(ranks, (ways.len() > 1).then(|| elements.piece()), &mut order, control, |a, b| {
-                    compare_rows(rows, ways, &elements, a as usize, b as usize)
-                })?
-            }
-            None => pieces::sort(
-                &mut order,
-                elements.piece(),
-                || control.check(),
-                |&a, &b| {
-                    let (a, b) = (a as usize, b as usize);
-                    rows.tag(a).cmp(&rows.tag(b)).then_with(|| compare_rows(rows, ways, &elements, a, b))
-                },
-            )?,
-        }
-        if let Some((_, limit)) = self.limit {
-            self.cut(rows, &mut order, limit);
-        }
-        Ok(order)
+        let elements = ElementOrder::new(&*out.context().view, &self.ids);
+        let rows = merge.next(Criteria { sorter, elements }, out.control())?.rows;
+        Ok((rows, !merge.is_empty()))
     }
 
-    /// Keeps the first `limit` traversers of each instance.
-    fn cut(&self, rows: &Rows, order: &mut Vec<u32>, limit: u64) {
-        let (mut tag, mut taken) = (None, 0_u64);
-        order.retain(|&row| {
-            let row = row as usize;
-            if tag != Some(rows.tag(row)) {
-                (tag, taken) = (Some(rows.tag(row)), 0);
-            }
-            let keep = taken < limit;
-            taken = taken.saturating_add(rows.bulk(row));
-            keep
-        });
-    }
-
-    /// Returns the bar that sorted and cut rows set, if there are enough of them.
-    fn bar(&self, rows: &Rows) -> Option<Value> {
-        let (_, limit) = self.limit.as_ref()?;
-        let held = (0..rows.len()).map(|row| rows.bulk(row)).fold(0, u64::saturating_add);
-        let is_set = rows.tags == Tags::One && held >= *limit && !self.ways.contains(&Way::Shuffle);
-        is_set.then(|| rows.computed_value(0, rows.len().checked_sub(1)?).cloned()).flatten()
+    /// Releases the charge of what is left.
+    fn close(self, out: &Output<'_, Rows>) {
+        out.control().release(self.fresh_bytes + self.ids_bytes);
+        self.runs.iter().flat_map(|run| &run.blocks).for_each(|block| out.control().release(block.charged));
+        if let Some(merge) = self.merge {
+            merge.close(out.control());
+        }
     }
 }
 
-fn compare_rows(rows: &Rows, ways: &[Way], elements: &ElementOrder<'_>, a: usize, b: usize) -> Ordering {
-    for (column, way) in ways.iter().enumerate() {
-        let (Some(x), Some(y)) = (rows.computed_value(column, a), rows.computed_value(column, b)) else { continue };
-        let order = match way {
-            Way::Asc => elements.compare(x, y),
-            Way::Desc => elements.compare(y, x),
-            Way::Shuffle => Ordering::Equal,
-        };
-        if order.is_ne() {
-            return order;
-        }
-    }
-    Ordering::Equal
+/// Returns the bar that the last row of cut rows sets, if there are enough of them.
+fn bar(run: &Run, sorter: &RowSorter) -> Option<Value> {
+    let rows = &run.blocks.back()?.rows;
+    let traversers = run.blocks.iter().flat_map(|block| (0..block.rows.len()).map(|row| block.rows.bulk(row)));
+    let is_enough = traversers.fold(0, u64::saturating_add) >= sorter.limit?;
+    let bar = rows.computed_value(0, rows.len().checked_sub(1)?)?;
+    // Elements and properties among themselves are compared by more than their values.
+    let is_plain = !matches!(bar, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_));
+    (rows.tags == Tags::One && is_enough && is_plain && !sorter.shuffles()).then(|| bar.clone())
 }
 
 impl Operator<Rows> for Order {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
-        if let Some((operand, limit)) = &mut self.sorter.limit {
-            *limit = position(operand, "limit()", context)?;
-        }
+        self.sorter.limit = self.limit.as_ref().map(|limit| position(limit, "limit()", context)).transpose()?;
         Ok(())
     }
 
     fn recycle(&mut self) -> bool {
         self.readers.iter_mut().for_each(KeyReader::recycle);
         self.sorter.random.recycle();
-        self.held.is_empty() && self.bars.is_empty()
+        self.groups.is_empty()
+    }
+
+    fn combine(
+        &mut self,
+        _port: u8,
+        batch: Rows,
+        context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        if self.readers.is_empty() {
+            return Ok(batch);
+        }
+        let objects = &batch.objects;
+        let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context).map(KeyValues::into_computed));
+        let computed = keys.collect::<Result<Vec<_>>>()?;
+        Ok(Rows { computed, ..batch })
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if self.sorter.ways.contains(&Way::Shuffle) {
+        if self.sorter.shuffles() {
             self.sorter.random.begin(out.context(), out.control());
         }
         let batch = self.take_keys(group, batch, out.context())?;
@@ -216,33 +275,46 @@ impl Operator<Rows> for Order {
         if rows.is_empty() {
             return Ok(());
         }
-        self.held.add(group, rows, out)?;
-        if self.sorter.limit.is_none() {
-            return Ok(());
+        let bytes = rows.bytes() as u64;
+        out.control().charge(bytes)?;
+        let state = self.groups.entry(group).or_default();
+        state.fresh_bytes += bytes;
+        state.fresh.append(rows);
+        match (state.is_full(&self.sorter), self.sorter.limit) {
+            (false, _) => Ok(()),
+            (true, None) => state.add_run(&mut self.sorter, out),
+            (true, Some(_)) => state.cut(&mut self.sorter, out),
         }
-        let Order { readers, held, bars, sorter } = self;
-        let (view, control) = (&out.context().view, out.control());
-        held.thin(group, out, |rows| {
-            let rows = rows.take(&sorter.sort(rows, &**view, control)?);
-            if !readers.is_empty()
-                && let Some(bar) = sorter.bar(&rows)
-            {
-                bars.insert(group, bar);
-            }
-            Ok(rows)
-        })
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.bars.remove(&group);
-        if let Some(mut rows) = self.held.take(group, out) {
-            let order = self.sorter.sort(&rows, &*out.context().view, out.control())?;
+    /// Each step sends a message of rows; the row of the cursor is 1 after the first one.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if let Some(state) = self.groups.get_mut(&group) {
+            if at.is_start() {
+                at.row = 1;
+                state.end(&mut self.sorter, out)?;
+            }
+            let (mut rows, mut is_left) = (Rows::default(), false);
+            if !out.is_cancelled(group) {
+                (rows, is_left) = state.take_next(&self.sorter, out)?;
+            }
             rows.computed.clear();
-            for chunk in order.chunks(mangrove_flow::BATCH_ROWS) {
-                out.control().check()?;
-                out.emit(0, group, rows.take(chunk))?;
+            out.emit(0, group, rows)?;
+            if is_left {
+                return Ok(Step::More);
+            }
+            if let Some(state) = self.groups.remove(&group) {
+                state.close(out);
             }
         }
-        out.finish_all(group, instances)
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range as IdRange;
 
-use mangrove_flow::{GroupId, OpId, Operator, Output};
+use mangrove_flow::{Cursor, GroupId, OpId, Operator, Output, Step};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::Operand;
 
@@ -92,7 +92,7 @@ impl Operator<Rows> for Range {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.seen.take(group, instances, out);
+        self.seen.drop_group(group, out);
         out.finish_all(group, instances)
     }
 }
@@ -108,30 +108,48 @@ impl Tail {
     pub fn new(operand: Operand) -> Self {
         Tail { operand, count: 0, held: HeldRows::default() }
     }
+
+    /// Drops the rows that are not among the last ones.
+    fn thin(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Result<()> {
+        let mut last = Last::new(self.count);
+        self.held.thin(group, out, |rows| last.of(rows))
+    }
 }
 
-/// Returns the rows that stand for the last `count` traversers of their instances.
-fn last(rows: &Rows, count: u64) -> Rows {
-    let mut left: Vec<u64> = Vec::new();
-    let mut kept = Vec::new();
-    for row in (0..rows.len()).rev() {
-        let tag = rows.tag(row) as usize;
-        if left.len() <= tag {
-            left.resize(tag + 1, count);
-        }
-        let take = left[tag].min(rows.bulk(row));
-        if take > 0 {
-            left[tag] -= take;
-            kept.push((row as u32, take));
-        }
+/// The number of traversers of each instance that are still to be kept, while batches are gone through from the last
+/// one to the first.
+struct Last {
+    count: u64,
+    left: Vec<u64>,
+}
+
+impl Last {
+    fn new(count: u64) -> Self {
+        Last { count, left: Vec::new() }
     }
-    kept.reverse();
-    let (kept, bulks): (Vec<u32>, Vec<u64>) = kept.into_iter().unzip();
-    let mut ends = rows.take(&kept);
-    if ends.bulk.is_some() {
-        ends.bulk = Some(bulks);
+
+    /// Returns the rows of the previous batch that stand for traversers to be kept.
+    fn of(&mut self, rows: Rows) -> Rows {
+        let mut kept = Vec::new();
+        for row in (0..rows.len()).rev() {
+            let tag = rows.tag(row) as usize;
+            if self.left.len() <= tag {
+                self.left.resize(tag + 1, self.count);
+            }
+            let take = self.left[tag].min(rows.bulk(row));
+            if take > 0 {
+                self.left[tag] -= take;
+                kept.push((row as u32, take));
+            }
+        }
+        kept.reverse();
+        let (kept, bulks): (Vec<u32>, Vec<u64>) = kept.into_iter().unzip();
+        let mut ends = rows.keep(&kept);
+        if ends.bulk.is_some() {
+            ends.bulk = Some(bulks);
+        }
+        ends
     }
-    ends
 }
 
 impl Operator<Rows> for Tail {
@@ -147,15 +165,25 @@ impl Operator<Rows> for Tail {
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.computed.clear();
         self.held.add(group, batch, out)?;
-        self.held.thin(group, out, |rows| Ok(last(rows, self.count)))
+        if self.held.is_full(group) { self.thin(group, out) } else { Ok(()) }
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(rows) = self.held.take(group, out) {
-            for chunk in last(&rows, self.count).chunks() {
-                out.emit(0, group, chunk)?;
-            }
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if at.is_start() {
+            self.thin(group, out)?;
+            at.row = 1;
         }
-        out.finish_all(group, instances)
+        if self.held.send_next(group, 0, out)? == Step::More {
+            return Ok(Step::More);
+        }
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }

@@ -1,174 +1,49 @@
 //! `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()`: one row for each instance, also for one without rows
 //! (FLOW-5).
 
-use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::compare::watched::comparable;
-use mangrove_graph::numeric::{self, Operation};
-use mangrove_graph::{Error, Result, Value};
+use std::sync::Arc;
+
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_graph::{Numbers, Result, Value};
 use mangrove_plan::logical::Reduction;
 
-use crate::limits::nesting;
+use crate::barrier::numbers;
+pub(crate) use crate::barrier::partial::ReduceKind;
+use crate::barrier::partial::{BatchStates, PartialReduction, count_batch, is_reduced};
+use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::limits::sizes::Sizes;
-use crate::rows::held::{ByInstance, rows_by_instance};
-use crate::rows::{ObjectColumn, Remember, Rows, Tags};
-use crate::values::fold::too_many;
-
-/// A reduction: the values that it takes and how it joins them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReduceKind {
-    /// A reduction of Gremlin.
-    Language(Reduction),
-    /// The second half of a count in two parts: a sum of counts, 0 if there are none.
-    Total,
-}
-
-/// The state of a reduction.
-pub(crate) enum PartialReduction {
-    /// `count()`
-    Count(u64),
-    /// `sum()`; `None` if only nulls came so far.
-    Sum(Option<Value>),
-    /// `min()`, `max()`
-    Extreme(Option<Value>),
-    /// `mean()`
-    Mean(Option<Value>, u64),
-    /// `fold()`
-    Fold(Vec<Value>),
-}
-
-impl PartialReduction {
-    /// The state before any value.
-    pub fn new(kind: ReduceKind) -> Self {
-        match kind {
-            ReduceKind::Language(Reduction::Count) | ReduceKind::Total => PartialReduction::Count(0),
-            ReduceKind::Language(Reduction::Sum) => PartialReduction::Sum(None),
-            ReduceKind::Language(Reduction::Min | Reduction::Max) => PartialReduction::Extreme(None),
-            ReduceKind::Language(Reduction::Mean) => PartialReduction::Mean(None, 0),
-            ReduceKind::Language(Reduction::Fold) => PartialReduction::Fold(Vec::new()),
-        }
-    }
-
-    /// Adds a value that stands for `bulk` equal ones.
-    pub fn add(&mut self, kind: ReduceKind, value: Value, bulk: u64) -> Result<()> {
-        match self {
-            PartialReduction::Count(count) => {
-                let each = if kind == ReduceKind::Total { counted(&value)? } else { 1 };
-                *count = each.checked_mul(bulk).and_then(|n| count.checked_add(n)).ok_or_else(too_many)?;
-            }
-            PartialReduction::Sum(sum) => add(sum, &value, bulk)?,
-            PartialReduction::Mean(sum, count) => {
-                if value != Value::Null {
-                    add(sum, &value, bulk)?;
-                    *count =
-                        count.checked_add(bulk).ok_or_else(|| Error::evaluation("mean() of more than 2^64 values"))?;
-                }
-            }
-            PartialReduction::Extreme(best) => {
-                if value != Value::Null {
-                    *best = Some(match best.take() {
-                        None => value,
-                        Some(old) => extreme(old, value, kind == ReduceKind::Language(Reduction::Max))?,
-                    });
-                }
-            }
-            PartialReduction::Fold(values) => {
-                let times = usize::try_from(bulk).map_err(|_| Error::evaluation("fold() of too many values"))?;
-                values.extend(std::iter::repeat_n(value, times));
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds to a count.
-    fn count(&mut self, more: u64) -> Result<()> {
-        match self {
-            PartialReduction::Count(count) => {
-                *count = count.checked_add(more).ok_or_else(too_many)?;
-                Ok(())
-            }
-            _ => Err(Error::bug("only a count counts")),
-        }
-    }
-
-    /// Returns the result.
-    pub fn result(self) -> Result<Value> {
-        Ok(match self {
-            PartialReduction::Count(count) => Value::I64(i64::try_from(count).map_err(|_| too_many())?),
-            PartialReduction::Sum(value) | PartialReduction::Extreme(value) => value.unwrap_or(Value::Null),
-            PartialReduction::Mean(None, _) => Value::Null,
-            PartialReduction::Mean(Some(sum), count) => numeric::mean(&sum, count)?,
-            PartialReduction::Fold(values) => Value::list(values),
-        })
-    }
-}
-
-/// Returns the number in a value that is a count.
-fn counted(value: &Value) -> Result<u64> {
-    let number = numeric::integer(value).and_then(|n| u64::try_from(n).ok());
-    number.ok_or_else(|| Error::bug("a count is a number from 0 up"))
-}
-
-/// Returns the number of traversers (or the sum of counts) that a batch of one instance stands for.
-fn count_batch(kind: ReduceKind, batch: &Rows) -> Result<u64> {
-    let mut total = 0_u64;
-    match (&batch.bulk, &batch.objects) {
-        (None, _) if kind != ReduceKind::Total => total = batch.len() as u64,
-        (Some(bulks), _) if kind != ReduceKind::Total => {
-            for bulk in bulks {
-                total = total.checked_add(*bulk).ok_or_else(too_many)?;
-            }
-        }
-        (_, ObjectColumn::Values(values)) => {
-            for (row, value) in values.iter().enumerate() {
-                let count = counted(value)?.checked_mul(batch.bulk(row));
-                total = count.and_then(|n| total.checked_add(n)).ok_or_else(too_many)?;
-            }
-        }
-        _ => return Err(Error::bug("what was counted is a number")),
-    }
-    Ok(total)
-}
-
-fn add(sum: &mut Option<Value>, value: &Value, bulk: u64) -> Result<()> {
-    if *value == Value::Null {
-        return Ok(());
-    }
-    let value = numeric::times(value, bulk)?;
-    *sum = Some(match sum.take() {
-        None => value,
-        Some(old) => numeric::arithmetic(Operation::Add, &old, &value)?,
-    });
-    Ok(())
-}
-
-/// Returns the better of two values, the old one if they are equal. Numbers get the wider of both types.
-fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
-    use mangrove_graph::compare::is_number;
-    // NaN compares with nothing, so a number beside it wins.
-    let order = comparable(&new, &old);
-    if order.is_none() && is_number(&new) && is_number(&old) {
-        let old_is_nan = matches!(numeric::to_f64(&old), Some(f) if f.is_nan());
-        return Ok(if old_is_nan { new } else { old });
-    }
-    let order = order.ok_or_else(|| {
-        let step = if largest { "max()" } else { "min()" };
-        Error::evaluation(format!("{step} cannot compare a {} with a {}", new.type_name(), old.type_name()))
-    })?;
-    let better = if largest { order.is_gt() } else { order.is_lt() };
-    let (best, other) = if better { (new, old) } else { (old, new) };
-    Ok(if is_number(&best) && is_number(&other) { numeric::widened(&best, &other) } else { best })
-}
+use crate::rows::held::{ByInstance, send_results};
+use crate::rows::{Remember, Rows, Tags};
+use crate::values::collection::push_times;
 
 /// A reducing barrier.
 pub(crate) struct Reduce {
     kind: ReduceKind,
     remember: Remember,
     states: ByInstance<PartialReduction>,
+    /// Scratch: the objects of a batch, if they are numbers of one type.
+    numbers: Numbers,
 }
 
 impl Reduce {
     pub fn new(kind: ReduceKind, remember: Remember) -> Self {
-        Reduce { kind, remember, states: ByInstance::default() }
+        Reduce { kind, remember, states: ByInstance::default(), numbers: Numbers::default() }
+    }
+
+    /// Reads the objects of a batch of one instance as numbers. Returns false if they are no numbers of one type, or if
+    /// the reduction does not compute.
+    fn read_numbers(&mut self, batch: &Rows) -> bool {
+        let computes = matches!(
+            self.kind,
+            ReduceKind::Language(Reduction::Sum | Reduction::Mean | Reduction::Min | Reduction::Max)
+        );
+        let objects = batch.objects.values();
+        if !computes || batch.tags != Tags::One || batch.bulk.is_some() || objects.len() < 2 {
+            return false;
+        }
+        self.numbers.clear();
+        (0..).zip(objects).all(|(row, value)| self.numbers.push(row, value))
     }
 
     /// Returns the states of a group, by instance.
@@ -182,8 +57,35 @@ impl Operator<Rows> for Reduce {
         self.states.is_empty()
     }
 
+    fn combine(
+        &mut self,
+        _port: u8,
+        batch: Rows,
+        _context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        let kind = self.kind;
+        if kind == ReduceKind::Language(Reduction::Fold) {
+            return Ok(batch);
+        }
+        let mut states = BatchStates::new(kind);
+        if self.read_numbers(&batch) {
+            numbers::fold(states.state(0), kind, &self.numbers)?;
+        } else {
+            states.add(&batch)?;
+        }
+        Ok(states.into_rows())
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let kind = self.kind;
+        if is_reduced(&batch) {
+            let states = self.states.group(group);
+            return (0..batch.len()).try_for_each(|row| {
+                let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
+                state.join(kind, batch.object(row), batch.bulk(row))
+            });
+        }
         if kind == ReduceKind::Language(Reduction::Fold) {
             let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
             let mut sizes = Sizes::default();
@@ -191,48 +93,43 @@ impl Operator<Rows> for Reduce {
             let bytes = values.saturating_mul(size_of::<Value>() as u64).saturating_add(held as u64);
             self.states.charge(group, bytes, out)?;
         }
+        let is_numbers = self.read_numbers(&batch);
         let states = self.states.group(group);
+        if is_numbers {
+            return numbers::fold(ByInstance::entry(states, 0, || PartialReduction::new(kind)), kind, &self.numbers);
+        }
         let counts = kind == ReduceKind::Language(Reduction::Count);
         if batch.tags == Tags::One && (counts || kind == ReduceKind::Total) {
             let state = ByInstance::entry(states, 0, || PartialReduction::new(kind));
             return state.count(count_batch(kind, &batch)?);
         }
+        let mut meter = Meter::new(out.control());
         for row in 0..batch.len() {
             let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
             // Counting reads no object.
             let value = if counts { Value::Null } else { batch.object(row) };
-            state.add(kind, value, batch.bulk(row))?;
+            match state {
+                PartialReduction::Fold(values) => push_times(values, value, batch.bulk(row), &mut meter)?,
+                state => state.add(kind, value, batch.bulk(row))?,
+            }
         }
         Ok(())
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        let Reduce { kind, remember, states, .. } = self;
         let has_results_without_input =
-            matches!(self.kind, ReduceKind::Total | ReduceKind::Language(Reduction::Count | Reduction::Fold));
-        let mut results = Vec::with_capacity(instances as usize);
-        for state in self.states.take(group, instances, out) {
-            let state = state.or_else(|| has_results_without_input.then(|| PartialReduction::new(self.kind)));
-            results.push(state.map(PartialReduction::result).transpose()?);
-        }
-        nesting::check_made(results.iter().flatten(), out.control())?;
-        let mut rows = rows_by_instance(results, instances, out.context());
-        rows.remember(&self.remember);
-        for chunk in rows.chunks() {
-            out.emit(0, group, chunk)?;
-        }
-        out.finish_all(group, instances)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mean_of_more_values_than_can_be_counted_is_an_error() {
-        let kind = ReduceKind::Language(Reduction::Mean);
-        let mut partial = PartialReduction::new(kind);
-        partial.add(kind, Value::F64(0.0), u64::MAX).unwrap();
-        assert!(partial.add(kind, Value::F64(0.0), 1).unwrap_err().message().contains("mean()"));
+            matches!(kind, ReduceKind::Total | ReduceKind::Language(Reduction::Count | Reduction::Fold));
+        send_results(states, (group, instances), at, remember, out, |state, _| {
+            let state = state.or_else(|| has_results_without_input.then(|| PartialReduction::new(*kind)));
+            state.map(PartialReduction::result).transpose()
+        })
     }
 }

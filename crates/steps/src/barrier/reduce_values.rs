@@ -1,16 +1,20 @@
 //! `values(key).sum()` and its kin in one operator: a property with numbers of one type is read and folded as an array,
-//! without a [`Value`] for each row.
+//! without a value for each row.
 //!
-//! Result, type and errors are those of [`Values`] followed by [`Reduce`]. So integers are added as an array only if no
-//! partial sum can leave their type, and floats are added in the order of the rows. Rows with bulks or of several
-//! instances are added one by one. For all other properties, the operator calls the other two.
+//! Result, type and errors are those of [`Values`] followed by [`Reduce`]. Rows with bulks or of several instances are
+//! added one by one. For all other properties, the operator calls the other two.
 
-use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
+use std::sync::Arc;
+
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_graph::{Numbers, Result};
 use mangrove_plan::logical::{Name, Reduction};
 
-use crate::barrier::reduce::{PartialReduction, Reduce, ReduceKind};
+use crate::barrier::numbers;
+use crate::barrier::partial::{BatchStates, PartialReduction, ReduceKind, is_reduced};
+use crate::barrier::reduce::Reduce;
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::row::property::Values;
 use crate::rows::held::ByInstance;
@@ -54,178 +58,65 @@ impl Operator<Rows> for ReduceValues {
         self.reduce.recycle()
     }
 
+    fn combine(
+        &mut self,
+        port: u8,
+        batch: Rows,
+        context: &ExecutionContext,
+        control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        if !self.read(&batch, context)? {
+            let values = self.values.apply(batch, context, &mut Meter::new(control))?;
+            return self.reduce.combine(port, values, context, control);
+        }
+        let (kind, read) = (ReduceKind::Language(self.reduction), &self.numbers);
+        let mut states = BatchStates::new(kind);
+        if read.is_empty() {
+            return Ok(states.into_rows());
+        }
+        if batch.tags == Tags::One && batch.bulk.is_none() {
+            numbers::fold(states.state(0), kind, read)?;
+        } else {
+            for (at, row) in (0..read.len()).zip(&read.row) {
+                let row = *row as usize;
+                numbers::add_one(states.state(batch.tag(row)), kind, read, at, batch.bulk(row))?;
+            }
+        }
+        Ok(states.into_rows())
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if is_reduced(&batch) {
+            return self.reduce.receive(port, group, batch, out);
+        }
         let context = out.context();
         if !self.read(&batch, context)? {
-            let values = self.values.apply(batch, context)?;
+            let values = self.values.apply(batch, context, &mut Meter::new(out.control()))?;
             return self.reduce.receive(port, group, values, out);
         }
         if self.numbers.is_empty() {
             return Ok(());
         }
-        let (kind, numbers) = (ReduceKind::Language(self.reduction), &self.numbers);
+        let (kind, read) = (ReduceKind::Language(self.reduction), &self.numbers);
         let states = self.reduce.states(group);
         if batch.tags == Tags::One && batch.bulk.is_none() {
-            return fold(ByInstance::entry(states, 0, || PartialReduction::new(kind)), kind, numbers);
+            return numbers::fold(ByInstance::entry(states, 0, || PartialReduction::new(kind)), kind, read);
         }
-        (0..numbers.len()).zip(&numbers.row).try_for_each(|(at, row)| {
+        (0..read.len()).zip(&read.row).try_for_each(|(at, row)| {
             let row = *row as usize;
             let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
-            add_one(state, kind, numbers, at, batch.bulk(row))
+            numbers::add_one(state, kind, read, at, batch.bulk(row))
         })
     }
 
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.reduce.finish(port, group, instances, out)
-    }
-}
-
-/// Adds numbers to the state of a reduction.
-fn fold(state: &mut PartialReduction, kind: ReduceKind, numbers: &Numbers) -> Result<()> {
-    let done = match state {
-        PartialReduction::Sum(sum) => add_all(sum, numbers),
-        PartialReduction::Mean(sum, count) => {
-            let done = add_all(sum, numbers);
-            if done {
-                *count += numbers.len() as u64;
-            }
-            done
-        }
-        PartialReduction::Extreme(_) => match extreme(numbers, kind == ReduceKind::Language(Reduction::Max)) {
-            Some(value) => return state.add(kind, value, 1),
-            None => false,
-        },
-        PartialReduction::Count(_) | PartialReduction::Fold(_) => false,
-    };
-    if done {
-        return Ok(());
-    }
-    (0..numbers.len()).filter_map(|at| numbers.value(at)).try_for_each(|value| state.add(kind, value, 1))
-}
-
-/// Adds one number of an array to the state of a reduction.
-fn add_one(state: &mut PartialReduction, kind: ReduceKind, numbers: &Numbers, at: usize, bulk: u64) -> Result<()> {
-    // The common types, without making a `Value`.
-    if let (PartialReduction::Sum(Some(Value::I64(sum))), Some(NumberType::I64), 1) = (&mut *state, numbers.kind, bulk)
-        && let Some(more) = numbers.integers.get(at).and_then(|n| sum.checked_add(*n))
-    {
-        *sum = more;
-        return Ok(());
-    }
-    numbers.value(at).map_or(Ok(()), |value| state.add(kind, value, bulk))
-}
-
-/// Adds an array of numbers to a sum. Returns false, having done nothing, if that could leave the type of the sum.
-fn add_all(sum: &mut Option<Value>, numbers: &Numbers) -> bool {
-    let added = match numbers.kind {
-        Some(NumberType::F64) => add_doubles(sum.as_ref(), &numbers.floats),
-        Some(NumberType::F32) | None => None,
-        Some(kind) => add_integers(sum.as_ref(), kind, &numbers.integers),
-    };
-    match added {
-        Some(_) => {
-            *sum = added;
-            true
-        }
-        None => false,
-    }
-}
-
-fn add_doubles(sum: Option<&Value>, numbers: &[f64]) -> Option<Value> {
-    let (start, rest) = match sum {
-        None => numbers.split_first().map(|(first, rest)| (*first, rest))?,
-        Some(Value::F64(sum)) => (*sum, numbers),
-        Some(_) => return None,
-    };
-    Some(Value::F64(rest.iter().fold(start, |sum, n| sum + n)))
-}
-
-/// Returns the sum in the wider of both types; `None` if some order of adding could leave that type.
-fn add_integers(sum: Option<&Value>, kind: NumberType, numbers: &[i64]) -> Option<Value> {
-    let (start, held) = match sum {
-        None => (0, kind),
-        Some(sum) => (numeric::integer(sum)?, NumberType::of(sum)?),
-    };
-    let (kind, limit) = match widest(kind, held) {
-        NumberType::I8 => (NumberType::I8, i8::MAX as u64),
-        NumberType::I16 => (NumberType::I16, i16::MAX as u64),
-        NumberType::I32 => (NumberType::I32, i32::MAX as u64),
-        _ => (NumberType::I64, i64::MAX as u64),
-    };
-    let largest = numbers.iter().map(|n| n.unsigned_abs()).max()?;
-    let reach = largest.checked_mul(numbers.len() as u64)?.checked_add(start.unsigned_abs())?;
-    (reach <= limit).then(|| kind.integer(start + numbers.iter().sum::<i64>()))
-}
-
-fn widest(a: NumberType, b: NumberType) -> NumberType {
-    if a as u8 >= b as u8 { a } else { b }
-}
-
-/// Returns the largest (or smallest) number, the first of equal ones; NaN only if there is nothing else.
-fn extreme(numbers: &Numbers, largest: bool) -> Option<Value> {
-    let kind = numbers.kind?;
-    if kind.is_float() {
-        let better =
-            |best: f64, n: f64| if (largest && n > best) || (!largest && n < best) || best.is_nan() { n } else { best };
-        return numbers.floats.iter().copied().reduce(better).map(|n| kind.float(n));
-    }
-    let integers = numbers.integers.iter().copied();
-    if largest { integers.max() } else { integers.min() }.map(|n| kind.integer(n))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn any_batch() -> impl Strategy<Value = Vec<Value>> {
-        fn batch(one: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<Value>> {
-            prop::collection::vec(one, 1..6)
-        }
-        let doubles = vec![0.0, -0.0, 0.1, -7.5, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
-        prop_oneof![
-            batch(any::<i8>().prop_map(Value::I8)),
-            batch(any::<i16>().prop_map(Value::I16)),
-            batch(any::<i32>().prop_map(Value::I32)),
-            batch((-9..9_i32).prop_map(Value::I32)),
-            batch(prop_oneof![any::<i64>(), -9..9_i64].prop_map(Value::I64)),
-            batch((-9..9_i16).prop_map(|n| Value::F32(f32::from(n) / 3.0))),
-            batch(prop::sample::select(doubles).prop_map(Value::F64)),
-        ]
-    }
-
-    /// Equality that tells the sign of zero and NaN apart.
-    fn text(result: Result<Value>) -> String {
-        format!("{result:?}")
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
-        #[test]
-        fn folding_arrays_is_folding_values(batches in prop::collection::vec(any_batch(), 1..5)) {
-            for reduction in [Reduction::Sum, Reduction::Mean, Reduction::Min, Reduction::Max] {
-                let kind = ReduceKind::Language(reduction);
-                let (mut by_value, mut by_array) = (PartialReduction::new(kind), PartialReduction::new(kind));
-                let one_by_one = batches.iter().flatten().try_for_each(|v| by_value.add(kind, v.clone(), 1));
-                let at_once = batches.iter().try_for_each(|batch| {
-                    let mut numbers = Numbers::default();
-                    assert!(batch.iter().all(|value| numbers.push(0, value)));
-                    fold(&mut by_array, kind, &numbers)
-                });
-                let mut one_by_one_of_arrays = PartialReduction::new(kind);
-                let added = batches.iter().try_for_each(|batch| {
-                    let mut numbers = Numbers::default();
-                    assert!(batch.iter().all(|value| numbers.push(0, value)));
-                    (0..numbers.len()).try_for_each(|at| add_one(&mut one_by_one_of_arrays, kind, &numbers, at, 1))
-                });
-                let one_by_one = text(one_by_one.and_then(|()| by_value.result()));
-                prop_assert_eq!(&one_by_one, &text(added.and_then(|()| one_by_one_of_arrays.result())));
-                prop_assert_eq!(
-                    one_by_one,
-                    text(at_once.and_then(|()| by_array.result())),
-                    "{:?}", reduction
-                );
-            }
-        }
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        self.reduce.finish_step(port, group, instances, at, out)
     }
 }

@@ -9,12 +9,13 @@
 //! weight from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time
 //! is not: it grows with the product of rows and samples.
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl};
-use mangrove_graph::{Error, Result, Value, numeric};
+use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Operator, Output, Step};
+use mangrove_graph::{Error, Result, Value, numeric, pieces};
 use mangrove_plan::logical::Operand;
 
 use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::rows::held::HeldRows;
 use crate::rows::{ObjectColumn, Rows};
@@ -41,7 +42,12 @@ impl Sample {
     /// Returns the rows taken of each instance, with the number of their traversers that were taken.
     fn take(&mut self, rows: &Rows, out: &Output<'_, Rows>) -> Result<Vec<(u32, u64)>> {
         self.random.begin(out.context(), out.control());
-        let weights = (0..rows.len()).map(|row| weight(rows, row)).collect::<Result<Vec<f64>>>()?;
+        let mut meter = Meter::new(out.control());
+        let mut weights = Vec::with_capacity(rows.len());
+        for row in 0..rows.len() {
+            meter.charge(size_of::<f64>())?;
+            weights.push(weight(rows, row)?);
+        }
         if self.random.is_seeded() && weights.iter().all(|weight| weight.is_finite()) {
             self.in_turn(rows, &weights, out)
         } else {
@@ -60,18 +66,22 @@ impl Sample {
             out.control().charge(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX))?;
             charged = charged.saturating_add(draws.saturating_mul(KEY_BYTES).min(KEYS_BYTES_MAX));
             for drawn in 0..draws {
+                if (drawn + 1).is_multiple_of(CHECK_EVERY) {
+                    out.control().check()?;
+                }
                 logarithm += (1.0 - self.random.unit()).ln() / (rows.bulk(row) - drawn) as f64;
                 keys.push((rows.tag(row), logarithm / weight, row as u32));
             }
         }
-        keys.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.total_cmp(&a.1)));
+        let check = || out.control().check();
+        pieces::sort(&mut keys, pieces::WORDS, check, |a, b| a.0.cmp(&b.0).then_with(|| b.1.total_cmp(&a.1)))?;
         let mut taken: Vec<(u32, u64)> = Vec::new();
         for instance in keys.chunk_by(|a, b| a.0 == b.0) {
             taken.extend(instance.iter().take(self.count).map(|(_, _, row)| (*row, 1)));
         }
         drop(keys);
         out.control().release(charged);
-        taken.sort_unstable();
+        pieces::sort(&mut taken, pieces::WORDS, check, Ord::cmp)?;
         taken.dedup_by(|next, kept| {
             next.0 == kept.0 && {
                 kept.1 += 1;
@@ -86,7 +96,8 @@ impl Sample {
         let mut order: Vec<u32> = (0..rows.len() as u32).filter(|row| weights[*row as usize] > 0.0).collect();
         // One stream of draws serves all instances. TinkerPop does not define which comes first (for groups, the order
         // of a Java hash map decides): here the last one does, as in TinkerPop's own example.
-        order.sort_by_key(|row| std::cmp::Reverse(rows.tag(*row as usize)));
+        let check = || out.control().check();
+        pieces::sort(&mut order, pieces::WORDS, check, |a, b| rows.tag(*b as usize).cmp(&rows.tag(*a as usize)))?;
         let mut taken = Vec::new();
         for instance in order.chunk_by(|a, b| rows.tag(*a as usize) == rows.tag(*b as usize)) {
             let mut members: Vec<SampleMember> = instance
@@ -150,9 +161,8 @@ struct SampleMember {
 /// Returns the weight of a row; 0 if it has none, or one that is not positive.
 fn weight(rows: &Rows, row: usize) -> Result<f64> {
     let Some(weight) = rows.computed_value(0, row) else { return Ok(0.0) };
-    let number = numeric::to_f64(weight).ok_or_else(|| {
-        Error::evaluation(format!("sample() weighs with numbers; by() gives a {}", weight.type_name()))
-    })?;
+    let number = numeric::to_f64(weight)
+        .ok_or_else(|| Error::evaluation(format!("sample() weighs with numbers; by() gives {}", a_type(weight))))?;
     Ok(if number > 0.0 { number } else { 0.0 })
 }
 
@@ -172,26 +182,42 @@ impl Operator<Rows> for Sample {
         self.held.add(group, batch, out)
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(rows) = self.held.take(group, out) {
-            let (kept, bulks): (Vec<u32>, Vec<u64>) = self.take(&rows, out)?.into_iter().unzip();
-            emit(rows, &kept, bulks, group, out)?;
+    /// The first step draws. After it, the row of the cursor is 1, and each step sends a batch.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if at.is_start() {
+            at.row = 1;
+            if let Some((rows, charged)) = self.held.take(group, out)? {
+                let taken = self.take(&rows, out)?;
+                for some in taken.chunks(BATCH_ROWS) {
+                    self.held.add(group, kept(&rows, some), out)?;
+                }
+                out.control().release(charged);
+            }
         }
-        out.finish_all(group, instances)
+        if self.held.send_next(group, 0, out)? == Step::More {
+            return Ok(Step::More);
+        }
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }
 
-/// Sends the kept rows with their new bulks.
-fn emit(rows: Rows, kept: &[u32], bulks: Vec<u64>, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
-    let mut rows = rows.take(kept);
+/// Returns some rows with their new bulks.
+fn kept(rows: &Rows, kept: &[(u32, u64)]) -> Rows {
+    let (kept, bulks): (Vec<u32>, Vec<u64>) = kept.iter().copied().unzip();
+    let mut rows = rows.take(&kept);
     rows.computed.clear();
     if rows.bulk.is_some() {
         rows.bulk = Some(bulks);
     }
-    for chunk in rows.chunks() {
-        out.emit(0, group, chunk)?;
-    }
-    Ok(())
+    rows
 }
 
 /// `coin(p)`: lets each traverser through with this probability.
@@ -209,14 +235,12 @@ impl Coin {
 
 /// Draws between two checks of the limits of the query.
 const CHECK_EVERY: u64 = 1 << 16;
-const LOCAL_CHECK_EVERY: usize = 1 << 8;
 
 impl Operator<Rows> for Coin {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let value = context.resolve(&self.operand)?;
-        self.probability = numeric::to_f64(&value).ok_or_else(|| {
-            Error::invalid(format!("coin() takes a probability from 0 to 1, not a {}", value.type_name()))
-        })?;
+        self.probability = numeric::to_f64(&value)
+            .ok_or_else(|| Error::invalid(format!("coin() takes a probability from 0 to 1, not {}", a_type(&value))))?;
         Ok(())
     }
 
@@ -227,7 +251,7 @@ impl Operator<Rows> for Coin {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.random.begin(out.context(), out.control());
-        let (mut kept, mut bulks) = (Vec::new(), Vec::new());
+        let mut taken = Vec::new();
         for row in 0..batch.len() {
             let mut heads = 0;
             for draw in 1..=batch.bulk(row) {
@@ -237,11 +261,10 @@ impl Operator<Rows> for Coin {
                 }
             }
             if heads > 0 {
-                kept.push(row as u32);
-                bulks.push(heads);
+                taken.push((row as u32, heads));
             }
         }
-        emit(batch, &kept, bulks, group, out)
+        out.emit(0, group, kept(&batch, &taken))
     }
 }
 
@@ -259,15 +282,17 @@ impl LocalSample {
         LocalSample { operand, count: 0, random: Random::default(), remember }
     }
 
-    fn sample(&mut self, object: &Value, control: &QueryControl) -> Result<Value> {
-        let mut meter = Meter::new(control);
+    fn sample(&mut self, object: &Value, meter: &mut Meter<'_>) -> Result<Value> {
         meter.charge(size(object).saturating_mul(3 * size_of::<Value>()))?;
         let Some(members) = elements(object)? else { return Ok(object.clone()) };
         if members.len() <= self.count {
             return Ok(object.clone());
         }
-        let indexes =
-            if self.random.is_seeded() { self.in_turn(members.len(), control)? } else { self.by_keys(members.len()) };
+        let indexes = if self.random.is_seeded() {
+            self.in_turn(members.len(), meter)?
+        } else {
+            self.by_keys(members.len(), meter)?
+        };
         let chosen = indexes.into_iter().map(|at| members[at].clone());
         Ok(match object {
             Value::Set(_) => Value::Set(chosen.collect::<Vec<_>>().into()),
@@ -284,24 +309,31 @@ impl LocalSample {
     }
 }
 
+/// A message ends early after this many bytes were made for it.
+const MESSAGE_BYTES: u64 = 1 << 20;
+
 impl LocalSample {
     /// Draws indexes into a collection of this size, ascending.
-    fn by_keys(&mut self, size: usize) -> Vec<usize> {
-        let mut keys: Vec<(f64, usize)> = (0..size).map(|at| (self.random.unit(), at)).collect();
-        keys.sort_by(|a, b| b.0.total_cmp(&a.0));
+    fn by_keys(&mut self, size: usize, meter: &mut Meter<'_>) -> Result<Vec<usize>> {
+        let mut keys: Vec<(f64, usize)> = Vec::with_capacity(size);
+        for at in 0..size {
+            meter.pass(size_of::<(f64, usize)>())?;
+            keys.push((self.random.unit(), at));
+        }
+        let check = || meter.control().check();
+        pieces::sort(&mut keys, pieces::WORDS, check, |a, b| b.0.total_cmp(&a.0))?;
         let mut indexes: Vec<usize> = keys.into_iter().take(self.count).map(|(_, at)| at).collect();
-        indexes.sort_unstable();
-        indexes
+        pieces::sort(&mut indexes, pieces::WORDS, check, Ord::cmp)?;
+        Ok(indexes)
     }
 
     /// Draws the indexes that TinkerPop draws, in its order: one of those left, again and again.
-    fn in_turn(&mut self, size: usize, control: &QueryControl) -> Result<Vec<usize>> {
+    fn in_turn(&mut self, size: usize, meter: &mut Meter<'_>) -> Result<Vec<usize>> {
         let mut left: Vec<usize> = (0..size).collect();
         let mut indexes = Vec::with_capacity(self.count);
         while indexes.len() < self.count {
-            if indexes.len().is_multiple_of(LOCAL_CHECK_EVERY) {
-                control.check()?;
-            }
+            // Removing one moves those after it.
+            meter.pass(size_of_val(&left[..]))?;
             indexes.push(left.remove(self.random.index(left.len())));
         }
         Ok(indexes)
@@ -322,10 +354,19 @@ impl Operator<Rows> for LocalSample {
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         self.random.begin(out.context(), out.control());
-        let sampled =
-            (0..batch.len()).map(|row| self.sample(&batch.object(row), out.control())).collect::<Result<Vec<_>>>()?;
-        let mut rows = batch.with_objects(ObjectColumn::from_values(sampled));
-        rows.remember(&self.remember);
-        out.emit(0, group, rows)
+        let mut first = 0;
+        while first < batch.len() {
+            let (mut sampled, mut meter) = (Vec::new(), Meter::new(out.control()));
+            while first + sampled.len() < batch.len() && meter.made() < MESSAGE_BYTES {
+                sampled.push(self.sample(&batch.object(first + sampled.len()), &mut meter)?);
+            }
+            let from: Vec<u32> = (first as u32..(first + sampled.len()) as u32).collect();
+            first += sampled.len();
+            let mut rows = batch.derive(&from, ObjectColumn::from_values(sampled));
+            rows.remember(&self.remember);
+            drop(meter);
+            out.emit(0, group, rows)?;
+        }
+        Ok(())
     }
 }

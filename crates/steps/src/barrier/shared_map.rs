@@ -6,6 +6,7 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
 
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::limits::table::PartitionedTable;
 
@@ -39,8 +40,8 @@ impl SharedMap {
             Some(Value::Map(entries)) => unshared(entries, meter)?,
             Some(other) => {
                 return Err(Error::evaluation(format!(
-                    "{step}(\"{name}\") needs a map in the side effect and met a {}",
-                    other.type_name()
+                    "{step}(\"{name}\") needs a map in the side effect and met {}",
+                    a_type(&other)
                 )));
             }
         };

@@ -5,18 +5,22 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, Operator, Output};
-use mangrove_graph::{EdgeId, Error, FastSet, GraphValue, Result, Value, VertexId};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_graph::{EdgeId, Error, GraphValue, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
+use crate::limits::meter::Meter;
+use crate::limits::table::PartitionedTable;
 use crate::rows::held::HeldRows;
 use crate::rows::{ObjectColumn, Rows};
 
-/// The bytes of an element of the graph, with its entry in the set of known elements.
-const ELEMENT_BYTES: u64 = size_of::<Value>() as u64 + 16;
+/// The bytes of an entry in a set of known elements, and of an element of the graph with its entry.
+const INDEX_BYTES: usize = 16;
+const ELEMENT_BYTES: u64 = (size_of::<Value>() + INDEX_BYTES) as u64;
 
-type KnownElements<T> = FastSet<T>;
+type KnownElements<T> = PartitionedTable<T>;
 
 /// Adds the edge of every row to a side effect when the group has ended, then sends the rows on.
 pub(crate) struct Subgraph {
@@ -37,12 +41,28 @@ impl Subgraph {
         }
     }
 
-    /// Adds edges that the graph lacks, and their ends. Returns the number of elements added.
-    fn gather(&mut self, graph: &mut GraphValue, edges: &[EdgeId], context: &ExecutionContext) -> Result<usize> {
+    /// Adds edges of one batch that the graph lacks, and their ends. Charges them for as long as the query runs.
+    fn gather(
+        &mut self,
+        graph: &mut GraphValue,
+        edges: &[EdgeId],
+        context: &ExecutionContext,
+        control: &QueryControl,
+    ) -> Result<()> {
         // Other operators may have added to the same graph. Elements are never removed, so the new ones are at the end.
-        self.vertices.extend(graph.vertices.iter().skip(self.vertices.len()).filter_map(vertex));
-        self.edges.extend(graph.edges.iter().skip(self.edges.len()).filter_map(edge));
+        let mut meter = Meter::new(control);
+        for vertex in graph.vertices.iter().skip(self.vertices.len()).filter_map(vertex) {
+            meter.hold(INDEX_BYTES)?;
+            self.vertices.insert(vertex);
+        }
+        for edge in graph.edges.iter().skip(self.edges.len()).filter_map(edge) {
+            meter.hold(INDEX_BYTES)?;
+            self.edges.insert(edge);
+        }
         let before = graph.vertices.len() + graph.edges.len();
+        // An edge comes with at most two vertices.
+        let most = 3 * edges.len() as u64 * ELEMENT_BYTES;
+        control.charge(most)?;
         let new: Vec<EdgeId> = edges.iter().copied().filter(|edge| self.edges.insert(*edge)).collect();
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         context.view.edge_ends(&new, &mut sources, &mut targets)?;
@@ -52,7 +72,37 @@ impl Subgraph {
             }
         }
         graph.edges.extend(new.into_iter().map(Value::from));
-        Ok(graph.vertices.len() + graph.edges.len() - before)
+        let added = graph.vertices.len() + graph.edges.len() - before;
+        control.release(most - added as u64 * ELEMENT_BYTES);
+        Ok(())
+    }
+
+    /// Adds the edges of the next batch of a group that has ended.
+    fn add_next(&mut self, group: GroupId, at: &mut Cursor, out: &Output<'_, Rows>) -> Result<Step> {
+        let (context, control) = (out.context(), out.control());
+        let mut edges = Vec::new();
+        let has_more = self.held.change(group, at.row as usize, out, |rows| {
+            edges = edges_of(&rows.objects)?;
+            Ok(())
+        })?;
+        at.row += 1;
+        let name = self.name.clone();
+        context.side_effects.update(&name, |old| match old {
+            None => Err(Error::bug("a side effect that was begun is there")),
+            Some(Value::Graph(graph)) => {
+                if Arc::strong_count(&graph) > 1 {
+                    control.charge(size_of_val(&graph.vertices[..]) as u64 + size_of_val(&graph.edges[..]) as u64)?;
+                }
+                let mut graph = Arc::unwrap_or_clone(graph);
+                self.gather(&mut graph, &edges, context, control)?;
+                Ok(Value::Graph(Arc::new(graph)))
+            }
+            Some(other) => Err(Error::evaluation(format!(
+                "subgraph(\"{name}\") needs a graph in the side effect and met {}",
+                a_type(&other)
+            ))),
+        })?;
+        Ok(if has_more { Step::More } else { Step::Done })
     }
 }
 
@@ -104,29 +154,25 @@ impl Operator<Rows> for Subgraph {
         self.held.add(group, batch, out)
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(rows) = self.held.take(group, out) {
-            let edges = edges_of(&rows.objects)?;
-            let (name, context) = (self.name.clone(), out.context());
-            let mut added = 0;
-            context.side_effects.update(&name, |old| match old {
-                None => Err(Error::bug("a side effect that was begun is there")),
-                Some(Value::Graph(graph)) => {
-                    let mut graph = Arc::unwrap_or_clone(graph);
-                    added = self.gather(&mut graph, &edges, context)?;
-                    Ok(Value::Graph(Arc::new(graph)))
-                }
-                Some(other) => Err(Error::evaluation(format!(
-                    "subgraph(\"{name}\") needs a graph in the side effect and met a {}",
-                    other.type_name()
-                ))),
-            })?;
-            // A side effect stays charged until the query ends.
-            out.control().charge(added as u64 * ELEMENT_BYTES)?;
-            for chunk in rows.chunks() {
-                out.emit(0, group, chunk)?;
+    /// Each step adds one batch; after that, each step sends one, and the detail of the cursor is no more at its start.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if let Detail::Start = at.detail {
+            if self.add_next(group, at, out)? == Step::More {
+                return Ok(Step::More);
             }
+            at.detail = Detail::Words([0; 2]);
         }
-        out.finish_all(group, instances)
+        if self.held.send_next(group, 0, out)? == Step::More {
+            return Ok(Step::More);
+        }
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }

@@ -18,8 +18,17 @@ pub(crate) struct TimeLimit {
     operand: Operand,
     nanos: u64,
     upstream: Range<OpId>,
-    /// The clock's reading at the first row of each instance, in nanoseconds; `None` before it.
-    began: ByInstance<Option<u64>>,
+    /// The time of each instance that has had a row.
+    began: ByInstance<InstanceTime>,
+}
+
+/// The time of one instance.
+#[derive(Clone, Copy)]
+enum InstanceTime {
+    /// It runs since this reading of the clock, in nanoseconds.
+    Since(u64),
+    /// It is over, and the operators upstream are cancelled for the instance.
+    Over,
 }
 
 impl TimeLimit {
@@ -47,10 +56,14 @@ impl Operator<Rows> for TimeLimit {
         let mut kept: Vec<u32> = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             let tag = batch.tag(row);
-            let start = *ByInstance::entry(began, tag, || None).get_or_insert(now);
-            if now.saturating_sub(start) < self.nanos {
-                kept.push(row as u32);
-                continue;
+            let time = ByInstance::entry(began, tag, || InstanceTime::Since(now));
+            match *time {
+                InstanceTime::Over => continue,
+                InstanceTime::Since(start) if now.saturating_sub(start) < self.nanos => {
+                    kept.push(row as u32);
+                    continue;
+                }
+                InstanceTime::Since(_) => *time = InstanceTime::Over,
             }
             match &batch.tags {
                 // The group has one instance, so the time of the whole group is over.
@@ -64,7 +77,7 @@ impl Operator<Rows> for TimeLimit {
     }
 
     fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.began.take(group, instances, out);
+        self.began.drop_group(group, out);
         out.finish_all(group, instances)
     }
 }

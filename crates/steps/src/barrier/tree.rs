@@ -3,16 +3,17 @@
 //! A row adds its path, or what `by()` takes of the objects on it. While rows arrive, the tree is an array of nodes
 //! with one table from (parent, key) to node. So a row costs one look-up for each object, however wide the tree is.
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, ErrorKind, Result, Tree as TreeValue, Value};
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
-use crate::rows::held::{ByInstance, HeldRows, rows_by_instance};
+use crate::rows::held::{ByInstance, HeldRows, send_results};
 use crate::rows::path;
 use crate::rows::{Remember, Rows};
 
@@ -49,7 +50,7 @@ impl GrowingTree {
     }
 
     /// Adds a path that begins at the root.
-    fn add<'a>(&mut self, way: impl ExactSizeIterator<Item = &'a Value>) -> Result<()> {
+    fn add<'a>(&mut self, way: impl ExactSizeIterator<Item = &'a Value>, control: &QueryControl) -> Result<()> {
         if way.len() > TreeValue::DEPTH_MAX {
             return Err(Error::evaluation(format!(
                 "tree() is at most {} levels deep, and a path has {}; use path(), or limit the path",
@@ -59,17 +60,20 @@ impl GrowingTree {
         }
         let mut at = ROOT;
         for key in way {
-            nesting::check(key)?;
+            nesting::check_all([key], control)?;
             at = self.child(at, key)?;
         }
         Ok(())
     }
 
-    /// Adds all branches of a tree below a node.
-    fn graft(&mut self, parent: u32, tree: &TreeValue) -> Result<()> {
+    /// Adds all branches of a tree below a node. Checks the limits of the query on the way.
+    fn graft(&mut self, parent: u32, tree: &TreeValue, control: &QueryControl) -> Result<()> {
         tree.branches.iter().try_for_each(|(key, below)| {
+            if self.nodes.len().is_multiple_of(NODES_AT_ONCE) {
+                control.check()?;
+            }
             let at = self.child(parent, key)?;
-            self.graft(at, below)
+            self.graft(at, below, control)
         })
     }
 
@@ -80,6 +84,8 @@ impl GrowingTree {
 
     /// Makes trees of the nodes. Checks the limits of the query on the way.
     fn into_value(self, control: &QueryControl) -> Result<Value> {
+        // The table makes room for the trees.
+        drop(self.nodes_by_key);
         let mut below: Vec<TreeValue> = vec![TreeValue::default(); self.nodes.len() + 1];
         // Children have higher numbers than their parents, so in descending order each node is complete when it is
         // reached.
@@ -125,20 +131,25 @@ impl Operator<Rows> for Tree {
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let states = self.trees.group(group);
-        let (mut new, mut sizes) = (0, Sizes::default());
+        let mut sizes = Sizes::default();
         for row in 0..batch.len() {
-            let tree = ByInstance::entry(states, batch.tag(row), GrowingTree::default);
+            let objects = match self.computed.then(|| batch.computed_value(0, row)) {
+                Some(Some(Value::List(objects))) => objects.clone(),
+                Some(_) => continue,
+                None => path::objects(&batch.path(row)).into(),
+            };
+            // Charged as if all its nodes were new, before they are made.
+            let most = objects.len().min(TreeValue::DEPTH_MAX) as u64 * NODE_BYTES;
+            self.trees.charge(group, most, out)?;
+            let tree = ByInstance::entry(self.trees.group(group), batch.tag(row), GrowingTree::default);
             let (nodes, before) = (tree.nodes.len(), tree.bytes());
-            match self.computed.then(|| batch.computed_value(0, row)) {
-                Some(Some(Value::List(objects))) => tree.add(objects.iter())?,
-                Some(_) => {}
-                None => tree.add(path::objects(&batch.path(row)).iter())?,
-            }
-            tree.held += tree.nodes[nodes..].iter().map(|(key, _)| sizes.pointed_to(key) as u64).sum::<u64>();
-            new += tree.bytes() - before;
+            tree.add(objects.iter(), out.control())?;
+            let held: u64 = tree.nodes[nodes..].iter().map(|(key, _)| sizes.pointed_to(key) as u64).sum();
+            tree.held += held;
+            let grown = tree.bytes() - before;
+            self.trees.release(group, most.saturating_sub(grown), out);
+            self.trees.charge(group, grown.saturating_sub(most), out)?;
         }
-        self.trees.charge(group, new, out)?;
         if self.side_effect.is_some() {
             batch.computed.clear();
             self.held.add(group, batch, out)?;
@@ -146,30 +157,42 @@ impl Operator<Rows> for Tree {
         Ok(())
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if let Some(name) = &self.side_effect {
-            for grown in self.trees.take_wanted(group, instances, out).into_iter().flatten() {
+    /// Each step sends the trees of some instances. With a side effect, each step adds the trees of some instances;
+    /// after that, each step sends one batch, and the detail of the cursor is no more at its start.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        let Tree { side_effect, remember, trees, held, .. } = self;
+        let Some(name) = side_effect else {
+            return send_results(trees, (group, instances), at, remember, out, |tree, meter| {
+                tree.unwrap_or_default().into_value(meter.control()).map(Some)
+            });
+        };
+        if let Detail::Start = at.detail {
+            let taken = trees.take_next_wanted(group, at.row, instances, out);
+            at.row += taken.states.len() as u32;
+            for grown in taken.states.into_iter().flatten() {
                 // A side effect stays charged until the query ends.
                 out.control().charge(grown.bytes())?;
                 out.control().check()?;
                 out.context().side_effects.update(name, |old| join(old, grown, name, out.control()))?;
             }
-            for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
-                out.emit(0, group, chunk)?;
+            out.control().release(taken.charged);
+            if !taken.is_last {
+                return Ok(Step::More);
             }
-            return out.finish_all(group, instances);
+            at.detail = Detail::Words([0; 2]);
         }
-        let states = self.trees.take(group, instances, out);
-        let control = out.control();
-        let results = states.into_iter().map(|tree| tree.unwrap_or_default().into_value(control).map(Some));
-        let results = results.collect::<Result<Vec<_>>>()?;
-        nesting::check_made(results.iter().flatten(), control)?;
-        let mut rows = rows_by_instance(results, instances, out.context());
-        rows.remember(&self.remember);
-        for chunk in rows.chunks() {
-            out.emit(0, group, chunk)?;
+        if held.send_next(group, 0, out)? == Step::More {
+            return Ok(Step::More);
         }
-        out.finish_all(group, instances)
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }
 
@@ -179,16 +202,16 @@ fn join(old: Option<Value>, more: GrowingTree, name: &Name, control: &QueryContr
     match old {
         None => return more.into_value(control),
         Some(Value::Tree(known)) if known.branches.is_empty() => return more.into_value(control),
-        Some(Value::Tree(known)) => tree.graft(ROOT, &known)?,
+        Some(Value::Tree(known)) => tree.graft(ROOT, &known, control)?,
         Some(other) => {
             return Err(Error::evaluation(format!(
-                "tree(\"{name}\") needs a tree in the side effect and met a {}",
-                other.type_name()
+                "tree(\"{name}\") needs a tree in the side effect and met {}",
+                a_type(&other)
             )));
         }
     }
     if let Value::Tree(more) = more.into_value(control)? {
-        tree.graft(ROOT, &more)?;
+        tree.graft(ROOT, &more, control)?;
     }
     tree.into_value(control)
 }
@@ -202,7 +225,7 @@ mod tests {
         let mut tree = GrowingTree::default();
         for way in ways {
             let way: Vec<Value> = way.iter().map(|n| Value::I32(*n)).collect();
-            tree.add(way.iter()).unwrap();
+            tree.add(way.iter(), &limited_control(u64::MAX, None)).unwrap();
         }
         tree
     }
@@ -229,8 +252,8 @@ mod tests {
     #[test]
     fn a_way_that_is_too_long_is_refused() {
         let way = vec![Value::Null; TreeValue::DEPTH_MAX + 1];
-        let mut tree = GrowingTree::default();
-        assert!(tree.add(way[1..].iter()).is_ok());
-        assert!(tree.add(way.iter()).unwrap_err().to_string().contains("128 levels"));
+        let (mut tree, control) = (GrowingTree::default(), limited_control(u64::MAX, None));
+        assert!(tree.add(way[1..].iter(), &control).is_ok());
+        assert!(tree.add(way.iter(), &control).unwrap_err().to_string().contains("128 levels"));
     }
 }

@@ -1,9 +1,15 @@
 //! The two ends of a topology: [`Start`], which the unit row enters, and [`Sink`], which adds to the results.
 
-use mangrove_flow::{Cursor, GroupId, Kernel, Operator, Output, Step};
+use std::sync::Arc;
+
+use mangrove_flow::{Cursor, GroupId, Kernel, Operator, Output, QueryControl, Step};
 use mangrove_graph::Result;
 
-use crate::rows::Rows;
+use crate::context::execution::ExecutionContext;
+use crate::detach::detach;
+use crate::limits::meter::Meter;
+use crate::limits::nesting::check_results;
+use crate::rows::{ObjectColumn, Rows};
 
 /// Operator 0: it receives the unit row of the query and gives it its sack.
 pub(crate) struct Start;
@@ -22,6 +28,22 @@ pub(crate) struct Sink;
 impl Operator<Rows> for Sink {
     fn recycle(&mut self) -> bool {
         true
+    }
+
+    /// Reads what the elements in results carry. The home leaves detached values as they are.
+    fn combine(
+        &mut self,
+        _port: u8,
+        batch: Rows,
+        context: &ExecutionContext,
+        control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        let Some(detail) = context.results else { return Ok(batch) };
+        let Rows { objects, bulk, .. } = batch;
+        let values = objects.into_values();
+        check_results(&values, control)?;
+        let values = detach(values, &*context.view, detail, &mut Meter::new(control))?;
+        Ok(Rows { bulk, ..Rows::of(ObjectColumn::Values(values)) })
     }
 
     fn receive(&mut self, _port: u8, _group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

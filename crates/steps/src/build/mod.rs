@@ -14,6 +14,7 @@
 //! operands of the plan, and look up their values when a run begins.
 
 mod ends;
+mod order_reader;
 mod scopes;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::barrier::visited::Visited;
 use crate::build::ends::{Sink, Start};
+use crate::build::order_reader::OrderReader;
 use crate::computed::keys::KeySource;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
@@ -70,6 +72,8 @@ pub struct Built {
     pub topology: Arc<Topology>,
     /// The operators by their numbers.
     pub operators: Vec<AnyOperator<Rows>>,
+    /// For each operator, true if messages at it may be worked off by any thread, in any order.
+    pub stealable: Arc<[bool]>,
     /// For each operator, its depth in scopes and a description; empty unless asked for.
     pub descriptions: Vec<(usize, String)>,
 }
@@ -80,6 +84,9 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     let mut builder = Builder {
         topology: TopologyBuilder::default(),
         operators: Vec::new(),
+        stealable: Vec::new(),
+        is_ordered: plan.reason_for_one_thread().is_some(),
+        reader: OrderReader::STREAM,
         descriptions: Vec::new(),
         described,
         requirements: plan.requirements.clone(),
@@ -99,6 +106,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     Ok(Built {
         topology: Arc::new(builder.topology.build()),
         operators: operators.ok_or_else(|| Error::bug("every operator that was numbered was made"))?,
+        stealable: builder.stealable.into(),
         descriptions: builder.descriptions,
     })
 }
@@ -148,6 +156,10 @@ impl OperatorDescription<'_> {
 struct Builder {
     topology: TopologyBuilder,
     operators: Vec<Option<AnyOperator<Rows>>>,
+    stealable: Vec<bool>,
+    /// True if rows must keep their order at this point, because they were sorted.
+    is_ordered: bool,
+    reader: OrderReader,
     descriptions: Vec<(usize, String)>,
     described: bool,
     requirements: Requirements,
@@ -169,6 +181,7 @@ impl Builder {
             )));
         }
         self.operators.push(None);
+        self.stealable.push(false);
         if self.described {
             self.descriptions.push((self.depth, description.text()));
         }
@@ -183,6 +196,7 @@ impl Builder {
     /// Makes a number that of an operator without state.
     fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
         self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
+        self.stealable[id as usize] = !self.is_ordered && !self.reader.order_matters;
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -213,14 +227,22 @@ impl Builder {
 
     fn chain(&mut self, pipeline: &Pipeline, mut tail: ChainEnd) -> Result<ChainEnd> {
         let first = self.topology.next();
+        let mut readers = self.reader.of_stages(pipeline).into_iter();
         let mut stages = pipeline.stages.iter().peekable();
+        let (was_ordered, at_end) = (self.is_ordered, self.reader);
         while let Some(stage) = stages.next() {
+            self.reader = readers.next().unwrap_or(at_end);
             if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
                 self.taken = KeySource::Keys(keys);
                 continue;
             }
             tail = self.stage(stage, tail, first)?;
+            self.is_ordered = match &stage.operator {
+                Op::Order { .. } => true,
+                operator => was_ordered || self.is_ordered && operator.keeps_order(),
+            };
         }
+        (self.is_ordered, self.reader) = (was_ordered, at_end);
         Ok(tail)
     }
 
@@ -237,12 +259,15 @@ impl Builder {
         if reads { by.iter().map(key).collect() } else { None }
     }
 
-    /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator.
-    fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize) -> Result<()> {
+    /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator. `reader` tells how its
+    /// results are read.
+    fn inside(&mut self, pipeline: &Pipeline, scope: OpId, port: usize, reader: OrderReader) -> Result<()> {
         self.depth += 1;
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
+        let outside = std::mem::replace(&mut self.reader, reader);
         let end = self.chain(pipeline, begin)?;
+        self.reader = outside;
         self.visited = loop_around;
         self.depth -= 1;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
@@ -392,7 +417,7 @@ impl Builder {
             }
             Op::Members(quantifier, test) => {
                 let test = CompiledTest::new(test);
-                self.row(&tail, RowLocation::Anywhere, stage, false, members::TestMembers::new(*quantifier, test))?
+                self.map(&tail, RowLocation::Anywhere, stage, false, members::TestMembers::new(*quantifier, test))?
             }
             Op::Math(expression) => {
                 self.row(&tail, RowLocation::Anywhere, stage, true, formula::Math::new(expression.clone()))?
@@ -404,7 +429,7 @@ impl Builder {
                 let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
                 self.row(&tail, RowLocation::Anywhere, stage, false, compare)?
             }
-            Op::PathShape { simple, computed, segment } => self.row(
+            Op::PathShape { simple, computed, segment } => self.map(
                 &tail,
                 RowLocation::Anywhere,
                 stage,
@@ -601,8 +626,12 @@ impl Builder {
                 }
             };
             match computation {
-                Computation::First(pipeline) | Computation::Exists(pipeline) => {
-                    self.inside(pipeline, next.from, pipelines)?
+                // A by() takes the first result.
+                Computation::First(pipeline) => {
+                    self.inside(pipeline, next.from, pipelines, OrderReader::for_each_row(true))?
+                }
+                Computation::Exists(pipeline) => {
+                    self.inside(pipeline, next.from, pipelines, OrderReader::for_each_row(false))?
                 }
                 Computation::Key(key) if !in_place => {
                     self.remote_lookup(ByTaker::Key(key.clone()), next.from, pipelines)?

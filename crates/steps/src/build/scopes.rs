@@ -10,6 +10,7 @@ use mangrove_plan::physical::{
 };
 
 use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
+use crate::build::order_reader::OrderReader;
 use crate::row::operator::RowAdapter;
 use crate::row::paths;
 use crate::rows::Remember;
@@ -45,7 +46,7 @@ impl Builder {
             return self.chain(pipeline, tail);
         }
         let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
-        self.inside(pipeline, next.from, 1)?;
+        self.inside(pipeline, next.from, 1, self.reader)?;
         self.set(next.from, OrderedScope::default());
         Ok(next)
     }
@@ -59,7 +60,8 @@ impl Builder {
     ) -> Result<ChainEnd> {
         let taken = std::mem::take(&mut self.taken);
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Operator(&stage.operator))?;
-        self.inside(value, next.from, 1)?;
+        // The members of a key come from the whole stream.
+        self.inside(value, next.from, 1, OrderReader::STREAM)?;
         let operator = GroupScope::new(side_effect.cloned(), taken, joining(value), self.remember(stage));
         self.set(next.from, operator);
         Ok(next)
@@ -144,8 +146,13 @@ impl Builder {
                 (BranchKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
             }
         };
+        let order_matters = match &scope.kind {
+            LocalKind::Filter(..) => false,
+            LocalKind::SideEffect(_) => true,
+            LocalKind::FlatMap { first, .. } => *first || self.reader.order_matters,
+        };
         for (number, pipeline) in pipelines.iter().enumerate() {
-            self.inside(pipeline, next.from, number + 1)?;
+            self.inside(pipeline, next.from, number + 1, OrderReader::for_each_row(order_matters))?;
         }
         let shape = BranchShape {
             kind,
@@ -173,7 +180,7 @@ impl Builder {
         });
         let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
         let before = Pipeline { stages: if has_tests(&before) { vec![before] } else { Vec::new() } };
-        self.inside(&before, next.from, 1)?;
+        self.inside(&before, next.from, 1, OrderReader::for_each_row(false))?;
         let visited = self.visited.clone().unwrap_or_default();
         let loop_around = self.visited.replace(visited.clone());
         self.repeat_body(&plan.body, has_tests(&after).then_some(&after), next.from)?;

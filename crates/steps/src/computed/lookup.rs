@@ -11,6 +11,7 @@ use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
 use crate::rows::{ComputedColumn, ObjectColumn};
@@ -61,8 +62,8 @@ pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &Executio
             }
             other => {
                 return Err(Error::evaluation(format!(
-                    "by(\"{key}\") takes a property of an element or an entry of a map; here is a {}",
-                    other.type_name()
+                    "by(\"{key}\") takes a property of an element or an entry of a map; here is {}",
+                    a_type(other)
                 )));
             }
         };
@@ -209,9 +210,9 @@ pub(crate) fn column_of(object: &Value, column: MapColumn) -> Result<Value> {
         (Value::Path(path), MapColumn::Values) => Value::list(path.objects.clone()),
         (other, _) => {
             return Err(Error::evaluation(format!(
-                "only maps, trees and paths have {}; here is a {}",
+                "only maps, trees and paths have {}; here is {}",
                 column.name(),
-                other.type_name()
+                a_type(other)
             )));
         }
     })
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(column("since"), vec![Some(Value::Null), None, None, Some(Value::I32(2001))]);
         assert_eq!(column("x"), vec![Some(Value::Null), None, None, None]);
         let error = compute_key(&ObjectColumn::Values(vec![Value::I32(1)]), &"k".into(), &context).unwrap_err();
-        assert!(error.message().contains("by(\"k\")") && error.message().contains("a int"), "{error}");
+        assert!(error.message().contains("by(\"k\")") && error.message().contains("an int"), "{error}");
         assert!(compute_key(&ObjectColumn::Values(vec![g.weight()]), &"k".into(), &context).is_err());
     }
 

@@ -17,8 +17,21 @@ use mangrove_plan::physical::{PathRequirement, Requirements};
 use mangrove_txn::Transaction;
 use parking_lot::Mutex;
 
+use crate::context::type_name::a_type;
 use crate::limits::nesting;
 use crate::services::Services;
+
+/// The part of an element that its copy holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Id and label.
+    Reference,
+    /// Id, label and properties.
+    Properties,
+    /// Id, label and properties; a vertex property with its current meta-properties: the transaction may have written
+    /// some since the property was read.
+    Current,
+}
 
 /// The state that the operators of one run share on one node.
 pub struct ExecutionContext {
@@ -42,6 +55,8 @@ pub struct ExecutionContext {
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` may name; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
+    /// What the elements in results carry, for helpers, which read it before they send results home; `None`: nothing.
+    pub results: Option<Detail>,
 }
 
 /// The files that `io()` reaches: the files that the administrator of the database lets traversals read and write.
@@ -108,14 +123,14 @@ impl ExecutionContext {
 
     fn user_id(&self, id: &Value) -> Result<UserId> {
         let read = self.ids.read(id);
-        read.ok_or_else(|| Error::invalid(format!("a {} is no id of an element", id.type_name())))
+        read.ok_or_else(|| Error::invalid(format!("{} is no id of an element", a_type(id))))
     }
 
     /// Returns the value of an operand that must be a whole number. `what` names it in the error.
     pub fn resolve_integer(&self, operand: &Operand, what: &str) -> Result<i64> {
         let value = self.resolve(operand)?;
         mangrove_graph::numeric::integer(&value)
-            .ok_or_else(|| Error::invalid(format!("{what} must be a whole number, not a {}", value.type_name())))
+            .ok_or_else(|| Error::invalid(format!("{what} must be a whole number, not {}", a_type(&value))))
     }
 
     /// Returns the transaction to write with. Fails if it is read-only.
@@ -165,6 +180,11 @@ impl SideEffects {
     /// Returns the value under a name.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.values.lock().get(name).cloned()
+    }
+
+    /// Calls `look` with the value under a name.
+    pub fn with<R>(&self, name: &str, look: impl FnOnce(Option<&Value>) -> R) -> R {
+        look(self.values.lock().get(name))
     }
 
     /// Puts an empty map under the name, if one is given and has no value yet.

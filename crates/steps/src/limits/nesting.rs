@@ -98,11 +98,6 @@ pub(crate) fn check_all<'a>(values: impl IntoIterator<Item = &'a Value>, control
     Ok(())
 }
 
-/// Fails for a value that nests too deep, or holds the same values too often.
-pub(crate) fn check(value: &Value) -> Result<()> {
-    check_with(value, None)
-}
-
 fn check_with(value: &Value, control: Option<&QueryControl>) -> Result<()> {
     let mut walk = ValueWalk::new(None, control);
     let extent = walk.extent(value)?;
@@ -289,6 +284,10 @@ impl Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check(value: &Value) -> Result<()> {
+        check_with(value, None)
+    }
 
     fn doubled(times: u32, of: Value) -> Value {
         (0..times).fold(of, |value, _| Value::list(vec![value.clone(), value]))

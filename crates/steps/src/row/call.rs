@@ -4,12 +4,13 @@
 //! traversers calls the service once, and each result stands for as many traversers. The service may read the graph
 //! through the view of the query, and must keep the limits of the query.
 
-use mangrove_flow::{Cursor, GroupId, Kernel, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Kernel, Output, Step};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::ComputedOperand;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::services::ServiceCall;
 
@@ -50,18 +51,15 @@ impl CallService {
                     for (name, value) in entries.iter() {
                         let Value::String(name) = name else {
                             return Err(Error::invalid(format!(
-                                "the names of the arguments of a service are strings, not a {}",
-                                name.type_name()
+                                "the names of the arguments of a service are strings, not {}",
+                                a_type(name)
                             )));
                         };
                         arguments.push((name.clone(), value.clone()));
                     }
                 }
                 (None, Some(other)) => {
-                    return Err(Error::invalid(format!(
-                        "the arguments of a service are a map, not a {}",
-                        other.type_name()
-                    )));
+                    return Err(Error::invalid(format!("the arguments of a service are a map, not {}", a_type(other))));
                 }
             }
         }
@@ -91,17 +89,21 @@ impl Kernel<Rows> for CallService {
         Ok(())
     }
 
-    fn step(&mut self, rows: &mut Rows, _: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+    fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         let (mut from, mut results) = (Vec::new(), Vec::new());
-        for row in 0..rows.len() {
+        let mut row = at.row as usize;
+        while row < rows.len() && results.len() < BATCH_ROWS {
+            out.control().check()?;
             results.extend(self.call(rows, row, out)?);
             from.resize(results.len(), row as u32);
+            row += 1;
         }
         let mut made = rows.derive(&from, ObjectColumn::from_values(results));
         made.remember(&self.remember);
         for chunk in made.chunks() {
             out.emit(0, group, chunk)?;
         }
-        Ok(Step::Done)
+        at.go_to(row);
+        Ok(if row < rows.len() { Step::More } else { Step::Done })
     }
 }

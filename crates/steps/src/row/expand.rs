@@ -10,6 +10,7 @@ use mangrove_graph::{Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expa
 use mangrove_plan::logical::{EdgeEnd, Name};
 
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::rows::path::newest_first;
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
@@ -147,7 +148,7 @@ impl Degrees {
 }
 
 impl RowOperator for Degrees {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let ids = vertices(&rows.objects, step_name(self.direction, false))?;
         let mut degrees = Vec::with_capacity(rows.len());
         let labels = self.labels.filter(&*context.view);
@@ -168,7 +169,7 @@ impl RowOperator for Degrees {
 pub(crate) struct EdgeVertex(pub EdgeEnd);
 
 impl RowOperator for EdgeVertex {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let step = match self.0 {
             EdgeEnd::Source => "outV()",
             EdgeEnd::Target => "inV()",

@@ -9,6 +9,8 @@ use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Va
 use mangrove_plan::logical::{Condition, Name};
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
+use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
@@ -140,8 +142,8 @@ fn check_kinds(objects: &ObjectColumn) -> Result<()> {
     match values.iter().find(|v| !is_element(v)) {
         None => Ok(()),
         Some(other) => Err(Error::evaluation(format!(
-            "has() filters vertices, edges and properties; here it meets a {}: use is() for plain values",
-            other.type_name()
+            "has() filters vertices, edges and properties; here it meets {}: use is() for plain values",
+            a_type(other)
         ))),
     }
 }
@@ -322,7 +324,7 @@ impl RowOperator for Filter {
         Filter::begin(self, context)
     }
 
-    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         rows.computed.clear();
         Ok(match self.select(&rows.objects, context)? {
             None => rows,
@@ -339,7 +341,7 @@ impl RowOperator for Is {
         self.0.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         Ok(rows.filter(|rows, row| match &rows.objects {
             ObjectColumn::Values(values) => self.0.holds(&values[row]),
             objects => self.0.holds(&objects.get(row)),
@@ -363,7 +365,7 @@ impl HasEdges {
 }
 
 impl RowOperator for HasEdges {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         let stranger = kinds.others.first().map(|(_, value)| value.type_name());
         if let Some(kind) = stranger.or((!kinds.edges.is_empty()).then_some("edge")) {
@@ -382,6 +384,7 @@ impl RowOperator for HasEdges {
 mod tests {
     use super::*;
     use crate::fake_view::{Modern, context_of, modern};
+    use crate::limits::meter::limited_control;
     use mangrove_gremlin::Comparison;
     use mangrove_plan::logical::{Operand, Test};
 
@@ -398,7 +401,9 @@ mod tests {
         let kept = filter.select(&objects, &context).unwrap();
         let kept = kept.unwrap_or_else(|| (0..objects.len() as u32).collect());
         assert_eq!(kept, expected);
-        let rows = filter.apply(Rows::of(objects.clone()), &context).unwrap();
+        let rows = filter
+            .apply(Rows::of(objects.clone()), &context, &mut Meter::new(&limited_control(u64::MAX, None)))
+            .unwrap();
         assert_eq!(rows.objects.into_values(), objects.gather(expected).into_values());
     }
 
@@ -445,7 +450,7 @@ mod tests {
         let context = context_of(&g);
         let mut filter = Filter::new(&[Condition::HasKey("name".into())]);
         let error = filter.select(&ObjectColumn::Values(vec![Value::I32(1)]), &context).unwrap_err();
-        assert!(error.message().contains("meets a int"), "{error}");
+        assert!(error.message().contains("meets an int"), "{error}");
     }
 
     #[test]
@@ -453,14 +458,20 @@ mod tests {
         let g = modern();
         let context = context_of(&g);
         let rows = || Rows::of(ObjectColumn::Vertices(vec![g.marko, g.josh, g.lop]));
-        let kept = |operator: &mut HasEdges| operator.apply(rows(), &context).unwrap().objects;
+        let kept = |operator: &mut HasEdges| {
+            operator.apply(rows(), &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap().objects
+        };
         assert_eq!(kept(&mut HasEdges::new(Direction::Out, &[], false)), ObjectColumn::Vertices(vec![g.marko, g.josh]));
         assert_eq!(
             kept(&mut HasEdges::new(Direction::Out, &["knows".into()], true)),
             ObjectColumn::Vertices(vec![g.josh, g.lop])
         );
         let edges = Rows::of(ObjectColumn::Edges(vec![g.knows]));
-        assert!(HasEdges::new(Direction::Out, &[], false).apply(edges, &context).is_err());
+        assert!(
+            HasEdges::new(Direction::Out, &[], false)
+                .apply(edges, &context, &mut Meter::new(&limited_control(u64::MAX, None)))
+                .is_err()
+        );
     }
 
     #[test]
@@ -470,10 +481,13 @@ mod tests {
         let mut is = Is(CompiledTest::new(&eq(1)));
         is.begin(&context).unwrap();
         let rows = Rows::of(ObjectColumn::Values(vec![Value::I32(1), Value::I64(1), Value::from("1")]));
-        assert_eq!(is.apply(rows, &context).unwrap().len(), 2);
+        assert_eq!(is.apply(rows, &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap().len(), 2);
         let mut is = Is(CompiledTest::new(&eq(g.josh)));
         is.begin(&context).unwrap();
         let rows = Rows::of(ObjectColumn::Vertices(vec![g.marko, g.josh]));
-        assert_eq!(is.apply(rows, &context).unwrap().objects, ObjectColumn::Vertices(vec![g.josh]));
+        assert_eq!(
+            is.apply(rows, &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap().objects,
+            ObjectColumn::Vertices(vec![g.josh])
+        );
     }
 }

@@ -7,6 +7,7 @@ use mangrove_plan::logical::Name;
 
 use crate::computed::lookup::compute_key;
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::row::function::text::{TextWriter, Texts, is_collection};
 use crate::row::map::MapOperator;
@@ -26,7 +27,7 @@ impl Math {
 }
 
 impl RowOperator for Math {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut results = Vec::with_capacity(rows.len());
         let mut variables = Vec::with_capacity(rows.computed.len());
@@ -36,8 +37,8 @@ impl RowOperator for Math {
                 let Some(value) = rows.computed_value(column, row) else { continue 'rows };
                 variables.push(numeric::to_f64(value).ok_or_else(|| {
                     Error::evaluation(format!(
-                        "math() computes with numbers, and one of its variables is a {}",
-                        value.type_name()
+                        "math() computes with numbers, and one of its variables is {}",
+                        a_type(value)
                     ))
                 })?);
             }

@@ -8,10 +8,9 @@ mod order;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use hashbrown::HashSet;
 use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, Kernel, Output, Step};
 use mangrove_graph::compare::{Equivalent, watched};
-use mangrove_graph::{Error, FastSet, Result, Value, numeric};
+use mangrove_graph::{Error, Result, Tree, Value, numeric};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::{Name, Operand, Reduction};
 
@@ -20,6 +19,7 @@ pub(crate) use order::LocalOrder;
 use crate::computed::lookup::column_of;
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
+use crate::limits::table::PartitionedTable;
 use crate::row::map::MapOperator;
 use crate::row::operator::RowOperator;
 use crate::rows::{ObjectColumn, Remember, Rows};
@@ -40,16 +40,19 @@ impl MapOperator for LocalReduce {
     }
 }
 
+/// Reduces values, of which there is one at least, each taken as often as its count says.
+type ReduceMembers = fn(&[(Value, u64)], &mut Meter<'_>) -> Result<Value>;
+
 /// Reduces the members of a collection; any other object counts as a collection of itself alone. Returns `None` for an
 /// empty collection, except that its count is 0.
 fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result<Option<Value>> {
-    let reduced: fn(&[(Value, u64)]) -> Result<Value> = match reduction {
+    let reduced: ReduceMembers = match reduction {
         Reduction::Count => return Ok(Some(Value::I64(count(object)))),
         Reduction::Fold => return Ok(Some(Value::list(vec![object.clone()]))),
         Reduction::Sum => sum,
-        Reduction::Mean => |values| numeric::mean(&sum(values)?, members(values)),
-        Reduction::Min => |values| Ok(extreme(values, Ordering::Less)),
-        Reduction::Max => |values| Ok(extreme(values, Ordering::Greater)),
+        Reduction::Mean => |values, meter| numeric::mean(&sum(values, meter)?, members(values)),
+        Reduction::Min => |values, meter| extreme(values, Ordering::Less, meter),
+        Reduction::Max => |values, meter| extreme(values, Ordering::Greater, meter),
     };
     meter.charge(distinct_size(object).saturating_mul(3 * MEMBER_BYTES))?;
     let values: Vec<(Value, u64)> = match object {
@@ -65,13 +68,14 @@ fn reduce(reduction: Reduction, object: &Value, meter: &mut Meter<'_>) -> Result
     if present.is_empty() {
         return Ok(Some(Value::Null));
     }
-    reduced(&present).map(Some)
+    reduced(&present, meter).map(Some)
 }
 
 /// Returns the sum of values, each taken as often as its count says. There must be a value.
-fn sum(values: &[(Value, u64)]) -> Result<Value> {
+fn sum(values: &[(Value, u64)], meter: &mut Meter<'_>) -> Result<Value> {
     let mut total: Option<Value> = None;
     for (value, times) in values {
+        meter.pass(MEMBER_BYTES)?;
         let share = numeric::times(value, *times)?;
         total = Some(match total {
             None => share,
@@ -83,18 +87,23 @@ fn sum(values: &[(Value, u64)]) -> Result<Value> {
 
 /// Returns the first of the smallest (or largest) values, converted to the widest type among the values. Any number
 /// beats a NaN, whose type does not count. There must be a value.
-fn extreme(values: &[(Value, u64)], wanted: Ordering) -> Value {
+fn extreme(values: &[(Value, u64)], wanted: Ordering, meter: &mut Meter<'_>) -> Result<Value> {
     let nan = |v: &Value| matches!(v, Value::F32(n) if n.is_nan()) || matches!(v, Value::F64(n) if n.is_nan());
     let mut best = &values[0].0;
     for (value, _) in &values[1..] {
+        meter.pass(MEMBER_BYTES)?;
         if !nan(value) && (nan(best) || watched::order(value, best) == wanted) {
             best = value;
         }
     }
-    values.iter().fold(best.clone(), |best, (other, _)| match best.is_number() && other.is_number() && !nan(other) {
-        true => numeric::widened(&best, other),
-        false => best,
-    })
+    let mut widened = best.clone();
+    for (other, _) in values {
+        meter.pass(MEMBER_BYTES)?;
+        if widened.is_number() && other.is_number() && !nan(other) {
+            widened = numeric::widened(&widened, other);
+        }
+    }
+    Ok(widened)
 }
 
 /// `dedup(local)`: the set of a collection's members. With keys, members that are maps are compared by their values
@@ -138,7 +147,7 @@ impl LocalDedup {
 
 /// Returns the values without repetitions: of values whose `compared` parts are equivalent, the first.
 fn distinct_by(values: Vec<Value>, compared: impl Fn(&Value) -> Value, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
-    let mut seen: FastSet<Equivalent> = HashSet::default();
+    let mut seen = PartitionedTable::<Equivalent>::default();
     let mut kept = Vec::new();
     for value in values {
         meter.charge(3 * MEMBER_BYTES)?;
@@ -295,8 +304,12 @@ impl FoldedRows<'_> {
             let object = self.rows.object(self.row);
             let until = distinct_size(&object).min(self.member + BATCH_ROWS - made.len());
             for at in self.member..until {
-                let (member, count) = member_at(&object, at);
                 meter.charge(2 * MEMBER_BYTES)?;
+                if let Value::Tree(tree) = &object {
+                    // The part of the tree below is copied.
+                    charge_tree(&tree.branches[at].1, meter)?;
+                }
+                let (member, count) = member_at(&object, at);
                 if let Some(count) = count {
                     let bulks = bulks.get_or_insert_with(|| from.iter().map(|&r| self.rows.bulk(r as usize)).collect());
                     bulks.push(self.rows.bulk(self.row).saturating_mul(count));
@@ -315,6 +328,12 @@ impl FoldedRows<'_> {
         unfolded.bulk = bulks.or(unfolded.bulk);
         Ok(unfolded)
     }
+}
+
+/// Charges for a copy of a tree.
+fn charge_tree(tree: &Tree, meter: &mut Meter<'_>) -> Result<()> {
+    meter.charge(size_of_val(&tree.branches[..]))?;
+    tree.branches.iter().try_for_each(|(_, below)| charge_tree(below, meter))
 }
 
 /// Returns a member of a collection; of a bulk set, with its count. A value that is no collection is its own only
@@ -372,7 +391,7 @@ impl RowOperator for Constant {
         Ok(())
     }
 
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = ObjectColumn::from_values(vec![self.value.clone(); rows.len()]);
         Ok(rows.with_objects(objects))
     }
@@ -385,7 +404,7 @@ pub(crate) struct LoopsOf(
 );
 
 impl RowOperator for LoopsOf {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let counter = |row: usize| {
             let loops = rows.loops.as_ref()?.get(row)?;
             self.0.map_or(loops.last(), |depth| loops.get(depth)).copied()

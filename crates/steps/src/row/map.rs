@@ -57,6 +57,8 @@ pub(crate) enum ValueTarget {
     Object,
     /// The value becomes the sack of the row; the object stays.
     Sack,
+    /// The row stays as it is: the operator is a filter.
+    Nothing,
 }
 
 /// Runs a [`MapOperator`] in the dataflow.
@@ -130,6 +132,10 @@ fn put(target: ValueTarget, mut rows: Rows, values: Vec<Value>) -> Rows {
         ValueTarget::Sack => {
             rows.computed.clear();
             rows.sacks = Some(values);
+            rows
+        }
+        ValueTarget::Nothing => {
+            rows.computed.clear();
             rows
         }
     }

@@ -4,7 +4,8 @@ use mangrove_graph::{Result, Value};
 use mangrove_plan::logical::Quantifier;
 
 use crate::context::execution::ExecutionContext;
-use crate::row::operator::RowOperator;
+use crate::limits::meter::Meter;
+use crate::row::map::{MapOperator, ValueTarget};
 use crate::rows::Rows;
 use crate::values::predicate::CompiledTest;
 
@@ -20,31 +21,45 @@ impl TestMembers {
         TestMembers { quantifier, test }
     }
 
-    fn hold(&self, object: &Value) -> bool {
-        let passes = |value: &Value| self.test.holds(value);
+    fn hold(&self, object: &Value, meter: &mut Meter<'_>) -> Result<bool> {
         match object {
-            Value::List(values) | Value::Set(values) => self.among(values.iter(), passes),
-            Value::BulkSet(values) => self.among(values.iter().map(|(value, _)| value), passes),
-            Value::Path(path) => self.among(path.objects.iter(), passes),
-            _ => false,
+            Value::List(values) | Value::Set(values) => self.among(values.iter(), meter),
+            Value::BulkSet(values) => self.among(values.iter().map(|(value, _)| value), meter),
+            Value::Path(path) => self.among(path.objects.iter(), meter),
+            _ => Ok(false),
         }
     }
 
-    fn among<'a>(&self, mut values: impl Iterator<Item = &'a Value>, passes: impl Fn(&Value) -> bool) -> bool {
-        match self.quantifier {
-            Quantifier::All => values.all(passes),
-            Quantifier::Any => values.any(passes),
-            Quantifier::None => !values.any(passes),
+    fn among<'a>(&self, values: impl Iterator<Item = &'a Value>, meter: &mut Meter<'_>) -> Result<bool> {
+        // The result of the test that decides: the first member with it ends the search.
+        let deciding = self.quantifier != Quantifier::All;
+        for value in values {
+            meter.pass(size_of::<Value>())?;
+            if self.test.holds(value) == deciding {
+                return Ok(self.quantifier == Quantifier::Any);
+            }
         }
+        Ok(self.quantifier != Quantifier::Any)
     }
 }
 
-impl RowOperator for TestMembers {
+/// A collection may have millions of members, so the limits are checked on the way.
+impl MapOperator for TestMembers {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.test.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
-        Ok(rows.filter(|rows, row| self.hold(&rows.object(row))))
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _context: &ExecutionContext,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        Ok(self.hold(&rows.object(row), meter)?.then_some(Value::Null))
+    }
+
+    fn target(&self) -> ValueTarget {
+        ValueTarget::Nothing
     }
 }

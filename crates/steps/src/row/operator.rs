@@ -2,10 +2,11 @@
 //!
 //! A row operator has no state: its results depend on the batch and on the snapshot alone. So it may run on any node.
 
-use mangrove_flow::{Cursor, GroupId, Kernel, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Kernel, Output, Step};
 use mangrove_graph::Result;
 
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::rows::{Remember, Rows};
 
 /// An operator without state.
@@ -20,8 +21,35 @@ pub(crate) trait RowOperator: Send {
         Ok(())
     }
 
-    /// Works on one batch.
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows>;
+    /// Works on one batch. An operator whose work on a row may be long looks at the limits of the query on the way.
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Rows>;
+
+    /// Returns the size of the slices in which rows are worked on, if one row may make many rows or a large value.
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        None
+    }
+}
+
+/// The number of rows that are likely to make about a message of rows, and no more than a megabyte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SliceSize(usize);
+
+/// The bytes that a slice may make before the next one is smaller.
+const SLICE_BYTES: usize = 1 << 20;
+
+impl Default for SliceSize {
+    /// Few rows, until it is known how much a row makes.
+    fn default() -> Self {
+        SliceSize(BATCH_ROWS / 16)
+    }
+}
+
+impl SliceSize {
+    /// Learns from the rows and bytes that a slice has made.
+    fn learn(&mut self, rows: usize, bytes: usize) {
+        let share = (rows as f64 / BATCH_ROWS as f64).max(bytes as f64 / SLICE_BYTES as f64);
+        self.0 = if share > 1.0 { (self.0 as f64 / share) as usize } else { 2 * self.0 }.clamp(1, BATCH_ROWS);
+    }
 }
 
 /// Runs a [`RowOperator`] in the dataflow.
@@ -37,12 +65,22 @@ impl<T: RowOperator> Kernel<Rows> for RowAdapter<T> {
         self.operator.begin(context)
     }
 
-    fn step(&mut self, input: &mut Rows, _: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
-        let mut rows = self.operator.apply(std::mem::take(input), out.context())?;
+    fn step(&mut self, input: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let (from, count) = (at.row as usize, input.len());
+        let until = self.operator.slices().map_or(count, |slice| count.min(from + slice.0));
+        let slice = match (from, until) {
+            (0, until) if until == count => std::mem::take(input),
+            _ => input.take(&(from as u32..until as u32).collect::<Vec<_>>()),
+        };
+        let mut rows = self.operator.apply(slice, out.context(), &mut Meter::new(out.control()))?;
+        if let Some(slice) = self.operator.slices() {
+            slice.learn(rows.len(), rows.bytes());
+        }
         rows.remember(&self.remember);
         for chunk in rows.chunks() {
             out.emit(0, group, chunk)?;
         }
-        Ok(Step::Done)
+        at.go_to(until);
+        Ok(if until < count { Step::More } else { Step::Done })
     }
 }

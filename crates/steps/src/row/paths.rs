@@ -11,7 +11,7 @@ use mangrove_plan::logical::{LabelTest, Lookup, Name, Segment};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
-use crate::row::map::MapOperator;
+use crate::row::map::{MapOperator, ValueTarget};
 use crate::row::operator::RowOperator;
 use crate::rows::named::{NamedValues, named_values};
 use crate::rows::path::{self, newest_first};
@@ -58,41 +58,43 @@ pub(crate) struct PathShape {
     pub segment: Segment,
 }
 
-impl RowOperator for PathShape {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
-        let computed = self.computed;
-        let simple = self.simple;
-        let segment = &self.segment;
-        let whole = *segment == Segment::default();
-        let mut failure = None;
-        let kept = rows.filter(|rows, row| {
-            let repeats = if computed {
-                match rows.computed_value(0, row) {
-                    Some(Value::List(objects)) => has_repetition(objects.iter().cloned()),
-                    _ => return false,
-                }
-            } else if !whole {
-                match path::segment(&rows.path(row), segment) {
-                    Ok(part) => has_repetition(part.objects.into_iter()),
-                    Err(error) => {
-                        failure.get_or_insert(error);
-                        return false;
-                    }
-                }
-            } else {
-                let path = rows.path(row);
-                has_repetition(newest_first(&path).map(|node| node.object.clone()))
-            };
-            repeats != simple
-        });
-        failure.map_or(Ok(kept), Err)
+/// A path may have millions of objects, so the limits are checked on the way.
+impl MapOperator for PathShape {
+    fn map(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        _context: &ExecutionContext,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Value>> {
+        let repeats = if self.computed {
+            match rows.computed_value(0, row) {
+                Some(Value::List(objects)) => has_repetition(objects.iter().cloned(), meter)?,
+                _ => return Ok(None),
+            }
+        } else if self.segment != Segment::default() {
+            has_repetition(path::segment(&rows.path(row), &self.segment)?.objects.into_iter(), meter)?
+        } else {
+            let path = rows.path(row);
+            has_repetition(newest_first(&path).map(|node| node.object.clone()), meter)?
+        };
+        Ok((repeats != self.simple).then_some(Value::Null))
+    }
+
+    fn target(&self) -> ValueTarget {
+        ValueTarget::Nothing
     }
 }
 
-fn has_repetition(objects: impl Iterator<Item = Value>) -> bool {
+fn has_repetition(objects: impl Iterator<Item = Value>, meter: &mut Meter<'_>) -> Result<bool> {
     let mut seen = FastSet::default();
-    let mut objects = objects.map(Equivalent);
-    objects.any(|o| !seen.insert(o))
+    for object in objects {
+        meter.pass(size_of::<Value>())?;
+        if !seen.insert(Equivalent(object)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// `select()`, `project()`: a map of computed columns by name, or one computed column.
@@ -125,6 +127,7 @@ impl MapOperator for ComputedMap {
         let entries = entries.filter_map(|(n, v)| Some((Value::String(n.clone()), v?.clone())));
         let mut unique: Vec<(Value, Value)> = Vec::with_capacity(self.names.len());
         for (name, value) in entries {
+            meter.pass(size_of_val(&unique[..]))?;
             // A name may occur twice; a key of a map may not.
             match unique.iter_mut().find(|(known, _)| *known == name) {
                 Some(entry) => entry.1 = value,
@@ -146,7 +149,7 @@ pub(crate) struct CompareName {
 }
 
 impl RowOperator for CompareName {
-    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Rows> {
         let named = NamedValues::of(&rows, &self.name, self.lookup, context);
         let equal = self.equal;
         let kept: Vec<u32> = match (&rows.objects, named.column()) {
@@ -154,8 +157,13 @@ impl RowOperator for CompareName {
             (ObjectColumn::Edges(ids), Some(BindingColumn::Edges(named))) => compare_ids(ids, named, equal),
             // A name without a value drops the row.
             _ => {
-                let holds = |row: usize| named.get(row).is_some_and(|value| is_object(&rows, row, &value) == equal);
-                (0..rows.len()).filter(|row| holds(*row)).map(|row| row as u32).collect()
+                let mut kept = Vec::with_capacity(rows.len());
+                for row in 0..rows.len() {
+                    if named.get(row, meter)?.is_some_and(|value| is_object(&rows, row, &value) == equal) {
+                        kept.push(row as u32);
+                    }
+                }
+                kept
             }
         };
         rows.computed.clear();
@@ -178,12 +186,12 @@ pub(crate) struct SelectName {
 }
 
 impl RowOperator for SelectName {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Rows> {
         let objects = match NamedValues::of(&rows, &self.name, self.lookup, context).column() {
             Some(BindingColumn::Vertices(ids)) => ObjectColumn::Vertices(ids.clone()),
             Some(BindingColumn::Edges(ids)) => ObjectColumn::Edges(ids.clone()),
             _ => {
-                let (kept, values) = named_values(&rows, Some(&self.name), self.lookup, context);
+                let (kept, values) = named_values(&rows, Some(&self.name), self.lookup, context, meter)?;
                 return Ok(rows.derive(&kept, ObjectColumn::from_values(values)));
             }
         };
@@ -301,7 +309,7 @@ fn number(test: &LabelTest, next: &mut usize) -> ComputedTest {
 }
 
 impl RowOperator for CompareComputed {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let (test, members) = (&self.test, &mut self.members);
         let mut failure = None;
         let kept = rows.filter(|rows, row| {
@@ -370,7 +378,7 @@ pub(crate) struct AddLabels {
 }
 
 impl RowOperator for AddLabels {
-    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         rows.computed.clear();
         rows.label(&self.remember, context.whole_paths());
         Ok(rows)
@@ -381,7 +389,7 @@ impl RowOperator for AddLabels {
 pub(crate) struct DropRows;
 
 impl RowOperator for DropRows {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         Ok(rows.filter(|_, _| false))
     }
 }
@@ -390,7 +398,7 @@ impl RowOperator for DropRows {
 pub(crate) struct NextLoop;
 
 impl RowOperator for NextLoop {
-    fn apply(&mut self, mut rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         for loops in rows.loops.iter_mut().flatten() {
             if let Some(count) = loops.last_mut() {
                 *count += 1;

@@ -17,7 +17,9 @@ pub(crate) use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
 
 use crate::computed::lookup::compute_token;
 use crate::context::execution::ExecutionContext;
-use crate::row::operator::RowOperator;
+use crate::context::type_name::a_type;
+use crate::limits::meter::Meter;
+use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
 use crate::rows::{ObjectColumn, Rows};
@@ -26,17 +28,22 @@ use crate::values::names::known_keys;
 /// `values()`: the values of some keys, or of all.
 pub(crate) struct Values {
     keys: Vec<Name>,
+    slices: SliceSize,
 }
 
 impl Values {
     /// Reads the values of these keys; no keys mean all.
     pub fn new(keys: Vec<Name>) -> Self {
-        Values { keys }
+        Values { keys, slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for Values {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let mut found = FoundValues::default();
@@ -108,17 +115,22 @@ fn values_of_keys(
 /// `properties()`: the properties themselves.
 pub(crate) struct Properties {
     keys: Vec<Name>,
+    slices: SliceSize,
 }
 
 impl Properties {
     /// Reads the properties of these keys; no keys mean all.
     pub fn new(keys: Vec<Name>) -> Self {
-        Properties { keys }
+        Properties { keys, slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for Properties {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let keys = known_keys(&self.keys, &*context.view);
@@ -197,8 +209,8 @@ fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
     match kinds.others.iter().find(|(_, v)| !matches!(v, Value::VertexProperty(_))) {
         None => Ok(()),
         Some((_, other)) => Err(Error::evaluation(format!(
-            "{step} reads vertices, edges and vertex properties; here is a {}",
-            other.type_name()
+            "{step} reads vertices, edges and vertex properties; here is {}",
+            a_type(other)
         ))),
     }
 }
@@ -236,7 +248,7 @@ impl FoundValues {
 pub(crate) struct TokenOf(pub Token);
 
 impl RowOperator for TokenOf {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let column = compute_token(&rows.objects, self.0, context)?;
         let mut found = FoundValues::default();
         for (row, value) in column.into_iter().enumerate() {
@@ -252,11 +264,12 @@ impl RowOperator for TokenOf {
 mod tests {
     use super::*;
     use crate::fake_view::{Modern, context_of, modern};
+    use crate::limits::meter::limited_control;
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Rows> {
         let mut rows = Rows::of(ObjectColumn::from_values(objects));
         rows.bulk = Some((1..=rows.len() as u64).collect());
-        operator.apply(rows, &context_of(graph))
+        operator.apply(rows, &context_of(graph), &mut Meter::new(&limited_control(u64::MAX, None)))
     }
 
     fn keys(names: &[&str]) -> Vec<Name> {

@@ -20,7 +20,7 @@ use crate::values::fold;
 pub(crate) struct SackOf;
 
 impl RowOperator for SackOf {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let sacks = rows.sacks.clone().unwrap_or_else(|| vec![Value::Null; rows.len()]);
         Ok(rows.with_objects(ObjectColumn::from_values(sacks)))
     }
@@ -51,7 +51,7 @@ impl MapOperator for FoldSack {
 pub(crate) struct Fail(pub Name);
 
 impl RowOperator for Fail {
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         if rows.is_empty() { Ok(rows) } else { Err(Error::evaluation(format!("fail() was reached: {}", self.0))) }
     }
 }
@@ -64,23 +64,26 @@ pub(crate) struct SelectKey(
 );
 
 impl RowOperator for SelectKey {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, meter: &mut Meter<'_>) -> Result<Rows> {
         let mut kept = Vec::with_capacity(rows.len());
         let mut values = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
             let Some(key) = rows.computed_value(0, row) else { continue };
             let in_map = match rows.object(row) {
-                Value::Map(entries) => watched::value_of(&entries, key).cloned(),
-                _ => None,
-            };
-            let named = || match key {
-                Value::String(name) => {
-                    let named = NamedValues::of(&rows, name, Lookup::Scope(self.0), context);
-                    named.get(row).map(Cow::into_owned)
+                Value::Map(entries) => {
+                    meter.pass(size_of_val(&entries[..]))?;
+                    watched::value_of(&entries, key).cloned()
                 }
                 _ => None,
             };
-            if let Some(value) = in_map.or_else(named) {
+            let value = match (in_map, key) {
+                (None, Value::String(name)) => {
+                    let named = NamedValues::of(&rows, name, Lookup::Scope(self.0), context);
+                    named.get(row, meter)?.map(Cow::into_owned)
+                }
+                (in_map, _) => in_map,
+            };
+            if let Some(value) = value {
                 kept.push(row as u32);
                 values.push(value);
             }

@@ -4,7 +4,7 @@
 //! at its start, where the only row is the unit row of the query. A scan gives at most one message in each step
 //! (FLOW-2), so a satisfied `limit()` downstream stops it early.
 
-use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Part, Step};
 use mangrove_graph::{
     EdgeId, ElementKind, Error, ErrorKind, FastSet, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value,
     VertexId,
@@ -14,6 +14,7 @@ use mangrove_plan::logical::{Condition, Name, Operand, Test};
 use mangrove_plan::physical::Access;
 
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::row::filter::Filter;
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
@@ -346,6 +347,46 @@ impl Kernel<Rows> for ElementSource {
         self.user_ids = Vec::new();
     }
 
+    fn split(
+        &mut self,
+        rows: &mut Rows,
+        at: &mut Cursor,
+        _rows_min: usize,
+        context: &ExecutionContext,
+    ) -> Result<Option<Part<Rows>>> {
+        let row = at.row;
+        if rows.len() > row as usize + 1 {
+            // Rows are cut off before scans: the row at hand stays here.
+            let batch = rows.split_off(row as usize + 1);
+            return Ok(Some(Part { batch, cursor: Cursor::default() }));
+        }
+        let Detail::Held(held) = &mut at.detail else { return Ok(None) };
+        let Some(search) = (&mut **held as &mut dyn std::any::Any).downcast_mut::<RowSearch>() else { return Ok(None) };
+        let rest = match search {
+            RowSearch::Scan(labels, cursor) => {
+                let rest = context.view.split_scan(self.kind, context.share, cursor);
+                rest.map(|rest| RowSearch::Scan(labels.clone(), rest))
+            }
+            RowSearch::ScanWhere(labels, key, cursor) => {
+                let rest = context.view.split_scan(self.kind, context.share, cursor);
+                rest.map(|rest| RowSearch::ScanWhere(labels.clone(), *key, rest))
+            }
+            RowSearch::Found(objects, sent) => {
+                let left = objects.len() - *sent;
+                (left >= 2 * BATCH_ROWS).then(|| {
+                    let numbers: Vec<u32> = (0..objects.len() as u32).collect();
+                    let middle = *sent + left / 2;
+                    let rest = objects.gather(&numbers[middle..]);
+                    *objects = objects.gather(&numbers[..middle]);
+                    RowSearch::Found(rest, 0)
+                })
+            }
+        };
+        let Some(rest) = rest else { return Ok(None) };
+        let cursor = Cursor { row: 0, detail: Detail::Held(Box::new(rest)) };
+        Ok(Some(Part { batch: rows.take(&[row]), cursor }))
+    }
+
     fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         for _ in 0..FRUITLESS_BATCHES {
             let row = at.row;
@@ -430,7 +471,7 @@ pub(crate) struct CountAll {
 }
 
 impl crate::row::operator::RowOperator for CountAll {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let labels = match &self.labels {
             None => LabelFilter::Any,
             Some(names) => context.view.label_filter(names),

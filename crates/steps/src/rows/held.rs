@@ -6,11 +6,15 @@
 //! - **STEPS-5.** When a group ends, the rows and states of its cancelled instances are left out: a step that fills a
 //!   side effect must not add them.
 
-use mangrove_flow::{BATCH_ROWS, Batch, Cursor, GroupId, Output};
-use mangrove_graph::{FastMap, Result};
+use std::collections::VecDeque;
+
+use mangrove_flow::{BATCH_ROWS, Batch, Cursor, GroupId, Output, Step};
+use mangrove_graph::{FastMap, Result, Value};
 
 use crate::context::execution::ExecutionContext;
-use crate::rows::batch::{Rows, Tags};
+use crate::limits::meter::Meter;
+use crate::limits::nesting;
+use crate::rows::batch::{Remember, Rows, Tags};
 use crate::rows::column::ObjectColumn;
 
 /// A state for each instance of each group.
@@ -52,38 +56,107 @@ impl<T> ByInstance<T> {
         Ok(())
     }
 
-    /// Takes the states of a group: one entry for each instance, with or without rows (FLOW-5).
-    pub fn take(&mut self, group: GroupId, instances: u32, out: &Output<'_, Rows>) -> Vec<Option<T>> {
-        out.control().release(self.charged.remove(&group).unwrap_or(0));
-        let mut states = self.groups.remove(&group).unwrap_or_default();
-        states.resize_with((instances as usize).max(states.len()), || None);
-        states
+    /// Releases bytes that were charged for a group.
+    pub fn release(&mut self, group: GroupId, bytes: u64, out: &Output<'_, Rows>) {
+        if let Some(charged) = self.charged.get_mut(&group) {
+            let bytes = bytes.min(*charged);
+            *charged -= bytes;
+            out.control().release(bytes);
+        }
     }
 
-    /// As [`ByInstance::take`], without the states of cancelled instances (STEPS-5).
-    pub fn take_wanted(&mut self, group: GroupId, instances: u32, out: &Output<'_, Rows>) -> Vec<Option<T>> {
-        let mut states = self.take(group, instances, out);
-        if out.is_cancelled(group) {
-            states.clear();
+    /// Forgets the states of a group, and releases their charge.
+    pub fn drop_group(&mut self, group: GroupId, out: &Output<'_, Rows>) {
+        self.groups.remove(&group);
+        out.control().release(self.charged.remove(&group).unwrap_or(0));
+    }
+
+    /// Takes the states of the instances from `from` on, about as many as a message has rows: one entry for each
+    /// instance, with or without rows (FLOW-5).
+    pub fn take_next(&mut self, group: GroupId, from: u32, instances: u32) -> TakenStates<T> {
+        let mut none = Vec::new();
+        let states = self.groups.get_mut(&group).unwrap_or(&mut none);
+        let all = states.len().max(instances as usize);
+        let from = (from as usize).min(all);
+        let until = all.min(from + BATCH_ROWS);
+        let taken = (from..until).map(|tag| states.get_mut(tag).and_then(Option::take)).collect();
+        let is_last = until == all;
+        // Each instance has an equal part of the charge: the states know only what they hold together.
+        let charged = self.charged.get_mut(&group).map_or(0, |charged| {
+            let part = (u128::from(*charged) * (until - from) as u128 / (all - from).max(1) as u128) as u64;
+            let part = if is_last { *charged } else { part };
+            *charged -= part;
+            part
+        });
+        if is_last {
+            self.groups.remove(&group);
+            self.charged.remove(&group);
         }
-        if let Some(tags) = out.cancelled_tags(group) {
-            (0..).zip(&mut states).filter(|(tag, _)| tags.contains(*tag)).for_each(|(_, state)| *state = None);
+        TakenStates { states: taken, charged, is_last }
+    }
+
+    /// As [`ByInstance::take_next`], without the states of cancelled instances (STEPS-5).
+    pub fn take_next_wanted(
+        &mut self,
+        group: GroupId,
+        from: u32,
+        instances: u32,
+        out: &Output<'_, Rows>,
+    ) -> TakenStates<T> {
+        let mut taken = self.take_next(group, from, instances);
+        let (is_over, cancelled) = (out.is_cancelled(group), out.cancelled_tags(group));
+        for (tag, state) in (from..).zip(&mut taken.states) {
+            if is_over || cancelled.is_some_and(|tags| tags.contains(tag)) {
+                *state = None;
+            }
         }
-        states
+        taken
     }
 }
 
-/// Rows that an operator keeps until their group has ended.
+/// Some states that were taken out of [`ByInstance`].
+pub(crate) struct TakenStates<T> {
+    /// The state of each instance.
+    pub states: Vec<Option<T>>,
+    /// The bytes charged for them, which the caller releases.
+    pub charged: u64,
+    /// True if no instance of the group is left.
+    pub is_last: bool,
+}
+
+/// Rows that an operator keeps until their group has ended, as batches in the order in which they came.
 #[derive(Default)]
 pub(crate) struct HeldRows {
     groups: FastMap<GroupId, HeldGroup>,
 }
 
+#[derive(Default)]
 struct HeldGroup {
+    batches: VecDeque<HeldBatch>,
+    /// The number of rows in all batches.
+    count: usize,
+    /// There are many rows if there are more than this ([`HeldRows::is_full`]).
+    full_at: usize,
+}
+
+/// A batch of at most [`BATCH_ROWS`] rows, unless it came as a larger one.
+struct HeldBatch {
     rows: Rows,
     charged: u64,
-    /// [`HeldRows::thin`] cuts if there are more rows than this.
-    full_at: usize,
+}
+
+impl HeldGroup {
+    /// Adds charged rows. Small batches are joined.
+    fn push(&mut self, batch: HeldBatch) {
+        self.count += batch.rows.len();
+        match self.batches.back_mut() {
+            Some(last) if last.rows.len() + batch.rows.len() <= BATCH_ROWS => {
+                last.rows.append(batch.rows);
+                last.charged += batch.charged;
+            }
+            _ => self.batches.push_back(batch),
+        }
+    }
 }
 
 impl HeldRows {
@@ -94,68 +167,166 @@ impl HeldRows {
 
     /// Keeps rows of a group.
     pub fn add(&mut self, group: GroupId, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
-        let bytes = rows.bytes() as u64;
-        out.control().charge(bytes)?;
-        match self.groups.get_mut(&group) {
-            Some(held) => {
-                held.rows.append(rows);
-                held.charged += bytes;
-            }
-            None => {
-                self.groups.insert(group, HeldGroup { rows, charged: bytes, full_at: BATCH_ROWS });
-            }
+        if rows.is_empty() {
+            return Ok(());
         }
+        let charged = rows.bytes() as u64;
+        out.control().charge(charged)?;
+        self.groups.entry(group).or_default().push(HeldBatch { rows, charged });
         Ok(())
     }
 
-    /// Lets `cut` drop unneeded rows whenever twice as many are held as the last cut left. So each row is copied only a
-    /// few times, however many come.
-    pub fn thin(
-        &mut self,
-        group: GroupId,
-        out: &Output<'_, Rows>,
-        cut: impl FnOnce(&Rows) -> Result<Rows>,
-    ) -> Result<()> {
-        let Some(held) = self.groups.get_mut(&group).filter(|held| held.rows.len() > held.full_at) else {
-            return Ok(());
-        };
-        let rows = cut(&held.rows)?;
-        let bytes = rows.bytes() as u64;
-        out.control().release(held.charged);
-        *held = HeldGroup { full_at: (rows.len() * 2).max(BATCH_ROWS), charged: bytes, rows };
-        out.control().charge(bytes)
+    /// Returns true if twice as many rows of a group are held as the last call of [`HeldRows::thin`] has left. If the
+    /// operator thins them then, each row is looked at only a few times, however many come.
+    pub fn is_full(&self, group: GroupId) -> bool {
+        self.groups.get(&group).is_some_and(|held| held.count > held.full_at.max(BATCH_ROWS))
     }
 
-    /// Takes the rows of a group that has ended, without those of cancelled instances (STEPS-5).
-    pub fn take(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Option<Rows> {
-        let HeldGroup { mut rows, charged, .. } = self.groups.remove(&group)?;
-        out.control().release(charged);
-        if let Some(tags) = out.cancelled_tags(group) {
-            rows.discard(tags, &mut Cursor::default());
+    /// Lets `keep` drop unneeded rows of each batch of a group, the last batch first.
+    pub fn thin(&mut self, group: GroupId, out: &Output<'_, Rows>, mut keep: impl FnMut(Rows) -> Rows) -> Result<()> {
+        let Some(held) = self.groups.get_mut(&group) else { return Ok(()) };
+        let mut kept = VecDeque::with_capacity(held.batches.len());
+        while let Some(HeldBatch { rows, charged }) = held.batches.pop_back() {
+            out.control().check()?;
+            let rows = keep(rows);
+            out.control().release(charged);
+            let charged = rows.bytes() as u64;
+            out.control().charge(charged)?;
+            kept.push_front(HeldBatch { rows, charged });
         }
-        (!out.is_cancelled(group)).then_some(rows)
+        held.count = 0;
+        kept.into_iter().filter(|batch| !batch.rows.is_empty()).for_each(|batch| held.push(batch));
+        held.full_at = 2 * held.count;
+        Ok(())
+    }
+
+    /// Changes the batch at an index of a group that has ended, after the rows of cancelled instances are dropped
+    /// (STEPS-5). Returns true if batches follow.
+    pub fn change(
+        &mut self,
+        group: GroupId,
+        index: usize,
+        out: &Output<'_, Rows>,
+        change: impl FnOnce(&mut Rows) -> Result<()>,
+    ) -> Result<bool> {
+        let Some(held) = self.groups.get_mut(&group) else { return Ok(false) };
+        let Some(batch) = held.batches.get_mut(index) else { return Ok(false) };
+        drop_cancelled(&mut batch.rows, group, out);
+        change(&mut batch.rows)?;
+        let bytes = batch.rows.bytes() as u64;
+        out.control().charge(bytes.saturating_sub(batch.charged))?;
+        out.control().release(batch.charged.saturating_sub(bytes));
+        batch.charged = bytes;
+        Ok(index + 1 < held.batches.len())
+    }
+
+    /// Sends the next batch of a group that has ended, without the rows of cancelled instances (STEPS-5) and without
+    /// computed columns. Returns [`Step::Done`] if none is left.
+    pub fn send_next(&mut self, group: GroupId, edge: usize, out: &mut Output<'_, Rows>) -> Result<Step> {
+        self.send_changed(group, edge, out, |rows| rows.computed.clear())
+    }
+
+    /// As [`HeldRows::send_next`], with the computed columns: the operator has made them for the next one.
+    pub fn send_next_computed(&mut self, group: GroupId, edge: usize, out: &mut Output<'_, Rows>) -> Result<Step> {
+        self.send_changed(group, edge, out, |_| ())
+    }
+
+    fn send_changed(
+        &mut self,
+        group: GroupId,
+        edge: usize,
+        out: &mut Output<'_, Rows>,
+        change: impl FnOnce(&mut Rows),
+    ) -> Result<Step> {
+        let Some(held) = self.groups.get_mut(&group) else { return Ok(Step::Done) };
+        if let Some(HeldBatch { mut rows, charged }) = held.batches.pop_front() {
+            drop_cancelled(&mut rows, group, out);
+            out.control().release(charged);
+            change(&mut rows);
+            for chunk in rows.chunks() {
+                out.emit(edge, group, chunk)?;
+            }
+        }
+        if held.batches.is_empty() {
+            self.groups.remove(&group);
+            return Ok(Step::Done);
+        }
+        Ok(Step::More)
+    }
+
+    /// Takes all rows of a group that has ended in one batch, without those of cancelled instances (STEPS-5); `None` if
+    /// the whole group is cancelled. The caller releases the charge that is returned with them.
+    pub fn take(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Result<Option<(Rows, u64)>> {
+        let Some(held) = self.groups.remove(&group) else { return Ok(None) };
+        let (mut all, charged) = (Rows::default(), held.batches.iter().map(|batch| batch.charged).sum());
+        if out.is_cancelled(group) {
+            out.control().release(charged);
+            return Ok(None);
+        }
+        for batch in held.batches {
+            out.control().check()?;
+            let mut rows = batch.rows;
+            drop_cancelled(&mut rows, group, out);
+            if !rows.is_empty() {
+                all.append(rows);
+            }
+        }
+        Ok(Some((all, charged)))
     }
 }
 
-/// Returns one row for each instance that has a value. The values are new objects with empty paths and no bindings
-/// (STEPS-11).
+/// Drops the rows of cancelled instances of a group (STEPS-5).
+fn drop_cancelled(rows: &mut Rows, group: GroupId, out: &Output<'_, Rows>) {
+    if out.is_cancelled(group) {
+        *rows = Rows::default();
+    } else if let Some(tags) = out.cancelled_tags(group) {
+        rows.discard(tags, &mut Cursor::default());
+    }
+}
+
+/// Sends the results of the next instances of a group that has ended, about as many as a message holds, and after the
+/// last ones the end of the group. The row of the cursor is the next instance. `result` makes the result of an instance
+/// from its state; an instance without a result gets no row.
+pub(crate) fn send_results<T>(
+    states: &mut ByInstance<T>,
+    (group, instances): (GroupId, u32),
+    at: &mut Cursor,
+    remember: &Remember,
+    out: &mut Output<'_, Rows>,
+    mut result: impl FnMut(Option<T>, &mut Meter<'_>) -> Result<Option<Value>>,
+) -> Result<Step> {
+    let taken = states.take_next(group, at.row, instances);
+    let (first, count) = (at.row, taken.states.len() as u32);
+    let mut meter = Meter::new(out.control());
+    let made = taken.states.into_iter().map(|state| result(state, &mut meter));
+    let results = made.collect::<Result<Vec<_>>>()?;
+    nesting::check_made(results.iter().flatten(), out.control())?;
+    drop(meter);
+    out.control().release(taken.charged);
+    let mut rows = rows_by_instance(results, first, instances, out.context());
+    rows.remember(remember);
+    out.emit(0, group, rows)?;
+    at.row = first + count;
+    if taken.is_last {
+        out.finish_all(group, instances)?;
+        return Ok(Step::Done);
+    }
+    Ok(Step::More)
+}
+
+/// Returns one row for each instance from `first` on that has a value. The values are new objects with empty paths and
+/// no bindings (STEPS-11).
 pub(crate) fn rows_by_instance(
-    values: Vec<Option<mangrove_graph::Value>>,
+    values: Vec<Option<Value>>,
+    first: u32,
     instances: u32,
     context: &ExecutionContext,
 ) -> Rows {
     if instances == 1 && values.len() == 1 {
-        let objects: Vec<_> = values.into_iter().flatten().collect();
-        return rows_of_one(objects, context);
+        return rows_of_one(values.into_iter().flatten().collect(), context);
     }
-    let mut tags = Vec::with_capacity(values.len());
-    let mut objects = Vec::with_capacity(values.len());
-    for (tag, value) in values.into_iter().enumerate() {
-        if let Some(value) = value {
-            tags.push(tag as u32);
-            objects.push(value);
-        }
-    }
+    let (tags, objects): (Vec<u32>, Vec<Value>) =
+        (first..).zip(values).filter_map(|(tag, value)| Some((tag, value?))).unzip();
     let is_one = instances <= 1 && tags.iter().all(|t| *t == 0);
     let mut rows = rows_of_one(objects, context);
     if !is_one {
@@ -165,7 +336,7 @@ pub(crate) fn rows_by_instance(
 }
 
 /// Returns rows of instance 0 with empty paths and no bindings.
-fn rows_of_one(objects: Vec<mangrove_graph::Value>, context: &ExecutionContext) -> Rows {
+fn rows_of_one(objects: Vec<Value>, context: &ExecutionContext) -> Rows {
     let count = objects.len();
     let mut rows = Rows::of(ObjectColumn::from_values(objects));
     rows.path = context.paths().then(|| vec![None; count]);

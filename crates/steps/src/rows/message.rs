@@ -40,6 +40,13 @@ impl Batch for Rows {
         self.path.as_ref().map_or(Ok(()), |paths| charge_newest(paths, control))
     }
 
+    fn split_off(&mut self, row: usize) -> Self {
+        let numbers: Vec<u32> = (0..self.len() as u32).collect();
+        let rest = self.take(&numbers[row..]);
+        *self = self.take(&numbers[..row]);
+        rest
+    }
+
     fn duplicate(&self) -> Self {
         self.clone()
     }

@@ -6,11 +6,13 @@
 //! | `binding` | the objects under step labels, as columns |
 //! | [`path`] | paths: lists that share their beginnings |
 //! | `message`, [`codec`] | a batch as a message of the dataflow, and its binary form |
+//! | [`gather`] | rows of several batches in one |
 //! | [`held`] | rows and states that an operator keeps by group |
 //! | [`kinds`], [`current`], [`named`] | a column by kind of object; properties as they are now; the meaning of a name for a row |
 
 pub(crate) mod codec;
 pub(crate) mod current;
+pub(crate) mod gather;
 pub(crate) mod held;
 pub(crate) mod kinds;
 pub(crate) mod named;

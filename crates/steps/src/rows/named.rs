@@ -3,11 +3,12 @@
 
 use std::borrow::Cow;
 
-use mangrove_graph::Value;
+use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Pop;
 use mangrove_plan::logical::{Lookup, Name};
 
 use crate::context::execution::ExecutionContext;
+use crate::limits::meter::Meter;
 use crate::rows::batch::Rows;
 use crate::rows::binding::BindingColumn;
 use crate::rows::column::ObjectColumn;
@@ -44,47 +45,56 @@ impl<'a> NamedValues<'a> {
         self.binding.filter(|_| self.side_effect.is_none() && !may_be_maps)
     }
 
-    /// Returns the value for a row, if it has one.
-    pub fn get(&self, row: usize) -> Option<Cow<'_, Value>> {
+    /// Returns the value for a row, if it has one. Maps and paths may be long: the limits are checked on the way.
+    pub fn get(&self, row: usize, meter: &mut Meter<'_>) -> Result<Option<Cow<'_, Value>>> {
         let pop = match self.lookup {
-            Lookup::Path => return self.labeled(row, None),
+            Lookup::Path => return self.labeled(row, None, meter),
             Lookup::Scope(pop) => pop,
         };
-        self.own_entry(row).or(self.side_effect.as_ref()).map(Cow::Borrowed).or_else(|| self.labeled(row, pop))
+        match self.own_entry(row, meter)?.or(self.side_effect.as_ref()) {
+            Some(value) => Ok(Some(Cow::Borrowed(value))),
+            None => self.labeled(row, pop, meter),
+        }
     }
 
     /// Returns the entry of a row's map under the name.
-    fn own_entry(&self, row: usize) -> Option<&'a Value> {
-        let ObjectColumn::Values(values) = &self.rows.objects else { return None };
-        let Value::Map(entries) = &values[row] else { return None };
-        let (_, value) = entries.iter().find(|(key, _)| matches!(key, Value::String(key) if key == self.name))?;
-        Some(value)
+    fn own_entry(&self, row: usize, meter: &mut Meter<'_>) -> Result<Option<&'a Value>> {
+        let ObjectColumn::Values(values) = &self.rows.objects else { return Ok(None) };
+        let Value::Map(entries) = &values[row] else { return Ok(None) };
+        meter.pass(size_of_val(&entries[..]))?;
+        let entry = entries.iter().find(|(key, _)| matches!(key, Value::String(key) if key == self.name));
+        Ok(entry.map(|(_, value)| value))
     }
 
     /// Returns the object of a row under the label, or several of them, as `pop` chooses.
-    fn labeled(&self, row: usize, pop: Option<Pop>) -> Option<Cow<'a, Value>> {
+    fn labeled(&self, row: usize, pop: Option<Pop>, meter: &mut Meter<'_>) -> Result<Option<Cow<'a, Value>>> {
         if self.is_bound {
             // The plan binds a label only if nothing but its newest object is read.
-            return match self.binding? {
-                BindingColumn::Values(values) => values[row].as_ref().map(Cow::Borrowed),
-                column => column.get(row).map(Cow::Owned),
-            };
+            return Ok(match self.binding {
+                None => None,
+                Some(BindingColumn::Values(values)) => values[row].as_ref().map(Cow::Borrowed),
+                Some(column) => column.get(row).map(Cow::Owned),
+            });
         }
-        let path = self.rows.path.as_ref()?.get(row)?;
-        let mut found = newest_first(path).filter(|node| node.labels.contains(self.name)).map(|node| &node.object);
-        match pop.unwrap_or(Pop::Last) {
-            Pop::Last => found.next().map(Cow::Borrowed),
-            Pop::First => found.last().map(Cow::Borrowed),
-            Pop::All | Pop::Mixed => {
-                let mut all: Vec<Value> = found.cloned().collect();
-                all.reverse();
-                match (all.len(), pop) {
-                    (0, _) => None,
-                    (1, Some(Pop::Mixed)) => all.pop().map(Cow::Owned),
-                    _ => Some(Cow::Owned(Value::list(all))),
+        let Some(path) = self.rows.path.as_ref().and_then(|paths| paths.get(row)) else { return Ok(None) };
+        // Newest first.
+        let mut found: Vec<&'a Value> = Vec::new();
+        for node in newest_first(path) {
+            meter.pass(size_of::<Value>())?;
+            if node.labels.contains(self.name) {
+                match pop.unwrap_or(Pop::Last) {
+                    Pop::Last => return Ok(Some(Cow::Borrowed(&node.object))),
+                    Pop::First => found.clear(),
+                    Pop::All | Pop::Mixed => meter.charge(size_of::<Value>())?,
                 }
+                found.push(&node.object);
             }
         }
+        Ok(match (&found[..], pop) {
+            ([], _) => None,
+            ([one], Some(Pop::First | Pop::Mixed)) => Some(Cow::Borrowed(*one)),
+            _ => Some(Cow::Owned(Value::list(found.into_iter().rev().cloned().collect()))),
+        })
     }
 }
 
@@ -94,8 +104,16 @@ pub(crate) fn named_values(
     name: Option<&Name>,
     lookup: Lookup,
     context: &ExecutionContext,
-) -> (Vec<u32>, Vec<Value>) {
-    let Some(name) = name else { return ((0..rows.len() as u32).collect(), rows.objects.clone().into_values()) };
+    meter: &mut Meter<'_>,
+) -> Result<(Vec<u32>, Vec<Value>)> {
+    let Some(name) = name else { return Ok(((0..rows.len() as u32).collect(), rows.objects.clone().into_values())) };
     let named = NamedValues::of(rows, name, lookup, context);
-    (0..rows.len()).filter_map(|row| Some((row as u32, named.get(row)?.into_owned()))).unzip()
+    let (mut kept, mut values) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+    for row in 0..rows.len() {
+        if let Some(value) = named.get(row, meter)? {
+            kept.push(row as u32);
+            values.push(value.into_owned());
+        }
+    }
+    Ok((kept, values))
 }

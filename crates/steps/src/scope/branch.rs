@@ -20,14 +20,14 @@
 
 use std::ops::Range;
 
-use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output, TagSet};
+use mangrove_flow::{Batch as _, Cursor, GroupId, OpId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 use mangrove_plan::physical::Merged;
 
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 use crate::scope::answers::{AskedRows, TestAnswers};
-use crate::scope::queue::WaitQueue;
+use crate::scope::queue::{LeavingRows, WaitQueue};
 
 /// The rows that leave the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,14 +128,16 @@ impl BranchScope {
         self.shape.pipelines
     }
 
-    /// Lets the next rows of a batch in: all of them, or one if the scope is serial.
+    /// Lets the next rows of a batch in: all of them, or one if the scope is serial. If there are none, the batch is
+    /// done.
     fn enter_rows(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let serial = self.shape.serial;
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
         if serial {
             batch.enter_next(group, out);
             if batch.entered.is_empty() {
-                return self.batch_done(number, out);
+                self.queue.done(number);
+                return Ok(());
             }
         } else {
             batch.entered = (0..batch.rows.len() as u32).collect();
@@ -146,7 +148,8 @@ impl BranchScope {
             batch.asked = answers.ask(&batch.rows, &mut batch.hit, out.context());
             batch.entered.clone_from(&batch.asked.leaders);
             if batch.entered.is_empty() {
-                return self.batch_done(number, out);
+                self.queue.done(number);
+                return Ok(());
             }
         }
         self.enter_pipeline(number, out)
@@ -220,7 +223,8 @@ impl BranchScope {
             return self.enter_rows(number, out);
         }
         self.learn(number, out)?;
-        self.batch_done(number, out)
+        self.queue.done(number);
+        Ok(())
     }
 
     /// Gives the followers the answers of their leaders, and keeps the answers (STEPS-4).
@@ -237,32 +241,22 @@ impl BranchScope {
         if out.is_cancelled(group) { Ok(()) } else { answers.learn(&batch.rows, &batch.asked, &batch.hit, out) }
     }
 
-    fn batch_done(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.queue.done(number);
-        self.release(out)?;
-        self.start_next(out)
-    }
-
-    fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// Releases batches that are done. In a serial scope, lets the batch begin that is then at the head.
+    fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<Step> {
         let exit = self.exit();
-        let shape = &self.shape;
-        self.queue.release(exit, out, |batch, group, out| {
-            for chunk in leaving(batch, shape).chunks() {
-                out.emit(exit, group, chunk)?;
+        loop {
+            let shape = &self.shape;
+            if self.queue.release(exit, out, |batch, control| leaving(batch, shape, control))? == Step::More {
+                return Ok(Step::More);
             }
-            Ok(())
-        })
-    }
-
-    /// In a serial scope, lets the batch that is now at the head begin.
-    fn start_next(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        if self.shape.serial
-            && let Some(head) = self.queue.head()
-            && self.queue.state(head).is_some_and(|(batch, _)| batch.next == 0)
-        {
-            return self.enter_rows(head, out);
+            let head = self.queue.head().filter(|_| self.shape.serial);
+            match head {
+                Some(head) if self.queue.state(head).is_some_and(|(batch, _)| batch.next == 0) => {
+                    self.enter_rows(head, out)?;
+                }
+                _ => return Ok(Step::Done),
+            }
         }
-        Ok(())
     }
 }
 
@@ -289,22 +283,21 @@ fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: b
 }
 
 /// Returns the rows that leave the scope when a batch is done.
-fn leaving(batch: WaitingBatch, shape: &BranchShape) -> Rows {
+fn leaving(batch: WaitingBatch, shape: &BranchShape, control: &QueryControl) -> Result<LeavingRows> {
     let WaitingBatch { rows, hit, mut kept, mut kept_of, .. } = batch;
-    match shape.kind {
+    let rows = match shape.kind {
         BranchKind::Filter(kind) => rows.filter(|_, row| hit.contains(row as u32) == (kind != FilterKind::None)),
-        BranchKind::SideEffect => rows.filter(|_, _| true),
+        BranchKind::SideEffect => rows,
         BranchKind::FlatMap { otherwise_row, .. } => {
             if otherwise_row {
                 let missed: Vec<u32> = (0..rows.len() as u32).filter(|r| !hit.contains(*r)).collect();
                 kept.append(rows.take(&missed));
                 kept_of.extend(missed);
             }
-            let mut order: Vec<u32> = (0..kept.len() as u32).collect();
-            order.sort_by_key(|at| kept_of[*at as usize]);
-            kept.take(&order)
+            return LeavingRows::by_key(kept, |at| kept_of[at as usize], control);
         }
-    }
+    };
+    Ok(LeavingRows::of_one_batch(rows))
 }
 
 impl Operator<Rows> for BranchScope {
@@ -338,16 +331,32 @@ impl Operator<Rows> for BranchScope {
         self.queue.charge(number, bytes, out)?;
         // In a serial scope, batches run one after the other, too.
         if !self.shape.serial || self.queue.head() == Some(number) {
-            return self.enter_rows(number, out);
+            self.enter_rows(number, out)?;
+            // The batch may be done already. No batch follows it, so at most its own rows leave.
+            if !self.queue.is_releasing() {
+                while self.release(out)? == Step::More {}
+            }
         }
         Ok(())
     }
 
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if port > 0 {
-            return self.pipeline_ended(group, out);
+    /// Batches leave in steps; the row of the cursor is 1 after the first one.
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if at.is_start() {
+            at.row = 1;
+            if port > 0 {
+                self.pipeline_ended(group, out)?;
+            } else {
+                self.queue.end(group, instances);
+            }
         }
-        self.queue.end(group, instances);
         self.release(out)
     }
 }

@@ -3,7 +3,9 @@
 //! The second `by()` is the pipeline of the scope. Members enter as they arrive, so `group().by(k).by(count())` keeps
 //! one number for each key and no members. When the stream has ended, each instance outside gets one map.
 
-use mangrove_flow::{GroupId, Operator, Output};
+use std::sync::Arc;
+
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step};
 use mangrove_graph::{FastMap, Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_gremlin::Operator::AddAll;
@@ -19,12 +21,15 @@ use crate::rows::held::{HeldRows, rows_by_instance};
 use crate::rows::{Remember, Rows, Tags};
 use crate::values::fold;
 
+/// An instance outside, one of its keys, and the first result of the key's members.
+type GroupEntry = (u32, Value, Option<Value>);
+
 /// The keys that the rows of one group outside have.
 struct GroupMembers {
     scope_group: GroupId,
     table: KeyTable,
-    /// For each key: the instance outside, the key, and the first result of its members.
-    entries: Vec<(u32, Value, Option<Value>)>,
+    /// The entry of each key.
+    entries: Vec<GroupEntry>,
     /// Bytes charged for the keys and results.
     charged: u64,
     /// The instances of the group outside, after its end has arrived.
@@ -44,6 +49,9 @@ pub(crate) struct GroupScope {
     held: HeldRows,
     shared: SharedMap,
 }
+
+/// Entries that a step puts into maps.
+const ENTRIES_AT_ONCE: usize = 1 << 12;
 
 /// The approximate bytes of a key, without the state of its members in the scope.
 const ENTRY_BYTES: u64 = 160;
@@ -86,7 +94,8 @@ impl GroupScope {
         batch: &mut Rows,
         out: &mut Output<'_, Rows>,
     ) -> Result<(GroupId, Vec<u32>, Vec<u32>)> {
-        let found = match reader {
+        // A helper has read the keys of its rows.
+        let found = match reader.filter(|_| batch.computed.is_empty()) {
             None => KeyValues::Values(std::mem::take(&mut batch.computed).into_iter().next().unwrap_or_default()),
             Some(reader) => reader.read(&batch.objects, out.context())?,
         };
@@ -130,46 +139,111 @@ impl GroupScope {
         Ok((*scope_group, members, tags))
     }
 
-    /// Handles the end of the scope: makes one map for each instance outside.
-    fn leave(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Some(keys) = self.groups.remove(&group) else { return Ok(()) };
-        // A side effect stays charged until the query ends.
-        out.control().release(if self.side_effect.is_some() { 0 } else { keys.charged });
-        let instances = keys.instances;
-        let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); instances as usize];
-        for (tag, key, value) in keys.entries {
+    /// Begins to leave the scope after its end, for a group outside.
+    fn ended(&mut self, group: GroupId) -> Option<Box<LeavingGroup>> {
+        let GroupMembers { entries, charged, instances, .. } = self.groups.remove(&group)?;
+        let maps = vec![Vec::new(); instances as usize];
+        Some(Box::new(LeavingGroup { group, entries: entries.into_iter(), maps, next: 0, charged }))
+    }
+
+    /// Makes one map for each instance outside, and sends them or adds them to the side effect. Each step does a part.
+    fn leave(&mut self, leaving: &mut LeavingGroup, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let (group, instances) = (leaving.group, leaving.maps.len() as u32);
+        if leaving.fill_maps() == Step::More {
+            return Ok(Step::More);
+        }
+        let step = match self.side_effect.clone() {
+            None => self.send_maps(leaving, out)?,
+            Some(name) if self.add_maps(leaving, &name, out)? == Step::More => Step::More,
+            Some(_) => self.held.send_next(group, EXIT, out)?,
+        };
+        if step == Step::Done {
+            out.finish(EXIT, group, instances)?;
+        }
+        Ok(step)
+    }
+
+    /// Sends the maps of the next instances.
+    fn send_maps(&self, leaving: &mut LeavingGroup, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let (first, count) = (leaving.next, leaving.maps.len());
+        let until = count.min(first + BATCH_ROWS);
+        let maps = leaving.maps[first..until].iter_mut();
+        let values: Vec<_> = maps.map(|map| Some(Value::map(std::mem::take(map)))).collect();
+        nesting::check_made(values.iter().flatten(), out.control())?;
+        let mut rows = rows_by_instance(values, first as u32, count as u32, out.context());
+        rows.remember(&self.remember);
+        // Each instance has an equal part of the charge.
+        let part = (u128::from(leaving.charged) * (until - first) as u128 / (count - first).max(1) as u128) as u64;
+        leaving.charged -= part;
+        out.control().release(part);
+        out.emit(EXIT, leaving.group, rows)?;
+        leaving.next = until;
+        Ok(if until < count { Step::More } else { Step::Done })
+    }
+
+    /// Adds entries of the next instances to the side effect, which stays charged for them until the query ends.
+    fn add_maps(&mut self, leaving: &mut LeavingGroup, name: &Name, out: &Output<'_, Rows>) -> Result<Step> {
+        let (is_over, cancelled) = (out.is_cancelled(leaving.group), out.cancelled_tags(leaving.group));
+        let is_wanted = |tag: usize| !is_over && cancelled.is_none_or(|tags| !tags.contains(tag as u32));
+        let mut left = ENTRIES_AT_ONCE;
+        let mut meter = Meter::new(out.control());
+        while leaving.next < leaving.maps.len() {
+            if left == 0 {
+                return Ok(Step::More);
+            }
+            let map = &mut leaving.maps[leaving.next];
+            if !is_wanted(leaving.next) {
+                map.clear();
+            }
+            if !map.is_empty() {
+                let rest = map.split_off(map.len().min(left));
+                let some = std::mem::replace(map, rest);
+                left -= some.len();
+                out.control().check()?;
+                nesting::check_all(some.iter().flat_map(|(key, value)| [key, value]), out.control())?;
+                let (joining, shared) = (self.joining, &mut self.shared);
+                let side_effects = &out.context().side_effects;
+                side_effects.update(name, |old| add_entries(shared, old, some, name, joining, &mut meter))?;
+            }
+            if leaving.maps[leaving.next].is_empty() {
+                leaving.next += 1;
+            }
+        }
+        Ok(Step::Done)
+    }
+}
+
+/// The entries of a group outside that has ended.
+#[derive(Debug)]
+struct LeavingGroup {
+    group: GroupId,
+    /// The entries that are not in a map yet.
+    entries: std::vec::IntoIter<GroupEntry>,
+    /// The map of each instance outside.
+    maps: Vec<Vec<(Value, Value)>>,
+    /// The first instance whose map has not been sent or added.
+    next: usize,
+    /// Bytes charged for the entries.
+    charged: u64,
+}
+
+impl HeldDetail for LeavingGroup {
+    fn bytes(&self) -> u64 {
+        // Charged as the entries were.
+        0
+    }
+}
+
+impl LeavingGroup {
+    /// Puts the next entries into the maps of their instances. Returns [`Step::Done`] if none is left.
+    fn fill_maps(&mut self) -> Step {
+        for (tag, key, value) in self.entries.by_ref().take(ENTRIES_AT_ONCE) {
             // A key whose members gave no result is not in the map.
-            if let (Some(map), Some(value)) = (maps.get_mut(tag as usize), value) {
+            if let (Some(map), Some(value)) = (self.maps.get_mut(tag as usize), value) {
                 map.push((key, value));
             }
         }
-        if let Some(name) = &self.side_effect {
-            let cancelled = out.cancelled_tags(group).cloned();
-            let is_wanted = |tag: u32| cancelled.as_ref().is_none_or(|tags| !tags.contains(tag));
-            let is_over = out.is_cancelled(group);
-            let mut meter = Meter::new(out.control());
-            let joining = self.joining;
-            let shared = &mut self.shared;
-            for (_, map) in (0..).zip(maps).filter(|(tag, _)| !is_over && is_wanted(*tag)) {
-                out.control().check()?;
-                nesting::check_all(map.iter().flat_map(|(key, value)| [key, value]), out.control())?;
-                let side_effects = &out.context().side_effects;
-                side_effects.update(name, |old| add_entries(shared, old, map, name, joining, &mut meter))?;
-            }
-            drop(meter);
-            for chunk in self.held.take(group, out).into_iter().flat_map(Rows::chunks) {
-                out.emit(EXIT, group, chunk)?;
-            }
-            return out.finish(EXIT, group, instances);
-        }
-        let values: Vec<_> = maps.into_iter().map(|m| Some(Value::map(m))).collect();
-        nesting::check_made(values.iter().flatten(), out.control())?;
-        let mut rows = rows_by_instance(values, instances, out.context());
-        rows.remember(&self.remember);
-        for chunk in rows.chunks() {
-            out.emit(EXIT, group, chunk)?;
-        }
-        out.finish(EXIT, group, instances)
+        if self.entries.len() > 0 { Step::More } else { Step::Done }
     }
 }
 
@@ -210,6 +284,19 @@ impl Operator<Rows> for GroupScope {
         self.groups.is_empty() && self.outside.is_empty() && self.held.is_empty()
     }
 
+    fn combine(
+        &mut self,
+        port: u8,
+        mut batch: Rows,
+        context: &ExecutionContext,
+        _control: &Arc<QueryControl>,
+    ) -> Result<Rows> {
+        if let (0, Some(reader), None) = (port, self.readers.first_mut(), &self.side_effect) {
+            batch.computed = vec![reader.read(&batch.objects, context)?.into_computed()];
+        }
+        Ok(batch)
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port == 0 {
             if self.side_effect.is_some() {
@@ -233,17 +320,34 @@ impl Operator<Rows> for GroupScope {
         out.control().charge(held)
     }
 
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// At the end of the scope, each step sends or adds a part of the maps; the cursor holds the rest.
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
         if port == 0 {
             let keys = self.keys(group, out);
             keys.instances = instances;
             let (scope_group, count) = (keys.scope_group, keys.entries.len() as u32);
-            return out.finish(ENTER, scope_group, count);
+            out.finish(ENTER, scope_group, count)?;
+            return Ok(Step::Done);
         }
-        out.close_group(group);
-        match self.outside.remove(&group) {
-            Some(outside) => self.leave(outside, out),
-            None => Ok(()),
+        let leaving = match at.take_held::<LeavingGroup>() {
+            Some(leaving) => Some(leaving),
+            None => {
+                out.close_group(group);
+                self.outside.remove(&group).and_then(|outside| self.ended(outside))
+            }
+        };
+        let Some(mut leaving) = leaving else { return Ok(Step::Done) };
+        let step = self.leave(&mut leaving, out)?;
+        if step == Step::More {
+            at.detail = Detail::Held(leaving);
         }
+        Ok(step)
     }
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{Batch as _, GroupId, OpId, Operator, Output};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, Step};
 use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
@@ -23,8 +23,8 @@ use crate::limits::sizes::Sizes;
 use crate::rows::named::named_values;
 use crate::rows::path;
 use crate::rows::{ComputedColumn, ObjectColumn, Rows, Tags};
-use crate::scope::queue::WaitQueue;
-use crate::values::collection::elements;
+use crate::scope::queue::{LeavingRows, WaitQueue};
+use crate::values::collection::{elements, size};
 use crate::values::predicate::CompiledTest;
 
 /// The part of an object that a `by()` takes.
@@ -61,6 +61,26 @@ impl ByTaker {
             }
             ByTaker::Pipeline { .. } => return Ok(None),
         }))
+    }
+
+    /// As [`ByTaker::take`], for any number of objects: a message of them at a time.
+    fn take_all(
+        &self,
+        objects: &ObjectColumn,
+        context: &ExecutionContext,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<ComputedColumn>> {
+        if objects.len() <= BATCH_ROWS || matches!(self, ByTaker::Pipeline { .. }) {
+            return self.take(objects, context);
+        }
+        let mut all = Vec::with_capacity(objects.len());
+        for from in (0..objects.len()).step_by(BATCH_ROWS) {
+            let rows: Vec<u32> = (from as u32..objects.len().min(from + BATCH_ROWS) as u32).collect();
+            meter.pass(rows.len() * ITEM_BYTES)?;
+            let Some(column) = self.take(&objects.gather(&rows), context)? else { return Ok(None) };
+            all.extend(column);
+        }
+        Ok(Some(all))
     }
 }
 
@@ -129,7 +149,7 @@ impl Modulate {
             }
             Over::Names(names) => {
                 for (item, (name, lookup)) in names.iter().enumerate() {
-                    let (named, values) = named_values(rows, name.as_ref(), *lookup, context);
+                    let (named, values) = named_values(rows, name.as_ref(), *lookup, context, meter)?;
                     let items = named.into_iter().map(|row| (row, item as u32)).collect();
                     add(item % self.by.len(), (items, values));
                 }
@@ -138,9 +158,10 @@ impl Modulate {
                 let rotates = matches!(self.over, Over::PathObjects(_) | Over::TreeObjects);
                 let mut split = vec![(Vec::new(), Vec::new()); self.by.len()];
                 for row in 0..rows.len() {
+                    let parts = self.part_count(rows, row);
+                    meter.charge(parts.saturating_mul(size_of::<Value>() + self.by.len() * ITEM_BYTES))?;
                     let objects = self.parts(rows, row)?;
                     let count = objects.as_ref().map(Vec::len);
-                    meter.charge(count.unwrap_or(0).saturating_mul(self.by.len() * ITEM_BYTES))?;
                     lengths.push(count.map(|count| count as u32));
                     for (item, object) in objects.into_iter().flatten().enumerate() {
                         let takers = if rotates { item % split.len()..item % split.len() + 1 } else { 0..split.len() };
@@ -156,6 +177,14 @@ impl Modulate {
             }
         }
         Ok(BatchJobs { jobs, inputs, lengths })
+    }
+
+    /// Returns the maximum number of objects of a row that are gathered into a list.
+    fn part_count(&self, rows: &Rows, row: usize) -> usize {
+        match &self.over {
+            Over::PathObjects(_) | Over::TreeObjects => path::newest_first(&rows.path(row)).count(),
+            _ => size(&rows.object(row)),
+        }
     }
 
     /// Returns the objects of a row that are gathered into a list; `None` if the row's object is no collection.
@@ -206,7 +235,7 @@ impl Modulate {
                 continue;
             }
             let objects = ObjectColumn::from_values(values);
-            job.results = match (self.by[job.by].take(&objects, context)?, &self.by[job.by]) {
+            job.results = match (self.by[job.by].take_all(&objects, context, &mut meter)?, &self.by[job.by]) {
                 (Some(column), _) => column,
                 (None, ByTaker::Pipeline { number, .. }) => {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
@@ -227,18 +256,19 @@ impl Modulate {
         self.next_job(number, out)
     }
 
-    /// Sends the objects of the next job into its pipeline. If there is none, releases the batch.
+    /// Sends the objects of the next job into its pipeline. If there is none, the batch is done.
     fn next_job(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
         let Some((job, pipeline, inside)) = batch.due.pop_front() else {
             self.queue.done(number);
-            return self.release(out);
+            return Ok(());
         };
         let scope_group = out.open_group(group);
         self.queue.enter(scope_group, number);
         self.jobs.insert(scope_group, job);
         let count = inside.len() as u32;
         for chunk in inside.chunks() {
+            out.control().check()?;
             out.emit(pipeline, scope_group, chunk)?;
         }
         out.finish(pipeline, scope_group, count)
@@ -281,13 +311,12 @@ impl Modulate {
         self.next_job(number, out)
     }
 
-    fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {
-        let exit = self.pipelines;
+    fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<Step> {
         let (over, productive) = (&self.over, &self.productive);
-        self.queue.release(exit, out, |mut batch, group, out| {
+        self.queue.release(self.pipelines, out, |mut batch, control| {
             batch.jobs.iter_mut().filter(|job| productive[job.by]).for_each(|job| make_productive(&mut job.results));
-            let rows = with_computed(batch, over);
-            out.emit(exit, group, rows)
+            let rows = with_computed(batch, over, &mut Meter::new(control))?;
+            Ok(LeavingRows::of_one_batch(rows))
         })
     }
 }
@@ -297,32 +326,44 @@ fn make_productive(column: &mut ComputedColumn) {
     column.iter_mut().filter(|value| value.is_none()).for_each(|nothing| *nothing = Some(Value::Null));
 }
 
+impl ByJob {
+    /// Calls `put` with the row, the index in the row and the result of each object. The values that `put` makes are
+    /// charged before.
+    fn put_results(self, meter: &mut Meter<'_>, mut put: impl FnMut(usize, usize, Option<Value>)) -> Result<()> {
+        for ((row, item), result) in self.items.into_iter().zip(self.results) {
+            meter.charge(ITEM_BYTES)?;
+            put(row as usize, item as usize, result);
+        }
+        Ok(())
+    }
+}
+
 /// Returns the rows with their computed columns.
-fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
+fn with_computed(batch: ModulatedBatch, over: &Over, meter: &mut Meter<'_>) -> Result<Rows> {
     let ModulatedBatch { mut rows, jobs, lengths, .. } = batch;
     let count = rows.len();
-    let one_place_each = |jobs: Vec<ByJob>| -> Vec<ComputedColumn> {
-        let mut computed = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            let mut column: ComputedColumn = vec![None; count];
-            for ((row, _), result) in job.items.into_iter().zip(job.results) {
-                column[row as usize] = result;
-            }
-            computed.push(column);
-        }
-        computed
-    };
+    // Lists that are filled with nothing before the results come.
+    let nothings = lengths.iter().flatten().map(|length| *length as usize * size_of::<Option<Value>>()).sum();
     rows.computed = match over {
-        Over::Current | Over::Names(_) => one_place_each(jobs),
+        Over::Current | Over::Names(_) => {
+            let mut computed = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                let mut column: ComputedColumn = vec![None; count];
+                job.put_results(meter, |row, _, result| column[row] = result)?;
+                computed.push(column);
+            }
+            computed
+        }
         Over::PathObjects(_) | Over::TreeObjects => {
+            meter.charge(nothings)?;
             let mut lists: Vec<Option<Vec<Option<Value>>>> =
                 lengths.iter().map(|l| l.map(|l| vec![None; l as usize])).collect();
             for job in jobs {
-                for ((row, item), result) in job.items.into_iter().zip(job.results) {
-                    if let Some(list) = &mut lists[row as usize] {
-                        list[item as usize] = result;
+                job.put_results(meter, |row, item, result| {
+                    if let Some(list) = &mut lists[row] {
+                        list[item] = result;
                     }
-                }
+                })?;
             }
             // One unproductive by() makes a whole path unproductive; a tree lacks only that branch.
             let gathered = |list: Vec<Option<Value>>| match over {
@@ -331,35 +372,37 @@ fn with_computed(batch: ModulatedBatch, over: &Over) -> Rows {
             };
             vec![lists.into_iter().map(|list| gathered(list?).map(Value::list)).collect()]
         }
-        Over::Elements => jobs
-            .into_iter()
-            .map(|job| {
+        Over::Elements => {
+            let mut computed = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                meter.charge(nothings)?;
                 // A list for each: empty if the by() was unproductive.
                 let nothing = Value::list(Vec::new());
                 let mut lists: Vec<Option<Vec<Value>>> =
                     lengths.iter().map(|l| l.map(|l| vec![nothing.clone(); l as usize])).collect();
-                for ((row, item), result) in job.items.into_iter().zip(job.results) {
-                    if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
-                        list[item as usize] = Value::list(vec![result]);
+                job.put_results(meter, |row, item, result| {
+                    if let (Some(list), Some(result)) = (&mut lists[row], result) {
+                        list[item] = Value::list(vec![result]);
                     }
-                }
-                lists.into_iter().map(|l| l.map(Value::list)).collect()
-            })
-            .collect(),
+                })?;
+                computed.push(lists.into_iter().map(|l| l.map(Value::list)).collect());
+            }
+            computed
+        }
         Over::MapValues => {
             // Pairs of index and value, without the entries whose by() was unproductive.
             let mut lists: Vec<Option<Vec<Value>>> = lengths.iter().map(|l| l.map(|_| Vec::new())).collect();
             for job in jobs {
-                for ((row, item), result) in job.items.into_iter().zip(job.results) {
-                    if let (Some(list), Some(result)) = (&mut lists[row as usize], result) {
-                        list.push(Value::List(Arc::new(vec![Value::I64(i64::from(item)), result])));
+                job.put_results(meter, |row, item, result| {
+                    if let (Some(list), Some(result)) = (&mut lists[row], result) {
+                        list.push(Value::List(Arc::new(vec![Value::I64(item as i64), result])));
                     }
-                }
+                })?;
             }
             vec![lists.into_iter().map(|l| l.map(Value::list)).collect()]
         }
     };
-    rows
+    Ok(rows)
 }
 
 impl Operator<Rows> for Modulate {
@@ -378,14 +421,31 @@ impl Operator<Rows> for Modulate {
         if port > 0 {
             return self.take_results(group, batch, out);
         }
-        self.enter(group, batch, out)
+        self.enter(group, batch, out)?;
+        // The batch may be done already. No batch follows it, so at most its own rows leave.
+        if !self.queue.is_releasing() {
+            while self.release(out)? == Step::More {}
+        }
+        Ok(())
     }
 
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if port > 0 {
-            return self.pipeline_ended(group, out);
+    /// Batches leave in steps; the row of the cursor is 1 after the first one.
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if at.is_start() {
+            at.row = 1;
+            if port > 0 {
+                self.pipeline_ended(group, out)?;
+            } else {
+                self.queue.end(group, instances);
+            }
         }
-        self.queue.end(group, instances);
         self.release(out)
     }
 }
@@ -395,7 +455,7 @@ impl Operator<Rows> for Modulate {
 pub(crate) struct ByLookup(pub ByTaker);
 
 impl crate::row::operator::RowOperator for ByLookup {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let column = match &self.0 {
             ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),
             taker => match taker.take(&rows.objects, context)? {

@@ -4,11 +4,11 @@
 //! rows take different ways. Where the plan requires the order, such operators run inside this scope: each row gets its
 //! index as a tag, and the results are sorted by it. Rows keep all their columns.
 
-use mangrove_flow::{Batch as _, GroupId, Operator, Output};
+use mangrove_flow::{Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step};
 use mangrove_graph::Result;
 
 use crate::rows::{Rows, Tags};
-use crate::scope::queue::WaitQueue;
+use crate::scope::queue::{LeavingRows, WaitQueue};
 
 struct WaitingBatch {
     tags: Tags,
@@ -50,26 +50,35 @@ impl Operator<Rows> for OrderedScope {
         out.finish(ENTER, inside, count)
     }
 
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        if port == 0 {
-            self.queue.end(group, instances);
-        } else if let Some(number) = self.queue.leave(group) {
-            out.close_group(group);
-            self.queue.done(number);
-        }
-        self.queue.release(EXIT, out, |batch, group, out| {
-            let Some(results) = batch.results else { return Ok(()) };
-            let mut order: Vec<u32> = (0..results.len() as u32).collect();
-            order.sort_by_key(|&row| results.tag(row as usize));
-            let mut sorted = results.take(&order);
-            sorted.tags = match &batch.tags {
-                Tags::One => Tags::One,
-                Tags::Many(outer) => Tags::Many((0..sorted.len()).map(|row| outer[sorted.tag(row) as usize]).collect()),
-            };
-            for chunk in sorted.chunks() {
-                out.emit(EXIT, group, chunk)?;
+    /// Batches leave in steps; the row of the cursor is 1 after the first one.
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if at.is_start() {
+            at.row = 1;
+            if port == 0 {
+                self.queue.end(group, instances);
+            } else if let Some(number) = self.queue.leave(group) {
+                out.close_group(group);
+                self.queue.done(number);
             }
-            Ok(())
-        })
+        }
+        self.queue.release(EXIT, out, leaving)
     }
+}
+
+/// Returns the results of a batch in the order of their tags, with the tags of the rows that they come from.
+fn leaving(batch: WaitingBatch, control: &QueryControl) -> Result<LeavingRows> {
+    let Some(mut results) = batch.results else { return Ok(LeavingRows::default()) };
+    let inside: Vec<u32> = (0..results.len()).map(|row| results.tag(row)).collect();
+    results.tags = match &batch.tags {
+        Tags::One => Tags::One,
+        Tags::Many(outer) => Tags::Many(inside.iter().map(|tag| outer[*tag as usize]).collect()),
+    };
+    LeavingRows::by_key(results, |row| inside[row as usize], control)
 }

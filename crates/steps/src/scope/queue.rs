@@ -2,12 +2,15 @@
 //!
 //! - **STEPS-6.** Batches leave a scope in the order in which they entered. A group outside ends after its own end has
 //!   arrived and none of its batches waits any more.
+//!
+//! One batch may leave with millions of rows, and many batches may wait for one before them. So batches are released in
+//! steps ([`WaitQueue::release`]).
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
-use mangrove_flow::{GroupId, Output};
-use mangrove_graph::{FastMap, Result};
+use mangrove_flow::{BATCH_ROWS, GroupId, Output, QueryControl, Step};
+use mangrove_graph::{FastMap, Result, pieces};
 
 use crate::rows::Rows;
 
@@ -16,10 +19,56 @@ struct QueuedBatch<T> {
     number: u64,
     /// The group outside that the batch belongs to.
     group: GroupId,
-    state: T,
+    state: BatchState<T>,
     done: bool,
     /// Bytes charged while it waits (FLOW-17).
     charged: u64,
+}
+
+/// The state of a batch in a scope.
+enum BatchState<T> {
+    /// It is inside, or waits for batches before it.
+    Waiting(T),
+    /// It leaves.
+    Leaving(Box<LeavingRows>),
+}
+
+/// Rows that leave a scope, some at a time.
+#[derive(Default)]
+pub(crate) struct LeavingRows {
+    rows: Rows,
+    /// The rows in the order in which they leave; `None` if they leave as they are.
+    order: Option<Vec<u32>>,
+    /// The number of rows that have left.
+    gone: usize,
+}
+
+impl LeavingRows {
+    /// Rows that leave as they are: not more than a message holds.
+    pub fn of_one_batch(rows: Rows) -> Self {
+        LeavingRows { rows, order: None, gone: 0 }
+    }
+
+    /// Rows that leave in the order of their keys; rows with equal keys leave as they came.
+    pub fn by_key(rows: Rows, key: impl Fn(u32) -> u32, control: &QueryControl) -> Result<Self> {
+        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        pieces::sort(&mut order, pieces::WORDS, || control.check(), |a, b| key(*a).cmp(&key(*b)))?;
+        Ok(LeavingRows { rows, order: Some(order), gone: 0 })
+    }
+
+    /// Returns the next rows; `None` after the last ones.
+    fn next(&mut self) -> Option<Rows> {
+        let Some(order) = &self.order else { return Some(std::mem::take(&mut self.rows)).filter(|r| !r.is_empty()) };
+        let rest = order.get(self.gone..).filter(|rest| !rest.is_empty())?;
+        let next = &rest[..rest.len().min(BATCH_ROWS)];
+        self.gone += next.len();
+        Some(self.rows.take(next))
+    }
+
+    /// Returns true if no row is left.
+    fn is_empty(&self) -> bool {
+        self.gone >= self.order.as_ref().map_or(self.rows.len(), Vec::len)
+    }
 }
 
 /// The waiting batches of one operator, in the order of their numbers, and the groups outside that wait for them.
@@ -32,6 +81,8 @@ pub(crate) struct WaitQueue<T> {
     ended: FastMap<GroupId, u32>,
     /// The number of the batch that each group inside works for.
     inside: FastMap<GroupId, u64>,
+    /// True if a step has left batches to be released by the next one.
+    is_releasing: bool,
 }
 
 impl<T> Default for WaitQueue<T> {
@@ -42,6 +93,7 @@ impl<T> Default for WaitQueue<T> {
             open: FastMap::default(),
             ended: FastMap::default(),
             inside: HashMap::default(),
+            is_releasing: false,
         }
     }
 }
@@ -56,6 +108,7 @@ impl<T> WaitQueue<T> {
     pub fn push(&mut self, group: GroupId, state: T) -> u64 {
         self.next += 1;
         *self.open.entry(group).or_default() += 1;
+        let state = BatchState::Waiting(state);
         self.queue.push_back(QueuedBatch { number: self.next, group, state, done: false, charged: 0 });
         self.next
     }
@@ -89,7 +142,10 @@ impl<T> WaitQueue<T> {
         // Numbers ascend along the queue.
         let at = self.queue.binary_search_by_key(&batch, |w| w.number).ok()?;
         let waiting = &mut self.queue[at];
-        Some((&mut waiting.state, waiting.group))
+        match &mut waiting.state {
+            BatchState::Waiting(state) => Some((state, waiting.group)),
+            BatchState::Leaving(_) => None,
+        }
     }
 
     /// Returns the number of the batch that is released next.
@@ -109,31 +165,60 @@ impl<T> WaitQueue<T> {
         self.ended.insert(group, instances);
     }
 
-    /// Releases the batches at the head that are done, and sends the end of each group outside that waits for no batch
-    /// any more (STEPS-6).
+    /// Returns true if a step of the end of a group is going to release the batches that are done.
+    pub fn is_releasing(&self) -> bool {
+        self.is_releasing
+    }
+
+    /// Releases batches at the head that are done, up to about as many rows as a message holds. If no such batch is
+    /// left, sends the end of each group outside that waits for no batch any more (STEPS-6). `leave` returns the rows
+    /// of a batch that leave.
     pub fn release(
         &mut self,
         exit: usize,
         out: &mut Output<'_, Rows>,
-        mut emit: impl FnMut(T, GroupId, &mut Output<'_, Rows>) -> Result<()>,
-    ) -> Result<()> {
-        while self.queue.front().is_some_and(|w| w.done) {
-            let Some(waiting) = self.queue.pop_front() else { break };
-            out.control().release(waiting.charged);
-            if let Some(open) = self.open.get_mut(&waiting.group) {
-                *open -= 1;
-                if *open == 0 {
-                    self.open.remove(&waiting.group);
-                }
+        mut leave: impl FnMut(T, &QueryControl) -> Result<LeavingRows>,
+    ) -> Result<Step> {
+        let mut sent = 0;
+        while self.queue.front().is_some_and(|batch| batch.done) {
+            if sent >= BATCH_ROWS {
+                self.is_releasing = true;
+                return Ok(Step::More);
             }
-            emit(waiting.state, waiting.group, out)?;
+            let Some(mut batch) = self.queue.pop_front() else { break };
+            let mut leaving = match batch.state {
+                BatchState::Waiting(state) => leave(state, out.control())?,
+                BatchState::Leaving(leaving) => *leaving,
+            };
+            let rows = leaving.next().unwrap_or_default();
+            sent += rows.len();
+            if leaving.is_empty() {
+                out.control().release(batch.charged);
+                self.forget(batch.group);
+                out.emit(exit, batch.group, rows)?;
+            } else {
+                out.emit(exit, batch.group, rows)?;
+                batch.state = BatchState::Leaving(Box::new(leaving));
+                self.queue.push_front(batch);
+            }
         }
+        self.is_releasing = false;
         let closed: Vec<GroupId> = self.ended.keys().filter(|g| !self.open.contains_key(*g)).copied().collect();
         for group in closed {
             if let Some(instances) = self.ended.remove(&group) {
                 out.finish(exit, group, instances)?;
             }
         }
-        Ok(())
+        Ok(Step::Done)
+    }
+
+    /// Notes that a batch of a group outside has left.
+    fn forget(&mut self, group: GroupId) {
+        if let Some(open) = self.open.get_mut(&group) {
+            *open -= 1;
+            if *open == 0 {
+                self.open.remove(&group);
+            }
+        }
     }
 }

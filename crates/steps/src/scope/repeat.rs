@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, Cursor, GroupId, Operator, Output, QueryControl};
+use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
 use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
@@ -64,6 +64,8 @@ struct RunningLoop {
     /// The number and group of the current iteration.
     iteration: u32,
     inside: GroupId,
+    /// The rows of the current iteration that have not entered yet.
+    entering: Merger,
     /// The rows for the next iteration.
     next: Merger,
     /// The instances of the group outside, after its end has arrived.
@@ -118,7 +120,8 @@ impl LoopScope {
             let inside = out.open_group(group);
             visited.iteration_begins(group, inside);
             outside.insert(inside, group);
-            RunningLoop { iteration: 0, inside, next: Merger::default(), instances: None, reached: HashSet::default() }
+            let (entering, next) = Default::default();
+            RunningLoop { iteration: 0, inside, entering, next, instances: None, reached: HashSet::default() }
         })
     }
 
@@ -165,29 +168,44 @@ impl LoopScope {
         Ok(rows)
     }
 
-    /// Handles the end of an iteration: sends its rows into the next one, or ends the loop.
-    fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// Handles the end of an iteration: begins the next one, or ends the loop. Returns the group of the next one.
+    fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Option<GroupId>> {
         out.close_group(inside);
         self.visited.iteration_ends(inside);
-        let Some(group) = self.outside.remove(&inside) else { return Ok(()) };
-        let Some(state) = self.loops.get_mut(&group) else { return Ok(()) };
-        let instances = state.instances.unwrap_or(1);
-        let rows = state.next.take(out).filter(|_| !out.is_cancelled(group));
-        let Some(rows) = rows else {
+        let Some(group) = self.outside.remove(&inside) else { return Ok(None) };
+        let Some(state) = self.loops.get_mut(&group) else { return Ok(None) };
+        if out.is_cancelled(group) {
+            while state.next.take_next(out).is_some() {}
+        }
+        if state.next.is_empty() {
+            let instances = state.instances.unwrap_or(1);
             out.control().release(state.reached.len() as u64 * REACHED_BYTES);
             self.loops.remove(&group);
             self.visited.loop_ends(group, out);
-            return out.finish(EXIT, group, instances);
-        };
+            out.finish(EXIT, group, instances)?;
+            return Ok(None);
+        }
         let inside = out.open_group(group);
         self.visited.iteration_begins(group, inside);
         self.outside.insert(inside, group);
         state.iteration += 1;
         state.inside = inside;
-        for chunk in rows.chunks() {
-            out.emit(BEFORE, inside, chunk)?;
+        std::mem::swap(&mut state.entering, &mut state.next);
+        Ok(Some(inside))
+    }
+
+    /// Sends the next rows of an iteration into it, and after the last ones its end.
+    fn enter(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let state = self.outside.get(&inside).and_then(|group| self.loops.get_mut(group));
+        let Some(state) = state else { return Ok(Step::Done) };
+        if let Some(rows) = state.entering.take_next(out) {
+            out.emit(BEFORE, inside, rows)?;
         }
-        out.finish(BEFORE, inside, instances)
+        if !state.entering.is_empty() {
+            return Ok(Step::More);
+        }
+        out.finish(BEFORE, inside, state.instances.unwrap_or(1))?;
+        Ok(Step::Done)
     }
 }
 
@@ -248,17 +266,34 @@ impl Operator<Rows> for LoopScope {
         }
     }
 
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// At the end of an iteration, each step sends one batch into the next one, whose group the cursor holds.
+    fn finish_step(
+        &mut self,
+        port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
         match port {
             0 => {
                 let state = self.state(group, out);
                 state.instances = Some(instances);
                 let inside = state.inside;
-                out.finish(BEFORE, inside, instances)
+                out.finish(BEFORE, inside, instances)?;
             }
-            1 => out.finish(BODY, group, instances),
-            _ => self.iteration_ended(group, out),
+            1 => out.finish(BODY, group, instances)?,
+            _ => {
+                let inside = match at.detail {
+                    Detail::Words([inside, _]) => Some(GroupId::from_bits(inside)),
+                    _ => self.iteration_ended(group, out)?,
+                };
+                let Some(inside) = inside else { return Ok(Step::Done) };
+                at.detail = Detail::Words([inside.to_bits(), 0]);
+                return self.enter(inside, out);
+            }
         }
+        Ok(Step::Done)
     }
 }
 

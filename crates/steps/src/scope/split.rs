@@ -15,7 +15,9 @@
 //! barrier, the split *announces* which instances had rows, and the merge holds results back until their instance is
 //! announced.
 
-use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, HeldDetail, Operator, Output, Step, TagSet};
+use std::collections::VecDeque;
+
+use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, Operator, Output, Step, TagSet};
 use mangrove_graph::compare::watched;
 use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_plan::logical::Operand;
@@ -65,20 +67,6 @@ pub(crate) struct Split {
     held: HeldRows,
 }
 
-/// The rows of a group that has ended, for the branches that still get them.
-#[derive(Debug)]
-struct EndedGroup {
-    rows: Option<Rows>,
-    charged: u64,
-}
-
-impl HeldDetail for EndedGroup {
-    fn bytes(&self) -> u64 {
-        // Charged by the operator.
-        0
-    }
-}
-
 impl Split {
     /// Splits into this many branches. With `announces`, the edge after theirs leads to the last port of the merge.
     /// With `in_turn`, a branch begins after the previous one has ended: it may read what that one put into a side
@@ -87,12 +75,21 @@ impl Split {
         Split { branches, arrivals: announces.then(Arrivals::default), in_turn, held: HeldRows::default() }
     }
 
-    /// Takes the rows of a group that has ended.
-    fn ended(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Result<Box<EndedGroup>> {
-        let rows = self.held.take(group, out);
-        let charged = rows.as_ref().map_or(0, |rows| rows.bytes() as u64);
-        out.control().charge(charged)?;
-        Ok(Box::new(EndedGroup { rows, charged }))
+    /// Sends a batch of a group that has ended into a branch. The last branch gets the batches that are held, the
+    /// others get copies. Returns [`Step::Done`] if that was the last batch.
+    fn send(&mut self, group: GroupId, branch: usize, index: usize, out: &mut Output<'_, Rows>) -> Result<Step> {
+        // Edges leave in the opposite order of the branches (`build::scopes`).
+        let edge = self.branches - 1 - branch;
+        if branch + 1 == self.branches {
+            return self.held.send_next(group, edge, out);
+        }
+        let mut copy = Rows::default();
+        let has_more = self.held.change(group, index, out, |rows| {
+            copy = rows.clone();
+            Ok(())
+        })?;
+        out.emit(edge, group, copy)?;
+        Ok(if has_more { Step::More } else { Step::Done })
     }
 }
 
@@ -115,7 +112,8 @@ impl Operator<Rows> for Split {
         out.emit(0, group, batch)
     }
 
-    /// With `in_turn`, each step runs one branch: the row of the cursor is its number.
+    /// With `in_turn`, each step sends one batch into a branch. The row of the cursor is the number of the branch, and
+    /// its detail that of the batch.
     fn finish_step(
         &mut self,
         _port: u8,
@@ -131,22 +129,17 @@ impl Operator<Rows> for Split {
             out.finish_all(group, instances)?;
             return Ok(Step::Done);
         }
-        let ended = match at.take_held::<EndedGroup>() {
-            Some(ended) => ended,
-            None => self.ended(group, out)?,
-        };
-        // Edges leave in the opposite order of the branches (`build::scopes`).
         let branch = at.row as usize;
-        let edge = self.branches - 1 - branch;
-        for chunk in ended.rows.clone().into_iter().flat_map(Rows::chunks) {
-            out.emit(edge, group, chunk)?;
-        }
-        out.finish(edge, group, instances)?;
-        if branch + 1 < self.branches {
-            *at = Cursor { row: at.row + 1, detail: Detail::Held(ended) };
+        let index = if let Detail::Words([index, _]) = at.detail { index } else { 0 };
+        if self.send(group, branch, index as usize, out)? == Step::More {
+            at.detail = Detail::Words([index + 1, 0]);
             return Ok(Step::More);
         }
-        out.control().release(ended.charged);
+        out.finish(self.branches - 1 - branch, group, instances)?;
+        if branch + 1 < self.branches {
+            at.go_to(branch + 1);
+            return Ok(Step::More);
+        }
         if self.arrivals.is_some() {
             out.finish(self.branches, group, instances)?;
         }
@@ -283,9 +276,8 @@ struct MergingGroup {
     ended: u32,
     /// The announced instances, by branch + 1; index 0 is for all branches.
     arrived: Vec<TagSet>,
-    /// Rows of instances that are not announced yet, with their ports.
-    held: Vec<(u8, Rows)>,
-    charged: u64,
+    /// Rows of instances that are not announced yet, with their ports and the bytes that are charged for them.
+    held: VecDeque<(u8, Rows, u64)>,
 }
 
 impl MergingGroup {
@@ -335,25 +327,38 @@ impl Operator<Rows> for Merge {
             let later = batch.take(&later);
             let bytes = later.bytes() as u64;
             out.control().charge(bytes)?;
-            state.charged += bytes;
-            state.held.push((port, later));
+            state.held.push_back((port, later, bytes));
         }
         if now.len() == batch.len() { out.emit(0, group, batch) } else { out.emit(0, group, batch.take(&now)) }
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// After the last end, each step sends one of the held batches; the row of the cursor is then 1.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
         let state = self.groups.entry(group).or_default();
-        state.ended += 1;
+        if at.is_start() {
+            state.ended += 1;
+            at.row = 1;
+        }
         if state.ended < self.ports {
-            return Ok(());
+            return Ok(Step::Done);
         }
-        if let Some(mut state) = self.groups.remove(&group) {
-            out.control().release(state.charged);
-            for (port, rows) in std::mem::take(&mut state.held) {
-                let arrived = rows.filter(|rows, row| state.has_arrived(port, rows.tag(row)));
-                out.emit(0, group, arrived)?;
-            }
+        if let Some((port, rows, charged)) = state.held.pop_front() {
+            out.control().release(charged);
+            let arrived = rows.filter(|rows, row| state.has_arrived(port, rows.tag(row)));
+            out.emit(0, group, arrived)?;
         }
-        out.finish_all(group, instances)
+        if !state.held.is_empty() {
+            return Ok(Step::More);
+        }
+        self.groups.remove(&group);
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, ErrorKind, FastMap, FastSet, Result, Tree, Value};
+use mangrove_graph::{Error, ErrorKind, Result, Tree, Value};
 
 use crate::limits::meter::Meter;
+use crate::limits::table::PartitionedTable;
 
 /// The approximate bytes of a member of a list, and of a member of a set or map with its entry in a hash table.
 pub(crate) const MEMBER_BYTES: usize = size_of::<Value>();
@@ -77,7 +78,7 @@ pub(crate) fn distinct_size(object: &Value) -> usize {
 
 /// Returns the first of all equivalent values.
 pub(crate) fn distinct(values: impl IntoIterator<Item = Value>, meter: &mut Meter<'_>) -> Result<Vec<Value>> {
-    let mut seen = FastSet::<Equivalent>::default();
+    let mut seen = PartitionedTable::<Equivalent>::default();
     let mut kept = Vec::new();
     for value in values {
         meter.charge(KEYED_BYTES)?;
@@ -88,35 +89,43 @@ pub(crate) fn distinct(values: impl IntoIterator<Item = Value>, meter: &mut Mete
     Ok(kept)
 }
 
+/// Values of one kind that are appended between two checks of the limits.
+const REPEATED_AT_ONCE: u64 = 1 << 12;
+
+/// Appends a value as often as it counts. The caller has charged for it.
+pub(crate) fn push_times(list: &mut Vec<Value>, value: Value, times: u64, meter: &mut Meter<'_>) -> Result<()> {
+    let mut left = times;
+    while left > REPEATED_AT_ONCE {
+        meter.pass(REPEATED_AT_ONCE as usize * MEMBER_BYTES)?;
+        list.extend(std::iter::repeat_n(value.clone(), REPEATED_AT_ONCE as usize));
+        left -= REPEATED_AT_ONCE;
+    }
+    list.extend(std::iter::repeat_n(value, left as usize));
+    Ok(())
+}
+
 /// The entries of a map that grows, with the index of each key.
 pub(crate) struct Entries {
     entries: Vec<(Value, Value)>,
-    indexes: FastMap<Equivalent, usize>,
+    indexes: PartitionedTable<Equivalent, usize>,
 }
 
 impl Entries {
     /// Copies the entries of a map.
     pub fn of(entries: &[(Value, Value)], meter: &mut Meter<'_>) -> Result<Self> {
-        let mut all = Entries { entries: Vec::new(), indexes: FastMap::default() };
+        let mut all = Entries { entries: Vec::new(), indexes: PartitionedTable::default() };
         entries.iter().try_for_each(|(key, value)| all.put(key.clone(), value.clone(), meter))?;
         Ok(all)
-    }
-
-    /// Returns the value under a key.
-    fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
-        let at = *self.indexes.get(&Equivalent(key.clone()))?;
-        Some(&mut self.entries[at].1)
     }
 
     /// Puts an entry into the map. It replaces the value under an equal key.
     pub fn put(&mut self, key: Value, value: Value, meter: &mut Meter<'_>) -> Result<()> {
         meter.charge(MEMBER_BYTES + KEYED_BYTES)?;
-        match self.get_mut(&key) {
-            Some(there) => *there = value,
-            None => {
-                self.indexes.insert(Equivalent(key.clone()), self.entries.len());
-                self.entries.push((key, value));
-            }
+        let next = self.entries.len();
+        let (&mut at, is_new) = self.indexes.get_or_insert_with(Equivalent(key.clone()), || next);
+        match is_new {
+            true => self.entries.push((key, value)),
+            false => self.entries[at].1 = value,
         }
         Ok(())
     }

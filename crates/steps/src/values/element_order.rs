@@ -10,17 +10,83 @@
 
 use std::cmp::Ordering;
 
+use mangrove_flow::{BATCH_ROWS, QueryControl};
 use mangrove_graph::compare::watched;
-use mangrove_graph::{EdgeId, FastMap, GraphView, Result, Value, VertexId, pieces};
+use mangrove_graph::{EdgeId, GraphView, Result, Value, VertexId, pieces};
 
 use crate::limits::nesting;
+use crate::limits::table::PartitionedTable;
 
-/// The order of some values, with the user ids of the elements among them.
+/// The user ids of the elements among some values.
+#[derive(Default)]
+pub(crate) struct ElementIds {
+    vertices: PartitionedTable<VertexId, Value>,
+    edges: PartitionedTable<EdgeId, Value>,
+    /// True if a value may hold collections.
+    has_collections: bool,
+}
+
+/// The approximate bytes of the id of an element, with its entry in a table.
+const ELEMENT_ID_BYTES: u64 = 64;
+
+impl ElementIds {
+    /// Adds the ids of the elements among some values. They are read a message at a time.
+    pub fn add<'v>(
+        &mut self,
+        values: impl Iterator<Item = &'v Value>,
+        view: &dyn GraphView,
+        control: &QueryControl,
+    ) -> Result<()> {
+        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+        for value in values {
+            self.has_collections |= may_hold_collections(value);
+            match value {
+                Value::Vertex(id) => vertices.push(*id),
+                Value::VertexProperty(property) => vertices.push(property.vertex),
+                Value::Edge(id) => edges.push(*id),
+                _ => {}
+            }
+            if vertices.len() + edges.len() >= BATCH_ROWS {
+                control.check()?;
+                self.read(&mut vertices, &mut edges, view)?;
+            }
+        }
+        self.read(&mut vertices, &mut edges, view)
+    }
+
+    fn read(&mut self, vertices: &mut Vec<VertexId>, edges: &mut Vec<EdgeId>, view: &dyn GraphView) -> Result<()> {
+        let mut ids = Vec::new();
+        if !vertices.is_empty() {
+            view.vertex_user_ids(vertices, &mut ids)?;
+            for (vertex, id) in vertices.drain(..).zip(ids.drain(..)) {
+                self.vertices.get_or_insert_with(vertex, || id);
+            }
+        }
+        if !edges.is_empty() {
+            view.edge_user_ids(edges, &mut ids)?;
+            for (edge, id) in edges.drain(..).zip(ids.drain(..)) {
+                self.edges.get_or_insert_with(edge, || id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of the ids.
+    pub fn bytes(&self) -> u64 {
+        (self.vertices.len() + self.edges.len()) as u64 * ELEMENT_ID_BYTES
+    }
+
+    /// Returns the size of the pieces in which these values are sorted.
+    pub fn piece(&self) -> usize {
+        if self.has_collections { pieces::MERGED } else { pieces::COMPARED }
+    }
+}
+
+/// The order of some values, whose elements have these ids.
+#[derive(Clone, Copy)]
 pub(crate) struct ElementOrder<'a> {
     view: &'a dyn GraphView,
-    vertices: FastMap<VertexId, Value>,
-    edges: FastMap<EdgeId, Value>,
-    piece: usize,
+    ids: &'a ElementIds,
 }
 
 fn may_hold_collections(value: &Value) -> bool {
@@ -28,46 +94,15 @@ fn may_hold_collections(value: &Value) -> bool {
 }
 
 impl<'a> ElementOrder<'a> {
-    /// The order of these values. The ids of all elements among them are read at once.
-    pub fn of<'v>(values: impl Iterator<Item = &'v Value>, view: &'a dyn GraphView) -> Result<Self> {
-        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
-        let mut piece = pieces::COMPARED;
-        for value in values {
-            if may_hold_collections(value) {
-                piece = pieces::MERGED;
-            }
-            match value {
-                Value::Vertex(id) => vertices.push(*id),
-                Value::VertexProperty(property) => vertices.push(property.vertex),
-                Value::Edge(id) => edges.push(*id),
-                _ => {}
-            }
-        }
-        let (mut vertex_ids, mut edge_ids) = (Vec::new(), Vec::new());
-        if !vertices.is_empty() {
-            view.vertex_user_ids(&vertices, &mut vertex_ids)?;
-        }
-        if !edges.is_empty() {
-            view.edge_user_ids(&edges, &mut edge_ids)?;
-        }
-        Ok(ElementOrder {
-            view,
-            piece,
-            vertices: vertices.into_iter().zip(vertex_ids).collect(),
-            edges: edges.into_iter().zip(edge_ids).collect(),
-        })
-    }
-
-    /// Returns the size of the pieces in which these values are sorted.
-    pub fn piece(&self) -> usize {
-        self.piece
+    pub fn new(view: &'a dyn GraphView, ids: &'a ElementIds) -> Self {
+        ElementOrder { view, ids }
     }
 
     /// Compares two values.
     pub fn compare(&self, a: &Value, b: &Value) -> Ordering {
         match (a, b) {
             (Value::Vertex(x), Value::Vertex(y)) => self.vertices_in_order(*x, *y),
-            (Value::Edge(x), Value::Edge(y)) => match (self.edges.get(x), self.edges.get(y)) {
+            (Value::Edge(x), Value::Edge(y)) => match (self.ids.edges.get(x), self.ids.edges.get(y)) {
                 (Some(a), Some(b)) => watched::order(a, b),
                 _ => x.cmp(y),
             },
@@ -88,7 +123,7 @@ impl<'a> ElementOrder<'a> {
     }
 
     fn vertices_in_order(&self, a: VertexId, b: VertexId) -> Ordering {
-        match (self.vertices.get(&a), self.vertices.get(&b)) {
+        match (self.ids.vertices.get(&a), self.ids.vertices.get(&b)) {
             (Some(x), Some(y)) => watched::order(x, y),
             _ => a.cmp(&b),
         }

@@ -13,6 +13,7 @@ use mangrove_graph::compare::watched;
 use mangrove_graph::{Error, Result, Value, numeric};
 use mangrove_gremlin::Operator;
 
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::values::collection::{self, Entries, distinct};
 
@@ -153,7 +154,7 @@ fn add_members(all: &mut Vec<Value>, more: &Value, meter: &mut Meter<'_>) -> Res
 }
 
 fn misfit(operator: Operator, wanted: &str, found: &Value) -> Error {
-    Error::evaluation(format!("Operator.{} folds {wanted}, and meets a {}", operator.name(), found.type_name()))
+    Error::evaluation(format!("Operator.{} folds {wanted}, and meets {}", operator.name(), a_type(found)))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use mangrove_plan::logical::{Name, Operand, Test};
 use regex::{Regex, RegexBuilder};
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 
 /// The maximum size of a compiled regular expression in bytes.
 const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
@@ -146,10 +147,7 @@ fn text_test(operation: TextOperation, operand: &Value) -> Result<TextTest> {
         Value::String(text) => text.clone(),
         Value::Char(c) => c.to_string().into(),
         other => {
-            return Err(Error::invalid(format!(
-                "a text predicate needs a string to test with, not a {}",
-                other.type_name()
-            )));
+            return Err(Error::invalid(format!("a text predicate needs a string to test with, not {}", a_type(other))));
         }
     };
     Ok(match operation {

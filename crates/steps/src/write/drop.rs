@@ -5,6 +5,7 @@ use mangrove_graph::{
 };
 
 use super::{CHECK_EVERY, Statement, WriteBarrier, WriteContext};
+use crate::context::type_name::a_type;
 use crate::rows::kinds::Kinds;
 use crate::rows::{Remember, Rows};
 
@@ -28,8 +29,8 @@ impl Statement for Deletions {
         let stranger = |v: &&Value| !matches!(v, Value::VertexProperty(_) | Value::Property(_));
         if let Some(other) = kinds.others.iter().map(|(_, v)| *v).find(stranger) {
             return Err(Error::evaluation(format!(
-                "drop() deletes vertices, edges and properties; here is a {}",
-                other.type_name()
+                "drop() deletes vertices, edges and properties; here is {}",
+                a_type(other)
             )));
         }
         delete_properties(&kinds, ctx)?;

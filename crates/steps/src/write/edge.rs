@@ -5,6 +5,7 @@ use mangrove_plan::physical::{ComputedOperand, PropertyWrite};
 
 use super::property::WrittenProperty;
 use super::{Statement, ValueSource, WriteBarrier, WriteContext, for_each_traverser, label_set, results, user_id};
+use crate::context::type_name::a_type;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// Makes edges.
@@ -92,10 +93,10 @@ impl NewEdgeEnd {
                 Value::Vertex(vertex) => Ok(vertex),
                 Value::Null => Err(Error::evaluation(format!("addE() needs two vertices: say which with {step}"))),
                 other => Err(Error::evaluation(format!(
-                    "addE() needs two vertices, and the traverser is at a {}: {step} must resolve to a Vertex or the \
+                    "addE() needs two vertices, and the traverser is at {}: {step} must resolve to a Vertex or the \
                      ID of a Vertex \
                      present in the graph",
-                    other.type_name()
+                    a_type(&other)
                 ))),
             },
             EndSource::Computed(column) => match rows.computed_value(column, row) {
@@ -103,8 +104,8 @@ impl NewEdgeEnd {
                 Some(id) if UserId::from_value(id).is_some() => find(id, step, ctx),
                 Some(other) => Err(Error::evaluation(format!(
                     "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives \
-                     a {}",
-                    other.type_name()
+                     {}",
+                    a_type(other)
                 ))),
                 None => Err(Error::evaluation(format!(
                     "{step} of addE() must resolve to a Vertex or the ID of a Vertex present in the graph, and gives \

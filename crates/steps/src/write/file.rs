@@ -5,6 +5,7 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::files::{FileFormat, FileStep};
 
 use super::{Statement, WriteBarrier, WriteContext};
+use crate::context::type_name::a_type;
 use crate::rows::{Remember, Rows};
 
 /// Reads or writes a file. The step has no results.
@@ -24,7 +25,7 @@ impl Statement for FileTransfer {
         let context = ctx.context;
         let path = match context.resolve(&self.0.path)? {
             Value::String(path) => path,
-            other => return Err(Error::invalid(format!("io() takes the path of a file, not a {}", other.type_name()))),
+            other => return Err(Error::invalid(format!("io() takes the path of a file, not {}", a_type(&other)))),
         };
         let format = match self.0.format {
             Some(format) => format,

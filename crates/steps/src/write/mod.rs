@@ -18,7 +18,7 @@ mod vertex;
 
 use std::fmt;
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
 use mangrove_graph::{Error, LabelSetId, Result, UserId, Value};
 use mangrove_plan::physical::ComputedOperand;
 use mangrove_txn::Transaction;
@@ -31,6 +31,7 @@ pub(crate) use upsert::{SetFromMap, Upsert};
 pub(crate) use vertex::AddVertex;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::rows::held::HeldRows;
 use crate::rows::{Remember, Rows};
 
@@ -72,20 +73,36 @@ impl<S: Statement> Operator<Rows> for WriteBarrier<S> {
         self.held.add(group, batch, out)
     }
 
-    fn finish(&mut self, _port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Rows>) -> Result<()> {
-        // STEPS-7: the rows of the whole group are here, and the results are sent after the statement has ended.
-        if let Some(rows) = self.held.take(group, out) {
-            let context = out.context();
-            let writer = context.writer()?;
-            let ctx = WriteContext { context, writer, control: out.control() };
-            let mut results = self.statement.write(rows, &ctx)?;
-            writer.finish_statement()?;
-            results.remember(&self.remember);
-            for chunk in results.chunks() {
-                out.emit(0, group, chunk)?;
+    /// The first step writes. After it, the row of the cursor is 1, and each step sends a batch of results.
+    fn finish_step(
+        &mut self,
+        _port: u8,
+        group: GroupId,
+        instances: u32,
+        at: &mut Cursor,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<Step> {
+        if at.is_start() {
+            at.row = 1;
+            // STEPS-7: the rows of the whole group are here, and the results are sent after the statement has ended.
+            if let Some((rows, charged)) = self.held.take(group, out)? {
+                let context = out.context();
+                let writer = context.writer()?;
+                let ctx = WriteContext { context, writer, control: out.control() };
+                let mut results = self.statement.write(rows, &ctx)?;
+                writer.finish_statement()?;
+                out.control().release(charged);
+                results.remember(&self.remember);
+                for chunk in results.chunks() {
+                    self.held.add(group, chunk, out)?;
+                }
             }
         }
-        out.finish_all(group, instances)
+        if self.held.send_next_computed(group, 0, out)? == Step::More {
+            return Ok(Step::More);
+        }
+        out.finish_all(group, instances)?;
+        Ok(Step::Done)
     }
 }
 
@@ -154,7 +171,7 @@ impl ValueSource {
 /// Returns the label set that a label names, interning it if it is new.
 fn label_set(label: &Value, ctx: &WriteContext<'_>) -> Result<LabelSetId> {
     let Value::String(text) = label else {
-        return Err(Error::invalid(format!("a label must be a string, not a {}", label.type_name())));
+        return Err(Error::invalid(format!("a label must be a string, not {}", a_type(label))));
     };
     if text.split(mangrove_graph::LABEL_SEPARATOR).any(str::is_empty) {
         return Err(Error::invalid("a label must not be empty"));
@@ -165,7 +182,7 @@ fn label_set(label: &Value, ctx: &WriteContext<'_>) -> Result<LabelSetId> {
 /// Returns the id that the client chose.
 fn user_id(id: &Value, ctx: &WriteContext<'_>) -> Result<UserId> {
     ctx.context.ids.read(id).ok_or_else(|| {
-        Error::invalid(format!("an id is an integer of at most 64 bits, a string or a UUID, not a {}", id.type_name()))
+        Error::invalid(format!("an id is an integer of at most 64 bits, a string or a UUID, not {}", a_type(id)))
     })
 }
 

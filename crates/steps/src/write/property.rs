@@ -13,6 +13,7 @@ use mangrove_plan::physical::PropertyWrite;
 use mangrove_txn::WriteCardinality;
 
 use super::{CHECK_EVERY, Statement, ValueSource, WriteBarrier, WriteContext};
+use crate::context::type_name::a_type;
 use crate::rows::current::current;
 use crate::rows::{ObjectColumn, Remember, Rows};
 
@@ -32,8 +33,8 @@ impl WrittenKey<'_> {
             WrittenKey::Computed(column) => match rows.computed_value(*column, row) {
                 Some(Value::String(name)) => Ok((name.clone(), key(name, ctx)?)),
                 Some(other) => Err(Error::evaluation(format!(
-                    "the traversal that is to give a property key gives a {}; a key is a string",
-                    other.type_name()
+                    "the traversal that is to give a property key gives {}; a key is a string",
+                    a_type(other)
                 ))),
                 None => Err(Error::evaluation("the traversal that is to give a property key has no result")),
             },
@@ -166,9 +167,9 @@ pub(super) fn check_storable(name: &Name, value: &Value) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "the property `{name}` cannot hold a {} that is no plain value: store numbers, text, dates, or lists, sets \
+        "the property `{name}` cannot hold {} that is no plain value: store numbers, text, dates, or lists, sets \
          and maps of these",
-        value.type_name()
+        a_type(value)
     )))
 }
 
@@ -212,8 +213,8 @@ impl Statement for SetProperties {
                 }
                 other => {
                     return Err(Error::evaluation(format!(
-                        "property() writes to vertices, edges and vertex properties; here is a {}",
-                        other.type_name()
+                        "property() writes to vertices, edges and vertex properties; here is {}",
+                        a_type(&other)
                     )));
                 }
             }

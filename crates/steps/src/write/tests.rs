@@ -33,6 +33,7 @@ fn fixture() -> Fixture {
         side_effects: crate::context::execution::SideEffects::default(),
         services: None,
         files: None,
+        results: None,
     };
     let control = QueryControl::new(QueryLimits::default(), Arc::new(ManualClock::default()), Arc::default());
     Fixture { transaction, context, control }
@@ -163,7 +164,7 @@ fn labels_and_ids_are_checked() {
     let unit = || Rows::unit(false, false);
     check_error(f.run(f.add_vertex(constant(""), None, vec![]), unit()), ErrorKind::InvalidArgument, "empty");
     check_error(f.run(f.add_vertex(constant("a::"), None, vec![]), unit()), ErrorKind::InvalidArgument, "empty");
-    check_error(f.run(f.add_vertex(constant(1), None, vec![]), unit()), ErrorKind::InvalidArgument, "not a int");
+    check_error(f.run(f.add_vertex(constant(1), None, vec![]), unit()), ErrorKind::InvalidArgument, "not an int");
     let odd = Some(constant(true));
     check_error(f.run(f.add_vertex(constant("a"), odd, vec![]), unit()), ErrorKind::InvalidArgument, "boolean");
     f.vertex(7);
@@ -199,7 +200,7 @@ fn edges_find_their_ends() {
         ErrorKind::Evaluation,
         "to() of addE() must resolve to a Vertex or the ID of a Vertex",
     );
-    check_error(ends(None, computed(0)), ErrorKind::Evaluation, "at a int: from() must resolve to a Vertex");
+    check_error(ends(None, computed(0)), ErrorKind::Evaluation, "at an int: from() must resolve to a Vertex");
     check_error(ends(computed(0), Some(constant(99))), ErrorKind::NotFound, "id 99");
 }
 
@@ -235,8 +236,8 @@ fn properties_are_written_where_they_may_be() {
     check_error(f.set(listed, at(edge)), ErrorKind::Evaluation, "leave out single, list or set");
     let with_meta = PropertyWrite { meta: vec![("m".into(), constant(1))], ..write("weight", 1.0) };
     check_error(f.set(with_meta.clone(), at(edge)), ErrorKind::Evaluation, "meta-properties");
-    check_error(f.set(write("x", 1), at(1)), ErrorKind::Evaluation, "here is a int");
-    check_error(f.set(write("x", edge), at(v)), ErrorKind::InvalidArgument, "`x` cannot hold a edge");
+    check_error(f.set(write("x", 1), at(1)), ErrorKind::Evaluation, "here is an int");
+    check_error(f.set(write("x", edge), at(v)), ErrorKind::InvalidArgument, "`x` cannot hold an edge");
     check_error(f.set(write("", 1), at(v)), ErrorKind::InvalidArgument, "key must not be empty");
 
     f.set(with_meta, at(v)).unwrap();
@@ -276,7 +277,7 @@ fn dropping_takes_everything_once() {
     assert_eq!((left, f.degree(a)), (vec![a], 0));
     // A property that was deleted with its owner is no error.
     f.drop(vec![property, weight, b.into(), other.into()]).unwrap();
-    check_error(f.drop(vec![1.into()]), ErrorKind::Evaluation, "here is a int");
+    check_error(f.drop(vec![1.into()]), ErrorKind::Evaluation, "here is an int");
 }
 
 #[test]

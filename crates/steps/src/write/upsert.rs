@@ -16,6 +16,7 @@ use mangrove_txn::WriteCardinality;
 
 use super::property::check_storable;
 use super::{Statement, WriteBarrier, WriteContext, label_set, user_id};
+use crate::context::type_name::a_type;
 use crate::rows::{ObjectColumn, Remember, Rows};
 use description::{ElementDescription, UpsertProperty};
 use map::MapSource;
@@ -270,7 +271,7 @@ impl Statement for SetMapProperties {
                         }
                     }
                 }
-                other => return Err(Error::bug(format!("a merge found a {}", other.type_name()))),
+                other => return Err(Error::bug(format!("a merge found {}", a_type(&other)))),
             }
         }
         rows.computed.clear();

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use mangrove_graph::{
-    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, Error, ErrorKind, ExpandCursor,
-    ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
-    PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId,
+    AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind,
+    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId,
+    Numbers, PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId,
     check_value_outputs,
 };
 use mangrove_reclaim::epoch;
@@ -52,6 +52,10 @@ impl GraphView for StoreView<'_> {
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
         self.retain(|visible| ids.retain(|id| visible(ElementId::Edge(*id))));
         Ok(())
+    }
+
+    fn split_scan(&self, kind: ElementKind, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor> {
+        scan::split(self, kind, share, cursor)
     }
 
     fn scan_vertices(

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{
-    EdgeId, IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId,
+    EdgeId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId,
 };
 use mangrove_reclaim::epoch;
 
@@ -271,6 +271,9 @@ fn scan<T>(
     let offset = cursor.offset as usize;
     let mut walk = PageScan { snapshot: &view.snapshot, offset, room: limit, tests_left: TESTED_SLOTS_MAX, out };
     while let Some(tablet) = view.store.tablets.get(cursor.tablet as usize) {
+        if (cursor.tablet, cursor.page) >= cursor.until {
+            break;
+        }
         let more = share.takes(tablet.id) && {
             if walk.room == 0 {
                 cursor.offset = walk.offset as u32;
@@ -292,6 +295,46 @@ fn scan<T>(
     }
     cursor.offset = 0;
     true
+}
+
+/// The fewest pages that are left of a scan that is cut in two.
+const SPLIT_PAGES_MIN: usize = 4;
+
+/// See [`mangrove_graph::GraphView::split_scan`]. The page at hand stays with the first part.
+pub(crate) fn split(
+    view: &StoreView<'_>,
+    kind: ElementKind,
+    share: Share,
+    cursor: &mut ScanCursor,
+) -> Option<ScanCursor> {
+    let (until_tablet, until_page) = cursor.until;
+    let pages_of = |(number, tablet): (usize, &Tablet)| {
+        let count = match kind {
+            ElementKind::Vertex => tablet.vertices.count(),
+            ElementKind::Edge => tablet.edges.count(),
+        };
+        let first = if number == cursor.tablet as usize { cursor.page as usize } else { 0 };
+        let end = if number == until_tablet as usize { count.min(until_page as usize) } else { count };
+        (number, if share.takes(tablet.id) { first..end.max(first) } else { 0..0 })
+    };
+    let first = cursor.tablet as usize;
+    let tablets = view.store.tablets.iter().enumerate().skip(first).take_while(|(n, _)| *n <= until_tablet as usize);
+    let pages: Vec<(usize, std::ops::Range<usize>)> = tablets.map(pages_of).collect();
+    let count: usize = pages.iter().map(|(_, pages)| pages.len()).sum();
+    if count < SPLIT_PAGES_MIN {
+        return None;
+    }
+    let mut kept = count.div_ceil(2);
+    let (tablet, page) = pages.into_iter().find_map(|(tablet, pages)| {
+        if kept < pages.len() {
+            return Some((tablet, pages.start + kept));
+        }
+        kept -= pages.len();
+        None
+    })?;
+    let second = ScanCursor { tablet: tablet as u32, page: page as u32, offset: 0, until: cursor.until };
+    cursor.until = (second.tablet, second.page);
+    Some(second)
 }
 
 /// How many pages a count loads at a time. Counting a page costs one cache miss and little else.

@@ -1,12 +1,12 @@
 //! Queries on executors: how they end, the memory that they hold, and the threads that wait for them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::{Database, DatabaseOptions, Parameters, QueryLimits, QueryOptions};
+use crate::{Database, DatabaseOptions, Parameters, QueryLimits, QueryOptions, Tenant};
 
 /// A time longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ impl Task for Busy {
 fn keep_busy(database: &Database) -> Sender<()> {
     let (begun, has_begun) = channel();
     let (open, end) = channel();
-    database.executors().unwrap().spawn(|_| Box::new(Busy { begun, end }));
+    database.executors().unwrap().spawn(&Tenant::default(), |_| Box::new(Busy { begun, end }));
     has_begun.recv_timeout(PATIENCE).expect("an executor takes it");
     open
 }
@@ -131,4 +131,35 @@ fn queries_that_end_while_they_run_leave_nothing() {
         thread::yield_now();
     }
     assert_eq!(Arc::strong_count(&executors), 2, "no task is left");
+}
+
+#[test]
+fn databases_share_the_executors_of_the_process() {
+    let [one, two] = [Database::in_memory(), Database::in_memory()];
+    run_query(&one, "g.inject(1)", QueryOptions::default(), &mut |_| Ok(())).unwrap();
+    assert!(Arc::ptr_eq(&one.executors().unwrap(), &two.executors().unwrap()));
+    let load = two.executor_load();
+    assert!(load.threads > 0 && load.turns > 0, "{load:?}");
+    let own = one_executor();
+    assert_eq!(own.executor_load().threads, 0, "they are started when they are needed");
+    assert_eq!(own.executors().unwrap().count(), 1);
+    // The executors of the process outlive a database.
+    drop(one);
+    run_query(&two, "g.inject(1)", QueryOptions::default(), &mut |_| Ok(())).unwrap();
+}
+
+#[test]
+fn the_cpu_time_of_a_query_is_reported_while_it_runs() {
+    let database = one_executor();
+    let nanos = Arc::new(AtomicU64::new(0));
+    let cancel = Arc::new(AtomicBool::new(false));
+    let options =
+        QueryOptions { cancel: cancel.clone(), executor_nanos: Some(nanos.clone()), ..QueryOptions::default() };
+    let worker = thread::Builder::new().spawn(move || run_query(&database, ENDLESS, options, &mut |_| Ok(()))).unwrap();
+    while nanos.load(Ordering::Relaxed) < 20_000_000 {
+        assert!(!worker.is_finished(), "the query is endless");
+        thread::sleep(LOOK_INTERVAL);
+    }
+    cancel.store(true, Ordering::Relaxed);
+    assert_eq!(worker.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
 }

@@ -17,10 +17,25 @@ use mangrove_gremlin::Order as Way;
 
 use crate::rows::ComputedColumn;
 
-/// A word for each row, and whether equal words mean equal keys.
+/// The kind of keys that words stand for. Words of different kinds cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RankKind {
+    Integers,
+    Floats,
+    Texts,
+}
+
+impl RankKind {
+    /// Returns true if equal words mean equal keys.
+    pub fn is_exact(self) -> bool {
+        self != RankKind::Texts
+    }
+}
+
+/// A word for each row.
 pub(super) struct Ranks {
-    words: Vec<u64>,
-    is_exact: bool,
+    pub words: Vec<u64>,
+    pub kind: RankKind,
 }
 
 fn turned(word: u64, way: Way) -> u64 {
@@ -63,33 +78,31 @@ pub(super) fn ranks(keys: &ComputedColumn, way: Way) -> Option<Ranks> {
     let first = keys.first()?.as_ref()?;
     if matches!(first, Value::String(_)) {
         let words = keys.iter().map(|key| of_text(key.as_ref()?, way)).collect::<Option<_>>()?;
-        return Some(Ranks { words, is_exact: false });
+        return Some(Ranks { words, kind: RankKind::Texts });
     }
     let is_float = NumberType::of(first)?.is_float();
     let words = keys.iter().map(|key| of_number(key.as_ref()?, is_float, way)).collect::<Option<_>>()?;
-    Some(Ranks { words, is_exact: true })
+    Some(Ranks { words, kind: if is_float { RankKind::Floats } else { RankKind::Integers } })
 }
 
 /// Sorts rows by their words, and by `compare` if words do not decide. `piece` is the size of the pieces sorted at a
-/// time.
+/// time. Returns the rows in order, and their words.
 pub(super) fn sort(
     ranks: Ranks,
     piece: Option<usize>,
-    order: &mut Vec<u32>,
     control: &QueryControl,
     compare: impl Fn(u32, u32) -> Ordering,
-) -> Result<()> {
+) -> Result<(Vec<u32>, Vec<u64>)> {
     let check = || control.check();
     let mut rows: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
-    if ranks.is_exact && piece.is_none() {
+    if ranks.kind.is_exact() && piece.is_none() {
         pieces::sort(&mut rows, pieces::WORDS, check, |a, b| a.0.cmp(&b.0))?;
     } else {
         let piece = piece.unwrap_or(pieces::COMPARED);
         pieces::sort(&mut rows, piece, check, |a, b| a.0.cmp(&b.0).then_with(|| compare(a.1, b.1)))?;
     }
-    order.clear();
-    order.extend(rows.into_iter().map(|(_, row)| row));
-    Ok(())
+    let (words, order) = rows.into_iter().unzip();
+    Ok((order, words))
 }
 
 #[cfg(test)]
@@ -131,10 +144,10 @@ mod tests {
             let mut expected: Vec<u32> = (0..keys.len() as u32).collect();
             expected.sort_by(|a, b| in_order(*a, *b));
             if let Some(ranks) = ranks(&column, way) {
-                let mut order = Vec::new();
                 let control = QueryControl::new(Default::default(), Arc::new(ManualClock::default()), Arc::default());
-                sort(ranks, None, &mut order, &control, in_order).unwrap();
+                let (order, words) = sort(ranks, None, &control, in_order).unwrap();
                 prop_assert_eq!(order, expected);
+                prop_assert!(words.is_sorted());
             }
         }
     }

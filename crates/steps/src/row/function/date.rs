@@ -4,6 +4,7 @@ use mangrove_graph::{DateTime, Error, Result, Value, numeric};
 use mangrove_plan::function::DateUnit;
 
 use super::{ArgumentValue, class};
+use crate::context::type_name::a_type;
 
 /// Converts a text in ISO 8601, or milliseconds since 1970, to a date.
 pub(super) fn to_date(object: &Value) -> Result<Value> {
@@ -51,9 +52,8 @@ pub(super) fn difference(object: &Value, given: &[ArgumentValue<'_>]) -> Result<
 fn needed(value: &Value, step: &str) -> Result<DateTime> {
     match value {
         Value::DateTime(date) => Ok(*date),
-        other => Err(Error::evaluation(format!(
-            "{step}() needs a date; here is a {}: asDate() makes one",
-            other.type_name()
-        ))),
+        other => {
+            Err(Error::evaluation(format!("{step}() needs a date; here is {}: asDate() makes one", a_type(other))))
+        }
     }
 }

@@ -15,6 +15,7 @@ use mangrove_plan::function::{Function, TextFunction};
 use mangrove_plan::physical::ComputedOperand;
 
 use crate::context::execution::ExecutionContext;
+use crate::context::type_name::a_type;
 use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
 use crate::rows::Rows;
@@ -157,7 +158,7 @@ fn element(object: &Value, context: &ExecutionContext) -> Result<Value> {
                 })))
             }
         },
-        other => Err(Error::evaluation(format!("element() needs a property; here is a {}", other.type_name()))),
+        other => Err(Error::evaluation(format!("element() needs a property; here is {}", a_type(other)))),
     }
 }
 

@@ -11,8 +11,10 @@ use mangrove_graph::{Detached, Error, FastMap, Result, Value, numeric};
 use mangrove_plan::function::TextFunction;
 
 use super::{ArgumentValue, check_members, check_text, class};
+use crate::context::execution::Detail;
 use crate::context::execution::ExecutionContext;
-use crate::detach::{Detail, detach};
+use crate::context::type_name::a_type;
+use crate::detach::detach;
 use crate::limits::meter::Meter;
 use crate::rows::ObjectColumn;
 use crate::values::collection::{self, MEMBER_BYTES, elements};
@@ -423,11 +425,9 @@ fn string(function: TextFunction, value: Option<&Value>) -> Result<Option<&str>>
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(Error::invalid(format!(
-            "{}() takes strings as arguments, not a {}",
-            function.name(),
-            other.type_name()
-        ))),
+        Some(other) => {
+            Err(Error::invalid(format!("{}() takes strings as arguments, not {}", function.name(), a_type(other))))
+        }
     }
 }
 
@@ -474,7 +474,7 @@ fn substring(text: &str, from: Option<&Value>, to: Option<&Value>, meter: &mut M
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let position = |value: &Value| {
         let number = numeric::integer(value)
-            .ok_or_else(|| Error::invalid(format!("substring() takes whole numbers, not a {}", value.type_name())))?;
+            .ok_or_else(|| Error::invalid(format!("substring() takes whole numbers, not {}", a_type(value))))?;
         let from_start = if number < 0 { number.saturating_add(length) } else { number };
         Ok::<i64, Error>(from_start.clamp(0, length))
     };

@@ -11,7 +11,7 @@ use crate::limits::meter::Meter;
 use crate::row::map::MapOperator;
 use crate::rows::Rows;
 use crate::values::collection::{MEMBER_BYTES, elements, size};
-use crate::values::element_order::ElementOrder;
+use crate::values::element_order::{ElementIds, ElementOrder};
 
 /// Sorts the members of a list, set or bulk set into a list, and the entries of a map into a map. Other objects stay as
 /// they are.
@@ -37,7 +37,7 @@ impl LocalOrder {
         row: usize,
         size: usize,
         view: &dyn GraphView,
-        meter: &Meter<'_>,
+        meter: &mut Meter<'_>,
     ) -> Result<Option<Vec<usize>>> {
         let mut keys: Vec<Vec<Value>> = Vec::with_capacity(self.orders.len());
         for (column, order) in self.orders.iter().enumerate() {
@@ -57,8 +57,11 @@ impl LocalOrder {
             Value::List(one) => one.first().cloned(),
             _ => None,
         };
-        let keys: Vec<Vec<Option<Value>>> = keys.iter().map(|keys| keys.iter().map(one).collect()).collect();
-        let elements = ElementOrder::of(keys.iter().flatten().flatten(), view)?;
+        let mut metered = |key: &Value| meter.pass(MEMBER_BYTES).map(|()| one(key));
+        let keys = keys.iter().map(|keys| keys.iter().map(&mut metered).collect()).collect::<Result<Vec<Vec<_>>>>()?;
+        let mut ids = ElementIds::default();
+        ids.add(keys.iter().flatten().flatten(), view, meter.control())?;
+        let elements = ElementOrder::new(view, &ids);
         let compared = |a: usize, b: usize| {
             let unequal = |(order, keys): (&Order, &Vec<Option<Value>>)| {
                 let (Some(x), Some(y)) = (&keys[a], &keys[b]) else { return Ordering::Equal };
@@ -68,7 +71,7 @@ impl LocalOrder {
             self.orders.iter().zip(&keys).map(unequal).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         };
         let mut indexes: Vec<usize> = (0..size).filter(|&at| keys.iter().all(|keys| keys[at].is_some())).collect();
-        pieces::sort(&mut indexes, elements.piece(), || meter.control().check(), |&a, &b| compared(a, b))?;
+        pieces::sort(&mut indexes, ids.piece(), || meter.control().check(), |&a, &b| compared(a, b))?;
         Ok(Some(indexes))
     }
 }

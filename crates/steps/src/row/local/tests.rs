@@ -11,7 +11,7 @@ use mangrove_gremlin::Order;
 fn run(mut operator: impl RowOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
     let rows = Rows::of(ObjectColumn::Values(vec![object.into()]));
     operator.begin(&context())?;
-    Ok(operator.apply(rows, &context())?.objects.into_values())
+    Ok(operator.apply(rows, &context(), &mut Meter::new(&limited_control(u64::MAX, None)))?.objects.into_values())
 }
 
 fn map_one(operator: impl MapOperator, object: impl Into<Value>) -> Result<Vec<Value>> {
@@ -169,7 +169,11 @@ fn constants_loops_and_columns() {
     assert_eq!(map_one(SelectColumn(MapColumn::Values), map(&[("a", 1), ("b", 2)])).unwrap(), vec![list(&[1, 2])]);
     let mut rows = Rows::of(ObjectColumn::Values(vec![1.into()]));
     rows.loops = Some(vec![Loops::from_slice(&[4, 2])]);
-    let loops = |which| LoopsOf(which).apply(rows.clone(), &context()).map(|r| r.object(0));
+    let loops = |which| {
+        LoopsOf(which)
+            .apply(rows.clone(), &context(), &mut Meter::new(&limited_control(u64::MAX, None)))
+            .map(|r| r.object(0))
+    };
     assert_eq!(loops(None).unwrap(), 2.into());
     assert_eq!(loops(Some(0)).unwrap(), 4.into());
     assert!(loops(Some(2)).is_err());

@@ -9,7 +9,9 @@ use mangrove_plan::logical::{MapTokens, Name};
 
 use super::{MetProperty, read_properties, refuse_strangers};
 use crate::context::execution::ExecutionContext;
-use crate::row::operator::RowOperator;
+use crate::context::type_name::a_type;
+use crate::limits::meter::Meter;
+use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
 use crate::rows::path::PathNode;
@@ -151,18 +153,23 @@ pub(crate) struct ValueMap {
     tokens: MapTokens,
     shown: bool,
     maker: MapMaker,
+    slices: SliceSize,
 }
 
 impl ValueMap {
     /// A map of these keys (no keys mean all), after the requested tokens. With `shown`, computed column 0 lists the
     /// vertex properties to show.
     pub fn new(keys: Vec<Name>, tokens: MapTokens, shown: bool) -> Self {
-        ValueMap { keys, tokens, shown, maker: MapMaker::default() }
+        ValueMap { keys, tokens, shown, maker: MapMaker::default(), slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for ValueMap {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "valueMap()")?;
@@ -207,17 +214,22 @@ pub(crate) struct PropertyMap {
     keys: Vec<Name>,
     shown: bool,
     names: NameCache,
+    slices: SliceSize,
 }
 
 impl PropertyMap {
     /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
-        PropertyMap { keys, shown, names: NameCache::default() }
+        PropertyMap { keys, shown, names: NameCache::default(), slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for PropertyMap {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let mut kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "propertyMap()")?;
@@ -270,17 +282,22 @@ pub(crate) struct ElementMap {
     keys: Vec<Name>,
     shown: bool,
     maker: MapMaker,
+    slices: SliceSize,
 }
 
 impl ElementMap {
     /// A map of these keys; no keys mean all. With `shown`, computed column 0 lists the vertex properties to show.
     pub fn new(keys: Vec<Name>, shown: bool) -> Self {
-        ElementMap { keys, shown, maker: MapMaker::default() }
+        ElementMap { keys, shown, maker: MapMaker::default(), slices: SliceSize::default() }
     }
 }
 
 impl RowOperator for ElementMap {
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn slices(&mut self) -> Option<&mut SliceSize> {
+        Some(&mut self.slices)
+    }
+
+    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         refuse_strangers(&kinds, "elementMap()")?;
@@ -391,7 +408,7 @@ fn ends(kinds: &Kinds<'_>, context: &ExecutionContext, names: &mut NameCache) ->
 pub(crate) struct ReplaceMapValues;
 
 impl RowOperator for ReplaceMapValues {
-    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext) -> Result<Rows> {
+    fn apply(&mut self, mut rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let mut maps = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
             let Some(Value::List(pairs)) = rows.computed_value(0, row) else {
@@ -414,7 +431,7 @@ impl RowOperator for ReplaceMapValues {
 
 fn replaced(map: &Value, pairs: &[Value]) -> Result<Value> {
     let Value::Map(entries) = map else {
-        return Err(Error::bug(format!("values of a map are replaced, but here is a {}", map.type_name())));
+        return Err(Error::bug(format!("values of a map are replaced, but here is {}", a_type(map))));
     };
     let entry = |pair: &Value| {
         let Value::List(pair) = pair else { return None };
@@ -430,12 +447,16 @@ fn replaced(map: &Value, pairs: &[Value]) -> Result<Value> {
 mod tests {
     use super::*;
     use crate::fake_view::{Modern, context_of, context_with, modern};
+    use crate::limits::meter::limited_control;
     use crate::rows::path;
     use mangrove_plan::physical::{PathRequirement, Requirements};
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Vec<Value>> {
         let rows = Rows::of(ObjectColumn::from_values(objects));
-        Ok(operator.apply(rows, &context_of(graph))?.objects.into_values())
+        Ok(operator
+            .apply(rows, &context_of(graph), &mut Meter::new(&limited_control(u64::MAX, None)))?
+            .objects
+            .into_values())
     }
 
     fn token(token: Token, value: impl Into<Value>) -> (Value, Value) {
@@ -506,7 +527,7 @@ mod tests {
         rows.path = Some(vec![PathNode::extend(start, map, &["m".into()])]);
         let pair = Value::list(vec![Value::I64(1), Value::from("two")]);
         rows.computed = vec![vec![Some(Value::list(vec![pair]))]];
-        let rows = ReplaceMapValues.apply(rows, &context).unwrap();
+        let rows = ReplaceMapValues.apply(rows, &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap();
         let made = Value::map(vec![entry("b", "two")]);
         assert_eq!(rows.object(0), made);
         let path = path::to_value(&rows.path(0));

@@ -7,6 +7,7 @@ use mangrove_plan::upsert::{MergeFrom, MergeMap};
 
 use super::description::ElementDescription;
 use super::search::ElementSearch;
+use crate::context::type_name::a_type;
 use crate::rows::Rows;
 use crate::write::WriteContext;
 
@@ -75,11 +76,9 @@ impl<'a> MapSource<'a> {
             Value::Map(entries) => {
                 entries.iter().try_for_each(|(key, value)| self.put(found, key, value, None, with_ends))
             }
-            other => Err(Error::invalid(format!(
-                "{} of a merge step must be a Map, and is a {}",
-                self.what,
-                other.type_name()
-            ))),
+            other => {
+                Err(Error::invalid(format!("{} of a merge step must be a Map, and is {}", self.what, a_type(other))))
+            }
         }
     }
 
@@ -105,8 +104,8 @@ impl<'a> MapSource<'a> {
             }
             (Value::Token(Token::Label), other) => {
                 return Err(Error::invalid(format!(
-                    "{what} of a merge step gives a {} as label, which is a string",
-                    other.type_name()
+                    "{what} of a merge step gives {} as label, which is a string",
+                    a_type(other)
                 )));
             }
             (Value::Direction(Direction::Out), end) if with_ends => found.ends[0] = Some(end.clone()),
@@ -122,9 +121,9 @@ impl<'a> MapSource<'a> {
             }
             (other, _) => {
                 return Err(Error::invalid(format!(
-                    "{what} of a merge step has a {} for a key; keys are T.id, T.label, strings and, of edges, \
+                    "{what} of a merge step has {} for a key; keys are T.id, T.label, strings and, of edges, \
                      Direction.OUT and Direction.IN",
-                    other.type_name()
+                    a_type(other)
                 )));
             }
         }

@@ -13,6 +13,7 @@ use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Operand, Test};
 
 use super::description::ElementDescription;
+use crate::limits::meter::Meter;
 use crate::row::filter::Filter;
 use crate::rows::ObjectColumn;
 use crate::write::{CHECK_EVERY, WriteContext};
@@ -20,15 +21,19 @@ use crate::write::{CHECK_EVERY, WriteContext};
 /// The maximum number of candidates that are read and tested at a time.
 const CANDIDATES: usize = 1024;
 
-/// Searches in the view of the running transaction.
+/// The approximate bytes of an element that is found: its place among the candidates and among the results.
+const FOUND_BYTES: usize = 80;
+
+/// Searches in the view of the running transaction. What they find is charged until the statement ends.
 pub(super) struct ElementSearch<'a> {
     ctx: &'a WriteContext<'a>,
     indexes: Vec<IndexInfo>,
+    meter: Meter<'a>,
 }
 
 impl<'a> ElementSearch<'a> {
     pub fn new(ctx: &'a WriteContext<'a>) -> Self {
-        ElementSearch { ctx, indexes: ctx.context.view.vertex_indexes() }
+        ElementSearch { ctx, indexes: ctx.context.view.vertex_indexes(), meter: Meter::new(ctx.control) }
     }
 
     fn view(&self) -> &dyn GraphView {
@@ -62,8 +67,18 @@ impl<'a> ElementSearch<'a> {
             self.keep_vertices(&mut found, wanted)?;
             return Ok(found);
         }
-        if self.by_index(wanted, &mut found)? {
-            self.keep_vertices(&mut found, wanted)?;
+        let mut candidates = Vec::new();
+        if self.by_index(wanted, &mut candidates)? {
+            let bytes = size_of_val(&candidates[..]) as u64;
+            self.ctx.control.charge(bytes)?;
+            for some in candidates.chunks(CANDIDATES) {
+                self.ctx.control.check()?;
+                let mut some = some.to_vec();
+                self.keep_vertices(&mut some, wanted)?;
+                self.meter.charge(some.len() * FOUND_BYTES)?;
+                found.extend(some);
+            }
+            self.ctx.control.release(bytes);
             return Ok(found);
         }
         let labels = self.labels(wanted);
@@ -92,6 +107,7 @@ impl<'a> ElementSearch<'a> {
                 _ => self.view().scan_vertices(&labels, share, &mut cursor, CANDIDATES, &mut some)?,
             };
             self.keep_vertices(&mut some, wanted)?;
+            self.meter.charge(some.len() * FOUND_BYTES)?;
             found.extend(some);
             if over {
                 return Ok(found);
@@ -169,24 +185,25 @@ impl<'a> ElementSearch<'a> {
                 let mut by_id = Vec::with_capacity(1);
                 self.view().find_edges(&[id], &mut by_id)?;
                 found.extend(by_id.into_iter().flatten());
+                self.keep_edges(&mut found, wanted, ends)?;
             }
         } else if let Some((vertex, direction)) =
             ends[0].map(|v| (v, Direction::Out)).or_else(|| ends[1].map(|v| (v, Direction::In)))
         {
-            self.edges_at(vertex, direction, wanted, &mut found)?;
+            self.edges_at(vertex, direction, wanted, ends, &mut found)?;
         } else {
-            self.scan_edges(wanted, &mut found)?;
+            self.scan_edges(wanted, ends, &mut found)?;
         }
-        self.keep_edges(&mut found, wanted, ends)?;
         Ok(found)
     }
 
-    /// Appends the edges of a vertex in a direction that have the label of a map.
+    /// Appends the edges of a vertex in a direction that a map describes. A hub may have millions of others.
     fn edges_at(
-        &self,
+        &mut self,
         vertex: VertexId,
         direction: Direction,
         wanted: &ElementDescription,
+        ends: [Option<VertexId>; 2],
         found: &mut Vec<EdgeId>,
     ) -> Result<()> {
         let request = ExpandRequest { direction, labels: self.labels(wanted), edges: true, limit: CANDIDATES };
@@ -195,16 +212,24 @@ impl<'a> ElementSearch<'a> {
         loop {
             self.ctx.control.check()?;
             let over = self.view().expand(&[vertex], &request, &mut cursor, &mut expansion)?;
-            found.append(&mut expansion.edge);
+            let mut some = std::mem::take(&mut expansion.edge);
             expansion.clear();
+            self.keep_edges(&mut some, wanted, ends)?;
+            self.meter.charge(some.len() * FOUND_BYTES)?;
+            found.extend(some);
             if over {
                 return Ok(());
             }
         }
     }
 
-    /// Appends all edges that have the label of a map.
-    fn scan_edges(&self, wanted: &ElementDescription, found: &mut Vec<EdgeId>) -> Result<()> {
+    /// Appends all edges that a map describes.
+    fn scan_edges(
+        &mut self,
+        wanted: &ElementDescription,
+        ends: [Option<VertexId>; 2],
+        found: &mut Vec<EdgeId>,
+    ) -> Result<()> {
         let labels = self.labels(wanted);
         let mut cursor = ScanCursor::default();
         loop {
@@ -212,6 +237,8 @@ impl<'a> ElementSearch<'a> {
             let mut some = Vec::new();
             let share = self.ctx.context.share;
             let over = self.view().scan_edges(&labels, share, &mut cursor, CHECK_EVERY, &mut some)?;
+            self.keep_edges(&mut some, wanted, ends)?;
+            self.meter.charge(some.len() * FOUND_BYTES)?;
             found.extend(some);
             if over {
                 return Ok(());

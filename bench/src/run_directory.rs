@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mangrove::{Database, DatabaseOptions, Error, Result};
 
 /// A directory that is removed with its contents when the run ends, also after an error.
-pub(super) struct RunDirectory {
+pub(crate) struct RunDirectory {
     root: PathBuf,
     /// The number of the next fresh path.
     next: AtomicU64,
@@ -15,7 +15,7 @@ pub(super) struct RunDirectory {
 
 impl RunDirectory {
     /// Makes a directory below `parent`, by default below the system's temporary directory.
-    pub(super) fn new(parent: Option<&Path>) -> Result<Self> {
+    pub(crate) fn new(parent: Option<&Path>) -> Result<Self> {
         /// Counts the directories of this process, because tests run several suites at once.
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
@@ -28,12 +28,12 @@ impl RunDirectory {
     }
 
     /// A path in it that was not used before.
-    pub(super) fn fresh(&self, name: &str) -> PathBuf {
+    pub(crate) fn fresh(&self, name: &str) -> PathBuf {
         self.root.join(format!("{name}-{}", self.next.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// Removes everything in the directory. Databases in it must be closed.
-    pub(super) fn clear(&self) -> Result<()> {
+    pub(crate) fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
             let path = entry.path();
@@ -43,7 +43,7 @@ impl RunDirectory {
     }
 
     /// The type of its file system, by the kernel's name.
-    pub(super) fn file_system(&self) -> Option<String> {
+    pub(crate) fn file_system(&self) -> Option<String> {
         file_system_of(&fs::read_to_string("/proc/self/mounts").ok()?, &self.root)
     }
 }
@@ -57,7 +57,7 @@ impl Drop for RunDirectory {
 }
 
 /// Returns true if the file system keeps files in memory. A sync costs nothing there, so figures say nothing.
-pub(super) fn is_in_memory(file_system: &str) -> bool {
+pub(crate) fn is_in_memory(file_system: &str) -> bool {
     matches!(file_system, "tmpfs" | "ramfs")
 }
 
@@ -72,7 +72,7 @@ fn file_system_of(mounts: &str, path: &Path) -> Option<String> {
 }
 
 /// The size of all files below a directory, in bytes.
-pub(super) fn bytes_in(directory: &Path) -> Result<u64> {
+pub(crate) fn bytes_in(directory: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -83,12 +83,12 @@ pub(super) fn bytes_in(directory: &Path) -> Result<u64> {
 }
 
 /// Opens the database in a directory, which is made if it does not exist.
-pub(super) fn open(directory: &Path, options: &DatabaseOptions) -> Result<Database> {
+pub(crate) fn open(directory: &Path, options: &DatabaseOptions) -> Result<Database> {
     Database::open(&directory.to_string_lossy(), options)
 }
 
 /// The options of a database that takes checkpoints on demand only.
-pub(super) fn without_checkpoints() -> DatabaseOptions {
+pub(crate) fn without_checkpoints() -> DatabaseOptions {
     let mut options = DatabaseOptions::default();
     options.durability.checkpoint_log_bytes = 0;
     options

@@ -1,0 +1,93 @@
+//! Helpers of a heavy query: tasks of the executors that work off its messages at kernels ([`mangrove_flow::Helper`]).
+//!
+//! A query begins on one thread. If it is heavy, it is opened: a helper for each further executor joins it. A helper
+//! without work looks around for a moment and then waits; the query wakes it when there is work to share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
+use mangrove_flow::{Helper, HelperStatus, OpenRun, Sharers};
+use mangrove_graph::Result;
+use mangrove_steps::{Rows, build};
+
+use super::instance::{PlanInstance, PlannedQuery};
+
+/// A query is looked at as one that may be heavy after this many messages. A light query never reads the clock.
+pub(crate) const OPEN_AFTER_MESSAGES: u64 = 64;
+
+/// A query is opened when it has run for so long after it was first looked at. Waking a thread costs up to 0.1 ms, so a
+/// helper gains nothing if a query is over within a millisecond.
+pub(crate) const OPEN_AFTER_NANOS: u64 = 1_000_000;
+
+/// The time for which a helper looks for work before it waits.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// The executors of a database, which start when they are first needed.
+pub(crate) trait ExecutorSource: Send + Sync {
+    /// Returns the executors.
+    fn executors(&self) -> Result<Arc<Executors>>;
+}
+
+/// How executors may help a query.
+pub(crate) struct Helping {
+    /// The executors.
+    pub source: Arc<dyn ExecutorSource>,
+    /// The most threads that work on the query; 0 means one for each executor.
+    pub workers_max: usize,
+    /// The tenant that helpers count for.
+    pub tenant: Tenant,
+}
+
+impl Helping {
+    /// Opens the run of an instance for helpers, and starts them. Returns false if no executor is free to help.
+    pub fn open(&self, planned: &Arc<PlannedQuery>, instance: &mut PlanInstance) -> Result<bool> {
+        let executors = self.source.executors()?;
+        let workers = match self.workers_max {
+            0 => executors.count(),
+            max => executors.count().min(max),
+        };
+        // The thread of the query is one of them.
+        if workers < 2 || !instance.stealable.contains(&true) {
+            return Ok(true);
+        }
+        if executors.idle() == 0 {
+            return Ok(false);
+        }
+        let run = instance.runtime.open(Sharers { stealable: instance.stealable.clone(), shares_all: false });
+        for _ in 1..workers {
+            executors.spawn_helper(&self.tenant, |waker| {
+                Box::new(HelperTask::Joining { planned: planned.clone(), run: run.clone(), waker })
+            });
+        }
+        Ok(true)
+    }
+}
+
+/// See the header of this file.
+enum HelperTask {
+    /// It makes its operators in its first turn.
+    Joining { planned: Arc<PlannedQuery>, run: OpenRun<Rows>, waker: Waker },
+    /// It works.
+    Joined { helper: Box<Helper<Rows>>, waker: Waker },
+}
+
+impl Task for HelperTask {
+    fn run(&mut self, quota: usize) -> TaskStatus {
+        if let HelperTask::Joining { planned, run, waker } = self {
+            // The query itself was built from the same plan, so this does not fail.
+            let Ok(built) = build(&planned.plan, 1, false) else { return TaskStatus::Done };
+            let helper = Box::new(Helper::new(run, built.operators));
+            *self = HelperTask::Joined { helper, waker: waker.clone() };
+        }
+        let HelperTask::Joined { helper, waker } = self else { return TaskStatus::Done };
+        match helper.turn(quota) {
+            HelperStatus::Busy => return TaskStatus::Again,
+            HelperStatus::Over => return TaskStatus::Done,
+            HelperStatus::Idle if helper.look(LOOK) => return TaskStatus::Again,
+            HelperStatus::Idle | HelperStatus::Full => {}
+        }
+        let waker = waker.clone();
+        if helper.sleep(Box::new(move || waker.wake())) { TaskStatus::Waiting } else { TaskStatus::Again }
+    }
+}

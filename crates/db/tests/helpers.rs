@@ -1,0 +1,87 @@
+//! Queries that several threads work on: the results that must not depend on who did what.
+
+use mangrove::{Database, Parameters, QueryOptions, Value};
+
+/// A chain of managers: p0 manages p1, and so on. Everyone has a name and three skills.
+fn company(people: u32) -> Database {
+    let database = Database::in_memory();
+    for n in 0..people {
+        let script = format!(
+            "g.addV('person').property(T.id, {n}).property('name', 'p{n}')\
+             .addV('skill').property('level', 1).addE('has').from(V({n}))"
+        );
+        database.query(&script).unwrap().collect().unwrap();
+        for level in [2, 3] {
+            let skill = format!("g.addV('skill').property('level', {level}).as('s').V({n}).addE('has').to('s')");
+            database.query(&skill).unwrap().collect().unwrap();
+        }
+        if n > 0 {
+            let edge = format!("g.V({}).addE('manages').to(V({n}))", n - 1);
+            database.query(&edge).unwrap().collect().unwrap();
+        }
+    }
+    database
+}
+
+/// The results of a traversal with simulated helpers, sorted by their texts.
+fn helped(database: &Database, traversal: &str, seed: u64) -> Vec<String> {
+    let prepared = database.prepare(traversal).unwrap();
+    let transaction = database.begin().unwrap();
+    let results = transaction.run_helped(&prepared, &Parameters::new(), &QueryOptions::default(), seed).unwrap();
+    let mut texts: Vec<String> = results.iter().map(|(value, times)| format!("{value:?} {times}")).collect();
+    texts.sort();
+    texts
+}
+
+fn alone(database: &Database, traversal: &str) -> Vec<String> {
+    let prepared = database.prepare(traversal).unwrap();
+    let results = database.run(&prepared, &Parameters::new()).unwrap().collect_bulked().unwrap();
+    let mut texts: Vec<String> = results.iter().map(|(value, times)| format!("{value:?} {times}")).collect();
+    texts.sort();
+    texts
+}
+
+/// The results of a nested traversal for one row keep their order: pairs, ways, first results.
+#[test]
+fn nested_traversals_keep_the_order_of_their_results() {
+    let database = company(40);
+    for traversal in [
+        "g.V().hasLabel('person').local(union(label(), id()).fold())",
+        "g.V().hasLabel('person').project('pair').by(union(values('name'), label(), id()).fold())",
+        "g.V().hasLabel('person').map(union(in('manages').values('name'), values('name')).fold())",
+        "g.V().hasLabel('person').project('way').by(repeat(out('manages')).emit().values('name').fold())",
+        "g.V().hasLabel('person').project('first').by(repeat(out('manages')).emit().values('name'))",
+        "g.V().hasLabel('person').local(out('has').values('level').limit(2).fold())",
+        "g.V().hasLabel('person').order().by('name').values('name').limit(7)",
+    ] {
+        let expected = alone(&database, traversal);
+        assert!(expected.len() > 5, "{traversal}: {expected:?}");
+        for seed in 0..60 {
+            assert_eq!(helped(&database, traversal, seed), expected, "{traversal}, seed {seed}");
+        }
+    }
+}
+
+/// Threads that help return sums, counts, groups and properties as one thread does.
+#[test]
+fn what_is_combined_is_the_same() {
+    let database = company(40);
+    for traversal in [
+        "g.V().out().count()",
+        "g.V().values('level').sum()",
+        "g.V().values('level').mean()",
+        "g.V().values('level').max()",
+        "g.V().hasLabel('skill').union(values('level').min(), values('level').count())",
+        "g.V().hasLabel('person').out('has').groupCount().by('level').unfold()",
+        "g.V().hasLabel('person').out('has').group().by('level').by(count()).unfold()",
+        "g.V().out().label().dedup()",
+        "g.V().order().by(id())",
+        "g.V().hasLabel('person').out('manages')",
+    ] {
+        let expected = alone(&database, traversal);
+        assert!(!expected.is_empty() && expected != [format!("{:?} 1", Value::Null)], "{traversal}");
+        for seed in 0..30 {
+            assert_eq!(helped(&database, traversal, seed), expected, "{traversal}, seed {seed}");
+        }
+    }
+}

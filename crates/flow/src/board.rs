@@ -1,0 +1,406 @@
+//! The board of a run: the place where its home offers work to helpers, and where helpers put what they send home.
+//!
+//! A run has one *home*, the thread that runs its [`NodeRuntime`](crate::NodeRuntime). The home holds all state:
+//! operators with state, scope groups, the counts of streams. A [`Helper`](crate::Helper) has replicas of the operators
+//! and uses only their kernels. It takes a *parcel*: a message that waits at a kernel. It works the message off, and
+//! all messages at kernels that follow from it. A message to an operator with state goes home.
+//!
+//! ```text
+//!             home                          board                        helper
+//!  message at a kernel ── offer ──► [ parcel, parcel ] ── take ──► kernel ─► kernel ─► …
+//!  inboxes of operators ◄─ receive ─ [ message, message, done ] ◄── send ──────┘
+//! ```
+//!
+//! - **FLOW-20.** Work is asked for, not taken: a thread shares work only between two steps, and only while another
+//!   thread of the run has none. A run without a board pays nothing for this.
+//! - **FLOW-21.** A parcel belongs to a *token*: the kernel and the group that its message came from at home. Parts of a
+//!   parcel that are shared again belong to the same token. The end of the group waits at that kernel until every
+//!   parcel of the token is worked off, and everything that they sent home has been received. So FLOW-3 holds.
+//! - **FLOW-22.** A message is in one place: an inbox, the hands of a thread, or the board. What waits on the board is
+//!   charged as in an inbox (FLOW-13).
+//! - **FLOW-23.** A thread sleeps only after the board has registered how to wake it, and looks for work under the same
+//!   lock. Work that is put on the board wakes it. So no thread sleeps beside work.
+
+use std::collections::VecDeque;
+
+use mangrove_graph::{Error, FastMap};
+
+use crate::group::{Ancestry, Cancellation, GroupId};
+use crate::mutation::{self, Mutation};
+use crate::router::Message;
+use crate::stats::{HelperStats, OperatorStats};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
+use crate::topology::OpId;
+
+/// Wakes a thread or a task. It is called once, and must not block.
+pub type Wake = Box<dyn FnOnce() + Send>;
+
+/// The kernel and the group that a parcel came from (FLOW-21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Token {
+    pub operator: OpId,
+    pub group: GroupId,
+}
+
+/// A message that any thread of the run may work off.
+pub(crate) struct Parcel<B> {
+    pub token: Token,
+    pub message: Box<Message<B>>,
+    /// The groups whose cancellations concern the message.
+    pub ancestry: Ancestry,
+}
+
+/// What comes home from helpers.
+pub(crate) enum Homebound<B> {
+    /// A message to an operator with state.
+    Message(Box<Message<B>>),
+    /// Every parcel of the token is worked off.
+    Done(Token),
+    /// A helper has failed, at this operator.
+    Failed(Error, Option<OpId>),
+}
+
+/// See the header of this file.
+pub(crate) struct Board<B> {
+    /// Threads of the run that look for work or sleep. A hint, read without the lock.
+    hungry: AtomicU32,
+    /// Parcels offered. A hint.
+    offers: AtomicU32,
+    /// Entries that wait for the home. A hint.
+    arrivals: AtomicU32,
+    is_over: AtomicBool,
+    /// Counts the changes of `cancellations`.
+    version: AtomicU64,
+    /// By group: what the home has canceled.
+    cancellations: Mutex<FastMap<GroupId, Vec<Cancellation>>>,
+    state: Mutex<BoardState<B>>,
+}
+
+struct BoardState<B> {
+    offered: VecDeque<Parcel<B>>,
+    /// The parcels of each token that are not worked off.
+    open: FastMap<Token, u32>,
+    homebound: VecDeque<Homebound<B>>,
+    /// Helpers in the middle of a turn: they hold the execution context.
+    inside: u32,
+    /// Helpers that sleep until there is work.
+    sleepers: Vec<Wake>,
+    /// Helpers that sleep until the home has received what waits for it.
+    blocked: Vec<Wake>,
+    /// The home, if it sleeps.
+    home: Option<Wake>,
+    /// The thread that waits for the ends of all turns.
+    ending: Option<Thread>,
+    stats: HelperStats,
+}
+
+/// Messages that may wait for the home before helpers wait for it.
+const HOMEBOUND_MAX: usize = 64;
+
+impl<B> Board<B> {
+    pub fn new() -> Self {
+        let state = BoardState {
+            offered: VecDeque::new(),
+            open: FastMap::default(),
+            homebound: VecDeque::new(),
+            inside: 0,
+            sleepers: Vec::new(),
+            blocked: Vec::new(),
+            home: None,
+            ending: None,
+            stats: HelperStats::default(),
+        };
+        Board {
+            hungry: AtomicU32::new(0),
+            offers: AtomicU32::new(0),
+            arrivals: AtomicU32::new(0),
+            is_over: AtomicBool::new(false),
+            version: AtomicU64::new(0),
+            cancellations: Mutex::new(FastMap::default()),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Returns true if a thread of the run has nothing to do (FLOW-20).
+    pub fn is_somebody_hungry(&self) -> bool {
+        self.hungry.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns true if a parcel is offered.
+    pub fn has_offers(&self) -> bool {
+        self.offers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns true if something waits for the home.
+    pub fn has_arrivals(&self) -> bool {
+        self.arrivals.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns true if the run is over, whatever its outcome.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Says that a thread looks for work; with `false`, that it has stopped looking.
+    pub fn look(&self, looks: bool) {
+        if looks {
+            self.hungry.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.hungry.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Offers parcels, and wakes as many threads. The parcels count towards their tokens from here on (FLOW-21).
+    pub fn offer(&self, parcels: Vec<Parcel<B>>) {
+        let mut wakes = Vec::new();
+        {
+            let mut state = self.state.lock();
+            let state = &mut *state;
+            let mut count = parcels.len();
+            for parcel in parcels {
+                // The home offers the first parcels of a token.
+                let is_part = state.open.contains_key(&parcel.token);
+                if !(is_part && mutation::is_set(Mutation::PartIsUncounted)) {
+                    *state.open.entry(parcel.token).or_default() += 1;
+                }
+                state.offered.push_back(parcel);
+            }
+            // If the home sleeps, a helper offers these parcels.
+            if let Some(home) = state.home.take() {
+                count -= 1;
+                wakes.push(home);
+            }
+            let first = state.sleepers.len().saturating_sub(count);
+            wakes.extend(state.sleepers.drain(first..));
+            self.hungry.fetch_sub(wakes.len() as u32, Ordering::Relaxed);
+            self.offers.store(state.offered.len() as u32, Ordering::Relaxed);
+        }
+        wakes.into_iter().for_each(|wake| wake());
+    }
+
+    /// Offers what is left of a helper's parcel at the end of its turn, in ascending order of operators. The helper takes
+    /// the last ones first: they have the least to follow, so less waits on the board.
+    pub fn put_down(&self, parcels: Vec<Parcel<B>>) {
+        let home = {
+            let mut state = self.state.lock();
+            let state = &mut *state;
+            for parcel in parcels {
+                *state.open.entry(parcel.token).or_default() += 1;
+                state.offered.push_front(parcel);
+            }
+            self.offers.store(state.offered.len() as u32, Ordering::Relaxed);
+            if state.offered.is_empty() { None } else { self.announce(state) }
+        };
+        wake_up(home);
+    }
+
+    /// Takes the first parcel, for a helper.
+    pub fn take(&self) -> Option<Parcel<B>> {
+        let mut state = self.state.lock();
+        let parcel = state.offered.pop_front()?;
+        state.stats.parcels += 1;
+        self.offers.store(state.offered.len() as u32, Ordering::Relaxed);
+        Some(parcel)
+    }
+
+    /// Takes the last parcel, for the home. No other thread works it off then.
+    pub fn take_back(&self) -> Option<Parcel<B>> {
+        if !self.has_offers() {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let parcel = state.offered.pop_back()?;
+        self.offers.store(state.offered.len() as u32, Ordering::Relaxed);
+        Some(parcel)
+    }
+
+    /// Sends messages home. Returns true if so many wait there that the helper should wait, too.
+    pub fn send_home(&self, messages: &mut Vec<Box<Message<B>>>) -> bool {
+        let (wake, is_full) = {
+            let mut state = self.state.lock();
+            state.homebound.extend(messages.drain(..).map(Homebound::Message));
+            (self.announce(&mut state), state.homebound.len() > HOMEBOUND_MAX)
+        };
+        wake_up(wake);
+        is_full
+    }
+
+    /// Says that a parcel is worked off. Everything that it sends home was sent before (FLOW-21).
+    pub fn worked_off(&self, token: Token) {
+        let wake = {
+            let mut state = self.state.lock();
+            let is_last = state.open.get_mut(&token).is_some_and(|count| {
+                *count -= 1;
+                *count == 0
+            });
+            if is_last {
+                state.open.remove(&token);
+                state.homebound.push_back(Homebound::Done(token));
+                self.announce(&mut state)
+            } else {
+                None
+            }
+        };
+        wake_up(wake);
+    }
+
+    /// Says that a helper has failed, at this operator.
+    pub fn failed(&self, error: Error, operator: Option<OpId>) {
+        let wake = {
+            let mut state = self.state.lock();
+            state.homebound.push_back(Homebound::Failed(error, operator));
+            self.announce(&mut state)
+        };
+        wake_up(wake);
+    }
+
+    /// Makes what waits for the home visible to it. Returns its wake if it sleeps, to be called without the lock.
+    fn announce(&self, state: &mut BoardState<B>) -> Option<Wake> {
+        self.arrivals.store(state.homebound.len() as u32, Ordering::Relaxed);
+        let wake = state.home.take();
+        if wake.is_some() {
+            self.hungry.fetch_sub(1, Ordering::Relaxed);
+        }
+        wake
+    }
+
+    /// Takes everything that has come home, and wakes the helpers that waited for that.
+    pub fn receive(&self) -> VecDeque<Homebound<B>> {
+        let (all, blocked) = {
+            let mut state = self.state.lock();
+            let mut all = std::mem::take(&mut state.homebound);
+            // If the home has offered another parcel of the token meanwhile, that one will be announced, too.
+            all.retain(|one| !matches!(one, Homebound::Done(token) if state.open.contains_key(token)));
+            self.arrivals.store(0, Ordering::Relaxed);
+            (all, std::mem::take(&mut state.blocked))
+        };
+        blocked.into_iter().for_each(|wake| wake());
+        all
+    }
+
+    /// Registers a helper that has nothing to do (FLOW-23). Returns false if it must not sleep: a parcel is offered, or
+    /// the run is over.
+    pub fn sleep(&self, wake: Wake) -> bool {
+        let mut state = self.state.lock();
+        if !state.offered.is_empty() || self.is_over() {
+            return false;
+        }
+        state.sleepers.push(wake);
+        self.hungry.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Registers a helper that waits until the home has received what waits for it (FLOW-23). Returns false if it need
+    /// not wait.
+    pub fn sleep_until_received(&self, wake: Wake) -> bool {
+        let mut state = self.state.lock();
+        if state.homebound.len() <= HOMEBOUND_MAX || self.is_over() {
+            return false;
+        }
+        state.blocked.push(wake);
+        true
+    }
+
+    /// Registers the home, which has nothing to do (FLOW-23). Returns false if it must not sleep.
+    pub fn sleep_at_home(&self, wake: Wake) -> bool {
+        let mut state = self.state.lock();
+        let has_work = !state.homebound.is_empty() || !state.offered.is_empty();
+        if has_work && !mutation::is_set(Mutation::HomeSleepsBesideWork) {
+            return false;
+        }
+        if state.home.replace(wake).is_none() {
+            self.hungry.fetch_add(1, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// The home goes on, though no work has woken it.
+    pub fn wake_at_home(&self) {
+        if self.state.lock().home.take().is_some() {
+            self.hungry.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Begins a turn of a helper. Returns false if the run is over.
+    pub fn enter(&self) -> bool {
+        let mut state = self.state.lock();
+        if self.is_over() {
+            return false;
+        }
+        state.inside += 1;
+        true
+    }
+
+    /// Ends a turn of a helper. It has let go of the execution context.
+    pub fn exit(&self) {
+        let ending = {
+            let mut state = self.state.lock();
+            state.inside -= 1;
+            if state.inside == 0 { state.ending.take() } else { None }
+        };
+        if let Some(thread) = ending {
+            thread.unpark();
+        }
+    }
+
+    /// Adds to the counts of the helpers.
+    pub fn account(&self, nanos: u64, operators: &[OperatorStats]) {
+        let mut state = self.state.lock();
+        state.stats.nanos += nanos;
+        state.stats.operators.resize(operators.len(), OperatorStats::default());
+        state.stats.operators.iter_mut().zip(operators).for_each(|(sum, stats)| sum.add(stats));
+    }
+
+    /// Returns the counts of the helpers.
+    pub fn stats(&self) -> HelperStats {
+        self.state.lock().stats.clone()
+    }
+
+    /// Ends the run for its helpers: waits until no helper is in the middle of a turn, and drops what is on the board.
+    /// Helpers that sleep are woken, so that they can be dropped.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        let (wakes, offered, homebound) = loop {
+            let mut state = self.state.lock();
+            if state.inside == 0 {
+                let mut wakes = std::mem::take(&mut state.sleepers);
+                wakes.append(&mut state.blocked);
+                break (wakes, std::mem::take(&mut state.offered), std::mem::take(&mut state.homebound));
+            }
+            state.ending = Some(current());
+            drop(state);
+            park();
+        };
+        wakes.into_iter().for_each(|wake| wake());
+        drop((offered, homebound));
+    }
+
+    /// Returns the number of changes of the cancellations.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Publishes what is canceled for a group; an empty list for a group that is closed.
+    pub fn publish(&self, groups: impl IntoIterator<Item = (GroupId, Vec<Cancellation>)>) {
+        let mut published = self.cancellations.lock();
+        for (group, cancellations) in groups {
+            if cancellations.is_empty() {
+                published.remove(&group);
+            } else {
+                published.insert(group, cancellations);
+            }
+        }
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns what is canceled for a group.
+    pub fn cancellations(&self, group: GroupId) -> Option<Vec<Cancellation>> {
+        self.cancellations.lock().get(&group).cloned()
+    }
+}
+
+fn wake_up(wake: Option<Wake>) {
+    if let Some(wake) = wake {
+        wake();
+    }
+}

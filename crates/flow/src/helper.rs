@@ -1,0 +1,264 @@
+//! A helper: it works off messages of a run on another thread, with replicas of the run's kernels.
+//!
+//! ```text
+//!                     turn: a parcel, or part of one
+//!            ┌──────────────────────────────────────────────┐
+//!            ▼                                              │
+//!  joined ─► Busy ── nothing offered ─► Idle ── sleep, wake ┤
+//!            │ └──── home is slow ────► Full ── sleep, wake ┘
+//!            └─────── run ended ──────► Over
+//! ```
+//!
+//! Between two turns a helper holds nothing of the run but its replicas: what is left of a parcel at the end of a turn
+//! goes back to the board. So a run never waits for a helper that has no thread at the moment: the home works off what
+//! waits on the board, and the run ends without the helper.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use mangrove_graph::compare::watch;
+use mangrove_graph::{Error, Result};
+
+use crate::any_operator::AnyOperator;
+use crate::batch::Batch;
+use crate::board::{Board, Parcel, Token, Wake};
+use crate::control::QueryControl;
+use crate::mutation::{self, Mutation};
+use crate::sharing::Sharers;
+use crate::topology::Topology;
+use crate::work::{Progress, RUNNING, Work, has_ended};
+
+/// What a run shares with its helpers ([`crate::NodeRuntime::open`]).
+pub struct OpenRun<B: Batch> {
+    pub(crate) board: Arc<Board<B>>,
+    /// Weak: a helper holds the context during its turns only.
+    pub(crate) context: Weak<Option<B::Context>>,
+    pub(crate) control: Arc<QueryControl>,
+    pub(crate) topology: Arc<Topology>,
+    /// For each operator, true if a helper uses its own replica.
+    pub(crate) local: Arc<[bool]>,
+    pub(crate) sharers: Sharers,
+    /// True if the time inside operators is measured.
+    pub(crate) timed: bool,
+}
+
+impl<B: Batch> Clone for OpenRun<B> {
+    fn clone(&self) -> Self {
+        OpenRun {
+            board: self.board.clone(),
+            context: self.context.clone(),
+            control: self.control.clone(),
+            topology: self.topology.clone(),
+            local: self.local.clone(),
+            sharers: self.sharers.clone(),
+            timed: self.timed,
+        }
+    }
+}
+
+/// The outcome of a helper's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelperStatus {
+    /// Work is left.
+    Busy,
+    /// There is nothing to do until [`Helper::sleep`] wakes the helper.
+    Idle,
+    /// So much waits for the home that the helper waits, too ([`Helper::sleep`]).
+    Full,
+    /// The run is over.
+    Over,
+}
+
+/// A helper of one run.
+pub struct Helper<B: Batch> {
+    run: OpenRun<B>,
+    work: Work<B>,
+    /// The context of a helper between its turns: none.
+    no_context: Arc<Option<B::Context>>,
+    /// True after the kernels have begun the run.
+    has_begun: bool,
+    /// The token of the parcel at hand, during a turn.
+    token: Option<Token>,
+    /// The version of the cancellations that the helper has seen.
+    version: u64,
+    status: HelperStatus,
+}
+
+/// Messages for the home that a helper gathers before it sends them.
+const GATHERED_MESSAGES: usize = 8;
+
+/// Spins between two looks at the clock.
+const LOOK_SPINS: u32 = 16;
+
+/// A turn of a helper. Its end lets go of the context first.
+struct Turn<'a, B: Batch> {
+    board: &'a Board<B>,
+    work: &'a mut Work<B>,
+    no_context: &'a Arc<Option<B::Context>>,
+}
+
+impl<B: Batch> Drop for Turn<'_, B> {
+    fn drop(&mut self) {
+        self.work.context = self.no_context.clone();
+        self.board.exit();
+    }
+}
+
+impl<B: Batch> Helper<B> {
+    /// A helper with operators built like those of the run; only their kernels are used, and the passing ones
+    /// and [`crate::Operator::combine`] of the others.
+    pub fn new(run: &OpenRun<B>, operators: Vec<AnyOperator<B>>) -> Self {
+        let no_context = Arc::new(None);
+        let work = Work::helping(run.topology.clone(), operators, no_context.clone(), run.local.clone(), run.timed);
+        Helper {
+            run: run.clone(),
+            work,
+            no_context,
+            has_begun: false,
+            token: None,
+            version: 0,
+            status: HelperStatus::Busy,
+        }
+    }
+
+    /// Works for about `quota` messages.
+    pub fn turn(&mut self, quota: usize) -> HelperStatus {
+        self.part_of_turn(quota, true)
+    }
+
+    /// For a simulation on one thread: a turn of a helper, which may stop in the middle, with the parcel in its hands.
+    #[doc(hidden)]
+    pub fn part_of_turn(&mut self, quota: usize, is_last: bool) -> HelperStatus {
+        if self.status == HelperStatus::Over {
+            return HelperStatus::Over;
+        }
+        let board = self.run.board.clone();
+        self.status = match self.try_turn(quota, is_last, &board) {
+            Ok(status) => status,
+            Err(error) => {
+                self.token = None;
+                board.failed(error, self.work.failed());
+                HelperStatus::Over
+            }
+        };
+        self.status
+    }
+
+    /// Registers how to wake the helper after a turn that was [`HelperStatus::Idle`] or [`HelperStatus::Full`]. Returns
+    /// false if there is something to do: the helper must have another turn.
+    pub fn sleep(&self, wake: Wake) -> bool {
+        match self.status {
+            HelperStatus::Idle => self.run.board.sleep(wake),
+            HelperStatus::Full => self.run.board.sleep_until_received(wake),
+            HelperStatus::Busy | HelperStatus::Over => false,
+        }
+    }
+
+    /// Looks for work on this thread, for at most this long. Returns true if there is some. A thread that is woken by the
+    /// operating system comes later than one that looks.
+    pub fn look(&self, at_most: Duration) -> bool {
+        let board = &self.run.board;
+        let clock = self.run.control.clock();
+        let until = clock.now_nanos().saturating_add(at_most.as_nanos() as u64);
+        board.look(true);
+        while !board.has_offers() && !board.is_over() && clock.now_nanos() < until {
+            (0..LOOK_SPINS).for_each(|_| std::hint::spin_loop());
+        }
+        board.look(false);
+        board.has_offers() || board.is_over()
+    }
+
+    fn try_turn(&mut self, quota: usize, is_last: bool, board: &Board<B>) -> Result<HelperStatus> {
+        if !board.enter() {
+            return Ok(HelperStatus::Over);
+        }
+        let turn = Turn { board, work: &mut self.work, no_context: &self.no_context };
+        let Some(context) = self.run.context.upgrade() else { return Ok(HelperStatus::Over) };
+        turn.work.context = context;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            turn.work.begin_local()?;
+        }
+        let control = &self.run.control;
+        let started = control.clock().now_nanos();
+        let _watch = watch::begin(has_ended);
+        let mut status = HelperStatus::Busy;
+        for _ in 0..quota {
+            if board.is_over() {
+                status = HelperStatus::Over;
+                break;
+            }
+            let token = match self.token {
+                Some(token) => token,
+                None => {
+                    let Some(Parcel { token, message, ancestry }) = board.take() else {
+                        status = HelperStatus::Idle;
+                        break;
+                    };
+                    turn.work.router.groups.adopt(ancestry);
+                    self.version = u64::MAX;
+                    turn.work.router.accept_shared(message);
+                    *self.token.insert(token)
+                }
+            };
+            let version = board.version();
+            if std::mem::replace(&mut self.version, version) != version {
+                turn.work.router.groups.refresh(|group| board.cancellations(group));
+            }
+            let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
+                Progress::Yielded => false,
+                Progress::Idle => !turn.work.flush(control)?,
+                Progress::Results | Progress::Waiting | Progress::Complete => {
+                    return Err(Error::bug("a helper has no results of its own"));
+                }
+            };
+            if is_done && mutation::is_set(Mutation::DoneBeforeSent) {
+                self.token = None;
+                board.worked_off(token);
+                status = HelperStatus::Full;
+                break;
+            }
+            if is_done || turn.work.router.homebound.len() >= GATHERED_MESSAGES {
+                turn.work.combine_homebound(control)?;
+                let homebound = &mut turn.work.router.homebound;
+                if !homebound.is_empty() && board.send_home(homebound) {
+                    status = HelperStatus::Full;
+                }
+            }
+            if is_done {
+                self.token = None;
+                board.worked_off(token);
+            }
+            if status == HelperStatus::Full {
+                break;
+            }
+            if !is_done && board.is_somebody_hungry() {
+                turn.work.share(board, &self.run.sharers, Some(token), control)?;
+            }
+        }
+        if let Some(token) = self.token.filter(|_| is_last || status == HelperStatus::Full)
+            && status != HelperStatus::Over
+        {
+            turn.work.flush(control)?;
+            turn.work.combine_homebound(control)?;
+            if !turn.work.router.homebound.is_empty() && board.send_home(&mut turn.work.router.homebound) {
+                status = HelperStatus::Full;
+            }
+            let rest = turn.work.parcels_of_all(token, control)?;
+            self.token = None;
+            board.put_down(rest);
+            board.worked_off(token);
+        }
+        let nanos = control.clock().now_nanos().saturating_sub(started);
+        turn.work.account(board, nanos);
+        Ok(status)
+    }
+}
+
+impl<B: Batch> Drop for Helper<B> {
+    fn drop(&mut self) {
+        if self.token.is_some() && !self.run.board.is_over() {
+            let error = Error::bug("a thread that helped a query has ended; please report it with the query");
+            self.run.board.failed(error, None);
+        }
+    }
+}

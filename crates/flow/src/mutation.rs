@@ -1,0 +1,42 @@
+//! Rules that a test may break, to see that the simulation of helpers notices (feature `mutations`).
+
+/// A rule that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    /// The end of a group does not wait for its parcels (FLOW-21).
+    EndOvertakesParcels,
+    /// A parcel is worked off before what it sends home was sent (FLOW-21).
+    DoneBeforeSent,
+    /// A part of a parcel that a helper shares again does not count towards its token (FLOW-21).
+    PartIsUncounted,
+    /// The home sleeps without looking at what has come home (FLOW-23).
+    HomeSleepsBesideWork,
+    /// Messages are shared although they must keep their order.
+    OrderIsIgnored,
+    /// A passing operator of a helper keeps what it holds.
+    PassingOperatorKeepsRows,
+}
+
+#[cfg(feature = "mutations")]
+thread_local! {
+    static BROKEN: std::cell::Cell<Option<Mutation>> = const { std::cell::Cell::new(None) };
+}
+
+/// Breaks a rule on this thread, or none.
+#[cfg(feature = "mutations")]
+pub fn set(mutation: Option<Mutation>) {
+    BROKEN.set(mutation);
+}
+
+/// Returns true if the rule is broken on this thread.
+#[cfg(feature = "mutations")]
+pub(crate) fn is_set(mutation: Mutation) -> bool {
+    BROKEN.get() == Some(mutation)
+}
+
+/// Returns true if the rule is broken on this thread.
+#[cfg(not(feature = "mutations"))]
+#[inline(always)]
+pub(crate) fn is_set(_mutation: Mutation) -> bool {
+    false
+}

@@ -1,0 +1,223 @@
+//! The queue with its lock: what executors, spawners and wakers share.
+//!
+//! An executor takes the lock once a turn. In the same step it reports the turn that has ended and takes the next task.
+//!
+//! - **FLOW-27.** While an executor is parked, a task waits no longer than it takes to wake one. An executor parks only
+//!   after it has seen an empty queue and has entered itself as parked, both under the lock. Each added task removes a
+//!   parked executor from the list and wakes it, except for one task at a time that the spinning executor takes. The
+//!   spinning executor looks into the queue again, under the lock, after it has ceased to spin.
+
+use std::sync::Arc;
+
+use super::fair_queue::{FairQueue, TaskClass, Ticket};
+use super::idle::{self, IdleExecutors};
+use super::task::{Task, TaskCell, TaskStatus};
+use super::tenant::{Tenant, Weight};
+use super::thread::cpu_nanos;
+use crate::clock::{Clock, MonotonicClock};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, Thread, park};
+
+/// A task that an executor runs, with the ticket of its place in the queue.
+struct RunningTask {
+    cell: Arc<TaskCell>,
+    ticket: Ticket,
+}
+
+#[derive(Default)]
+struct State {
+    queue: FairQueue<Arc<TaskCell>>,
+    idle: IdleExecutors,
+    /// Turns begun.
+    turns: u64,
+    /// True after the executors were dropped: no task is added or taken.
+    closed: bool,
+}
+
+/// The queue of a set of executors.
+pub(super) struct Scheduler {
+    state: Mutex<State>,
+    /// The number of tasks in the queue. It changes under the lock; the spinning executor reads it without.
+    queued: AtomicUsize,
+    /// Executors that are parked or look for work. No other memory is published with this counter.
+    idle: AtomicUsize,
+    /// True if an executor without work may spin.
+    may_spin: bool,
+    clock: MonotonicClock,
+}
+
+impl Scheduler {
+    /// The scheduler of `count` executors.
+    pub fn new(count: usize, may_spin: bool) -> Self {
+        Scheduler {
+            state: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            idle: AtomicUsize::new(count),
+            may_spin,
+            clock: MonotonicClock::default(),
+        }
+    }
+
+    /// Puts a new task into the queue. `make` receives the waker of the task before the first turn.
+    pub fn spawn(self: &Arc<Self>, tenant: &Tenant, class: TaskClass, make: impl FnOnce(Waker) -> Box<dyn Task>) {
+        let cell = Arc::new(TaskCell::new());
+        cell.fill(make(Waker { cell: cell.clone(), scheduler: self.clone() }));
+        self.add_and_wake(|queue| queue.add(tenant, class, cell));
+    }
+
+    /// Adds a task to the queue, unless the queue is closed, and wakes an executor if one is needed.
+    fn add_and_wake(&self, add: impl FnOnce(&mut FairQueue<Arc<TaskCell>>)) {
+        let woken = {
+            let mut state = self.state.lock();
+            if state.closed {
+                return;
+            }
+            add(&mut state.queue);
+            let queued = self.publish_length(&state);
+            state.idle.wake_for(queued)
+        };
+        // FLOW-27: outside of the lock, for which the woken thread would wait.
+        woken.as_ref().map(Thread::unpark);
+    }
+
+    fn publish_length(&self, state: &State) -> usize {
+        let queued = state.queue.len();
+        self.queued.store(queued, Ordering::Relaxed);
+        queued
+    }
+
+    pub fn set_weight(&self, tenant: &Tenant, weight: Weight) {
+        self.state.lock().queue.set_weight(tenant, weight);
+    }
+
+    /// The executors that are parked or look for work.
+    pub fn idle(&self) -> usize {
+        self.idle.load(Ordering::Relaxed)
+    }
+
+    /// The number of tasks in the queue, and of turns begun.
+    pub fn queued_and_turns(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (state.queue.len() as u64, state.turns)
+    }
+
+    /// Removes all tasks and ends the threads in [`Scheduler::run_tasks`].
+    pub fn close(&self) {
+        let (tasks, woken) = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            self.queued.store(0, Ordering::Relaxed);
+            (state.queue.take_all(), state.idle.wake_all())
+        };
+        woken.iter().for_each(Thread::unpark);
+        // Outside of the lock: the drop of a task may take other locks.
+        drop(tasks);
+    }
+
+    /// Runs tasks until the queue is closed: the work of an executor's thread.
+    pub fn run_tasks(&self) {
+        let Some(mut running) = self.first_task() else { return };
+        let mut begin = cpu_nanos();
+        loop {
+            let status = running.cell.run_turn();
+            let end = cpu_nanos();
+            let nanos = end.saturating_sub(begin);
+            begin = end;
+            match self.next_task(running, status, nanos) {
+                Some(next) => running = next,
+                None => {
+                    self.idle.fetch_add(1, Ordering::Relaxed);
+                    let Some(first) = self.first_task() else { return };
+                    running = first;
+                    // The search is not charged to the task.
+                    begin = cpu_nanos();
+                }
+            }
+        }
+    }
+
+    /// Reports a turn that has ended. Returns the task that is next, if one is queued.
+    fn next_task(&self, running: RunningTask, status: TaskStatus, nanos: u64) -> Option<RunningTask> {
+        let RunningTask { cell, mut ticket } = running;
+        cell.add_cpu_nanos(nanos);
+        let mut state = self.state.lock();
+        state.queue.charge(&mut ticket, nanos);
+        let Some(ticket) = cell.end_turn(status, ticket) else {
+            let next = self.take(&mut state);
+            drop(state);
+            // The last handle of a task may be dropped here, outside of the lock.
+            drop(cell);
+            return next;
+        };
+        if state.closed {
+            drop(state);
+            return None;
+        }
+        if state.queue.goes_on(&ticket) {
+            state.turns += 1;
+            return Some(RunningTask { cell, ticket });
+        }
+        state.queue.put_back(ticket, cell);
+        self.take(&mut state)
+    }
+
+    /// Takes the next task out of the queue.
+    fn take(&self, state: &mut MutexGuard<'_, State>) -> Option<RunningTask> {
+        if state.closed {
+            return None;
+        }
+        let (ticket, cell) = state.queue.take()?;
+        state.turns += 1;
+        self.publish_length(state);
+        Some(RunningTask { cell, ticket })
+    }
+
+    /// Waits for a task, at first spinning. Returns `None` if the queue is closed.
+    fn first_task(&self) -> Option<RunningTask> {
+        let mut may_spin = self.may_spin;
+        let mut state = self.state.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(next) = self.take(&mut state) {
+                state.idle.end_parking();
+                self.idle.fetch_sub(1, Ordering::Relaxed);
+                return Some(next);
+            }
+            if std::mem::take(&mut may_spin) && state.idle.begin_to_spin() {
+                drop(state);
+                idle::spin(&self.queued, &self.clock as &dyn Clock);
+                state = self.state.lock();
+                state.idle.end_spinning();
+                continue;
+            }
+            // FLOW-27: entered as parked under the lock under which the queue was seen empty.
+            state.idle.begin_to_park();
+            drop(state);
+            park();
+            state = self.state.lock();
+        }
+    }
+}
+
+/// Puts a waiting task back into the queue.
+#[derive(Clone)]
+pub struct Waker {
+    cell: Arc<TaskCell>,
+    scheduler: Arc<Scheduler>,
+}
+
+impl Waker {
+    /// Wakes the task. If it is queued or done, nothing happens.
+    pub fn wake(&self) {
+        if let Some(ticket) = self.cell.wake() {
+            let cell = self.cell.clone();
+            self.scheduler.add_and_wake(|queue| queue.put_back(ticket, cell));
+        }
+    }
+
+    /// The CPU time of the task's turns that have ended, in nanoseconds.
+    pub fn cpu_nanos(&self) -> u64 {
+        self.cell.cpu_nanos()
+    }
+}

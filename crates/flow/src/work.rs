@@ -1,0 +1,429 @@
+//! The work of one thread on a run: it takes messages out of inboxes and gives them to operators.
+//!
+//! The home of a run has all operators and all state. A helper has replicas, and uses those without state
+//! ([`crate::Helper`]).
+//!
+//! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
+//!   a scope to the scope's own operator goes before all others.
+//!
+//! The first rule makes processing depth first: barriers hold most of the memory, and the first results come early. By
+//! the second rule, the operator of a scope sees the result that decides an instance at once, and the work that is left
+//! for the instance is cancelled instead of done. (By number alone it would see the first result only after the
+//! operators inside, whose numbers are higher, have made the last one.)
+
+use std::sync::Arc;
+
+use mangrove_graph::compare::watch;
+use mangrove_graph::{Error, ErrorKind, Result};
+
+use crate::any_operator::AnyOperator;
+use crate::batch::Batch;
+use crate::board::{Board, Homebound, Parcel, Token};
+use crate::control::QueryControl;
+use crate::cursor::{Cursor, Step};
+use crate::group::{Disposition, GroupId, NodeId};
+use crate::mutation::{self, Mutation};
+use crate::operator::Output;
+use crate::router::{Body, Message, Router, charge};
+use crate::sharing::{Sharers, Sharing};
+use crate::stats::OperatorStats;
+use crate::topology::{OpId, Topology};
+
+/// The outcome of a call of [`crate::NodeRuntime::run`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Results wait to be taken.
+    Results,
+    /// The quota is used up and work is left.
+    Yielded,
+    /// No work is left until another node sends a message.
+    Idle,
+    /// No work is left until a helper sends a message ([`crate::NodeRuntime::wait`]).
+    Waiting,
+    /// The query is complete and all results are taken.
+    Complete,
+}
+
+scoped_tls::scoped_thread_local! {
+    /// The query that this thread runs: comparisons of large values ask it whether to stop.
+    pub(crate) static RUNNING: QueryControl
+}
+
+/// Returns true if the query of this thread has ended.
+pub(crate) fn has_ended() -> bool {
+    RUNNING.is_set() && RUNNING.with(|control| control.check().is_err())
+}
+
+/// The runtime without its control. The thread of the run reads the control while it changes this.
+pub(crate) struct Work<B: Batch> {
+    pub operators: Vec<AnyOperator<B>>,
+    pub router: Router<B>,
+    /// `None` between runs. Shared with the helpers of the run, which end before the run does.
+    pub context: Arc<Option<B::Context>>,
+    /// On the home of an open run: the work that is shared with helpers.
+    pub sharing: Option<Box<Sharing<B>>>,
+    pub stats: Vec<OperatorStats>,
+    /// True if the time inside operators is measured.
+    pub timed: bool,
+    /// The most scope groups that were open at a time.
+    pub groups_peak: usize,
+    /// Messages processed in this run.
+    pub messages: u64,
+    /// The operator whose error ended the run.
+    pub failed: Option<OpId>,
+}
+
+impl<B: Batch> Work<B> {
+    /// The work of a node, between runs.
+    pub fn new(node: NodeId, nodes: u16, topology: Arc<Topology>, operators: Vec<AnyOperator<B>>) -> Self {
+        let stats = vec![OperatorStats::default(); operators.len()];
+        Work {
+            operators,
+            router: Router::new(node, nodes, topology),
+            context: Arc::new(None),
+            sharing: None,
+            stats,
+            timed: false,
+            groups_peak: 0,
+            messages: 0,
+            failed: None,
+        }
+    }
+
+    /// The work of a helper.
+    pub fn helping(
+        topology: Arc<Topology>,
+        operators: Vec<AnyOperator<B>>,
+        context: Arc<Option<B::Context>>,
+        local: Arc<[bool]>,
+        timed: bool,
+    ) -> Self {
+        let mut work = Work { context, timed, ..Work::new(0, 1, topology, operators) };
+        work.router.local = Some(local);
+        work
+    }
+
+    /// On a helper: begins the run at the operators that it uses.
+    pub fn begin_local(&mut self) -> Result<()> {
+        let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
+        let mut local = self.operators.iter_mut().filter(|operator| operator.is_local());
+        local.try_for_each(|operator| operator.begin(context))
+    }
+
+    /// On a helper: lets its passing operators send what they hold. Returns true if messages wait then.
+    pub fn flush(&mut self, control: &Arc<QueryControl>) -> Result<bool> {
+        if mutation::is_set(Mutation::PassingOperatorKeepsRows) {
+            return Ok(false);
+        }
+        for id in 0..self.operators.len() as OpId {
+            if let AnyOperator::Stateful(operator) = &self.operators[id as usize]
+                && operator.is_passing()
+            {
+                let flush = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
+                    operator.flush(out)?;
+                    Ok(Step::Done)
+                };
+                let _done = self.call(id, control, flush)?;
+            }
+        }
+        Ok(self.router.next_ready().is_some())
+    }
+
+    /// The counts of this thread.
+    pub fn own_stats(&self) -> Vec<OperatorStats> {
+        let rows_out = &self.router.rows_out;
+        self.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
+    }
+
+    /// On a helper: hands its counts over to the board.
+    pub fn account(&mut self, board: &Board<B>, nanos: u64) {
+        board.account(nanos, &self.own_stats());
+        self.stats.fill(OperatorStats::default());
+        self.router.rows_out.fill(0);
+    }
+
+    /// On a helper: the operator whose error ended its work.
+    pub fn failed(&self) -> Option<OpId> {
+        self.failed
+    }
+
+    /// On the home: a helper has failed at this operator.
+    pub fn fail_at(&mut self, operator: Option<OpId>) {
+        self.failed = operator;
+    }
+
+    /// See [`crate::NodeRuntime::run`].
+    pub fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
+        for _ in 0..quota {
+            if !self.router.results.is_empty() {
+                return Ok(Progress::Results);
+            }
+            if self.sharing.is_some() {
+                self.meet_helpers(control)?;
+            }
+            // FLOW-14: the router knows the order.
+            let Some(operator) = self.router.next_ready() else {
+                return Ok(match self.router.complete {
+                    true => Progress::Complete,
+                    false if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) => Progress::Waiting,
+                    false => Progress::Idle,
+                });
+            };
+            control.check_at(self.messages)?;
+            self.messages += 1;
+            self.step(operator, control)?;
+            self.router.update_ready(operator);
+        }
+        Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
+    }
+
+    /// Calls an operator once, with its next message.
+    fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
+        let at = id as usize;
+        let started = if self.timed { control.clock().now_nanos() } else { 0 };
+        if let Some(message) = self.router.next_message(id) {
+            self.take(id, message, control)?;
+        }
+        if self.timed {
+            self.stats[at].nanos += control.clock().now_nanos().saturating_sub(started);
+        }
+        Ok(())
+    }
+
+    /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3). If work is
+    /// left, the message waits with its cursor (FLOW-2).
+    fn take(&mut self, id: OpId, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
+        let Message { port, group, body, cursor, .. } = &mut *message;
+        let (port, group) = (*port, *group);
+        let closed = match body {
+            Body::Data { batch, charged } => {
+                control.release(*charged + cursor.bytes());
+                if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
+                    return self.router.put_back(message, control);
+                }
+                *cursor = Cursor::default();
+                self.router.count_received(id, port, group)
+            }
+            Body::End { messages, instances } => {
+                let (messages, instances) = (*messages, *instances);
+                if let Some(sharing) = &mut self.sharing
+                    && sharing.is_token_away(Token { operator: id, group })
+                    && !mutation::is_set(Mutation::EndOvertakesParcels)
+                {
+                    sharing.park(message);
+                    return Ok(());
+                }
+                self.router.count_end(id, port, group, messages, instances)
+            }
+            Body::Closing { instances } => Some(*instances),
+        };
+        if let Some(instances) = closed {
+            let end = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
+                operator.finish(port, group, instances, cursor, out)
+            };
+            if self.call(id, control, end)? == Step::More {
+                *body = Body::Closing { instances };
+                return self.router.put_back(message, control);
+            }
+        }
+        self.router.worked_off(message);
+        Ok(())
+    }
+
+    /// Gives a batch to its operator, without the rows whose work is cancelled.
+    fn take_batch(
+        &mut self,
+        id: OpId,
+        port: u8,
+        group: GroupId,
+        batch: &mut Option<B>,
+        cursor: &mut Cursor,
+        control: &Arc<QueryControl>,
+    ) -> Result<Step> {
+        let Some(input) = batch else { return Ok(Step::Done) };
+        // FLOW-7: only rows are dropped here; ends do not come here.
+        match self.router.groups.disposition(group, id) {
+            Disposition::Drop => return Ok(Step::Done),
+            Disposition::DropTags(tags) => input.discard(tags, cursor),
+            Disposition::Deliver => {}
+        }
+        let rows = input.rows() as u64;
+        if rows == 0 {
+            return Ok(Step::Done);
+        }
+        if cursor.is_start() {
+            let stats = &mut self.stats[id as usize];
+            stats.messages += 1;
+            stats.rows_in += rows;
+        }
+        self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))
+    }
+
+    /// Calls an operator, and notes whether it has failed.
+    fn call(
+        &mut self,
+        id: OpId,
+        control: &Arc<QueryControl>,
+        work: impl FnOnce(&mut AnyOperator<B>, &mut Output<'_, B>) -> Result<Step>,
+    ) -> Result<Step> {
+        let context = self.context.as_ref().as_ref().ok_or_else(|| Error::bug("a run has begun before it runs"))?;
+        let mut out = Output { router: &mut self.router, control, context, operator: id };
+        let outcome = work(&mut self.operators[id as usize], &mut out);
+        let outcome = if watch::is_interrupted() { ended(control) } else { outcome };
+        if outcome.is_err() {
+            self.failed = Some(id);
+            return outcome;
+        }
+        self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
+        if let Some(sharing) = &self.sharing {
+            sharing.publish(&mut self.router.groups);
+        }
+        outcome
+    }
+
+    /// On the home: receives what helpers have sent, and shares work if another thread has none.
+    pub fn meet_helpers(&mut self, control: &Arc<QueryControl>) -> Result<()> {
+        let Some(sharing) = &self.sharing else { return Ok(()) };
+        let board = sharing.board().clone();
+        if board.has_arrivals() {
+            for arrival in board.receive() {
+                match arrival {
+                    Homebound::Message(message) => self.router.accept_shared(message),
+                    Homebound::Failed(error, operator) => {
+                        self.fail_at(operator);
+                        return Err(error);
+                    }
+                    Homebound::Done(token) => {
+                        let end = self.sharing.as_mut().and_then(|sharing| sharing.is_back(token));
+                        if let Some(end) = end {
+                            self.router.accept_shared(end);
+                        }
+                    }
+                }
+            }
+        }
+        if self.router.next_ready().is_none() {
+            // The home works off itself what no helper has taken.
+            if let Some(Parcel { token, message, .. }) = board.take_back() {
+                self.router.accept_shared(message);
+                board.worked_off(token);
+            }
+        } else if board.is_somebody_hungry()
+            && let Some(sharing) = &self.sharing
+        {
+            let sharers = sharing.sharers().clone();
+            self.share(&board, &sharers, None, control)?;
+        }
+        Ok(())
+    }
+
+    /// Offers about half of the messages that wait at the lowest of these operators: work that is nearest to the source
+    /// has the most to follow. On a helper, they belong to the token of its parcel.
+    pub fn share(
+        &mut self,
+        board: &Board<B>,
+        sharers: &Sharers,
+        token: Option<Token>,
+        control: &Arc<QueryControl>,
+    ) -> Result<()> {
+        let all: Arc<[bool]>;
+        let stealable = if mutation::is_set(Mutation::OrderIsIgnored) {
+            all = self
+                .router
+                .local
+                .clone()
+                .unwrap_or_else(|| self.operators.iter().map(AnyOperator::is_kernel).collect());
+            &all
+        } else {
+            &sharers.stealable
+        };
+        let Some((operator, count)) = self.router.lowest_waiting(stealable) else { return Ok(()) };
+        let mut messages = if count > 1 {
+            self.router.take_oldest(operator, count / 2)
+        } else {
+            self.split_oldest(operator, sharers.split_rows_min(), control)?.into_iter().collect()
+        };
+        if messages.is_empty() && (sharers.shares_all || self.router.has_work_beside(operator, count)) {
+            messages = self.router.take_oldest(operator, count);
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let parcels = self.parcels_of(messages, token);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.are_away(parcels.iter().map(|parcel| parcel.token));
+        }
+        board.offer(parcels);
+        Ok(())
+    }
+
+    /// Makes parcels of messages. On a helper, they belong to the token of its own parcel.
+    fn parcels_of(&self, messages: Vec<Box<Message<B>>>, token: Option<Token>) -> Vec<Parcel<B>> {
+        let parcel = |message: Box<Message<B>>| {
+            let own = Token { operator: message.operator, group: message.group };
+            let ancestry = self.router.groups.ancestry(message.group);
+            Parcel { token: token.unwrap_or(own), message, ancestry }
+        };
+        messages.into_iter().map(parcel).collect()
+    }
+
+    /// On a helper: makes parcels of all its messages, in ascending order of their operators.
+    pub fn parcels_of_all(&mut self, token: Token, control: &Arc<QueryControl>) -> Result<Vec<Parcel<B>>> {
+        let messages = self.router.take_all(control)?;
+        Ok(self.parcels_of(messages, Some(token)))
+    }
+
+    /// Cuts the oldest batch that waits at an operator in two. Returns the second part, charged.
+    fn split_oldest(
+        &mut self,
+        operator: OpId,
+        rows_min: usize,
+        control: &Arc<QueryControl>,
+    ) -> Result<Option<Box<Message<B>>>> {
+        let Some(context) = &*self.context else { return Ok(None) };
+        let inbox = &mut self.router.inboxes[operator as usize];
+        let Some(message) = inbox.entering.iter_mut().find(|message| message.is_data()) else { return Ok(None) };
+        let Message { port, group, body, cursor, .. } = &mut **message;
+        let (port, group) = (*port, *group);
+        let Body::Data { batch: Some(input), charged } = body else { return Ok(None) };
+        let held = *charged + cursor.bytes();
+        let Some(part) = self.operators[operator as usize].split(input, cursor, rows_min, context)? else {
+            return Ok(None);
+        };
+        // FLOW-13: each part is charged for itself.
+        *charged = input.bytes() as u64;
+        let left = *charged + cursor.bytes();
+        control.release(held);
+        control.charge(left)?;
+        let mut second = self.router.message(operator, port, group, Body::data(part.batch));
+        second.cursor = part.cursor;
+        charge(&mut second, control)?;
+        control.charge(second.cursor.bytes())?;
+        Ok(Some(second))
+    }
+
+    /// On a helper: shortens what it has gathered for the home ([`crate::Operator::combine`]), and charges it (FLOW-22).
+    pub fn combine_homebound(&mut self, control: &Arc<QueryControl>) -> Result<()> {
+        let context = self.context.clone();
+        let Some(context) = &*context else { return Err(Error::bug("a helper has the context during its turn")) };
+        let Work { operators, router, .. } = self;
+        for message in &mut router.homebound {
+            let Message { operator, port, body, .. } = &mut **message;
+            if let Body::Data { batch, .. } = body
+                && let Some(whole) = batch.take()
+            {
+                *batch = Some(operators[*operator as usize].combine(*port, whole, context, control)?);
+            }
+            charge(message, control)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error of a run whose comparisons were interrupted. Their results mean nothing, so the outcome of the
+/// call is discarded, too.
+#[cold]
+fn ended(control: &QueryControl) -> Result<Step> {
+    control.check()?;
+    Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"))
+}
