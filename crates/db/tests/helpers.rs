@@ -1,4 +1,4 @@
-//! Queries that several threads work on: the results that must not depend on who did what.
+//! Queries that several threads work on: the results that must not depend on which thread did what.
 
 use mangrove::{Database, Parameters, QueryOptions, Value};
 

@@ -63,7 +63,7 @@ pub(crate) enum Homebound<B> {
 /// See the header of this file.
 pub(crate) struct Board<B> {
     /// Threads of the run that look for work or sleep. A hint, read without the lock.
-    hungry: AtomicU32,
+    idle: AtomicU32,
     /// Parcels offered. A hint.
     offers: AtomicU32,
     /// Entries that wait for the home. A hint.
@@ -111,7 +111,7 @@ impl<B> Board<B> {
             stats: HelperStats::default(),
         };
         Board {
-            hungry: AtomicU32::new(0),
+            idle: AtomicU32::new(0),
             offers: AtomicU32::new(0),
             arrivals: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
@@ -122,8 +122,8 @@ impl<B> Board<B> {
     }
 
     /// Returns true if a thread of the run has nothing to do (FLOW-20).
-    pub fn is_somebody_hungry(&self) -> bool {
-        self.hungry.load(Ordering::Relaxed) > 0
+    pub fn has_idle_thread(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) > 0
     }
 
     /// Returns true if a parcel is offered.
@@ -144,9 +144,9 @@ impl<B> Board<B> {
     /// Says that a thread looks for work; with `false`, that it has stopped looking.
     pub fn look(&self, looks: bool) {
         if looks {
-            self.hungry.fetch_add(1, Ordering::Relaxed);
+            self.idle.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.hungry.fetch_sub(1, Ordering::Relaxed);
+            self.idle.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -172,7 +172,7 @@ impl<B> Board<B> {
             }
             let first = state.sleepers.len().saturating_sub(count);
             wakes.extend(state.sleepers.drain(first..));
-            self.hungry.fetch_sub(wakes.len() as u32, Ordering::Relaxed);
+            self.idle.fetch_sub(wakes.len() as u32, Ordering::Relaxed);
             self.offers.store(state.offered.len() as u32, Ordering::Relaxed);
         }
         wakes.into_iter().for_each(|wake| wake());
@@ -259,7 +259,7 @@ impl<B> Board<B> {
         self.arrivals.store(state.homebound.len() as u32, Ordering::Relaxed);
         let wake = state.home.take();
         if wake.is_some() {
-            self.hungry.fetch_sub(1, Ordering::Relaxed);
+            self.idle.fetch_sub(1, Ordering::Relaxed);
         }
         wake
     }
@@ -286,7 +286,7 @@ impl<B> Board<B> {
             return false;
         }
         state.sleepers.push(wake);
-        self.hungry.fetch_add(1, Ordering::Relaxed);
+        self.idle.fetch_add(1, Ordering::Relaxed);
         true
     }
 
@@ -309,7 +309,7 @@ impl<B> Board<B> {
             return false;
         }
         if state.home.replace(wake).is_none() {
-            self.hungry.fetch_add(1, Ordering::Relaxed);
+            self.idle.fetch_add(1, Ordering::Relaxed);
         }
         true
     }
@@ -317,7 +317,7 @@ impl<B> Board<B> {
     /// The home goes on, though no work has woken it.
     pub fn wake_at_home(&self) {
         if self.state.lock().home.take().is_some() {
-            self.hungry.fetch_sub(1, Ordering::Relaxed);
+            self.idle.fetch_sub(1, Ordering::Relaxed);
         }
     }
 

@@ -231,7 +231,7 @@ impl<B: Batch> Helper<B> {
             if status == HelperStatus::Full {
                 break;
             }
-            if !is_done && board.is_somebody_hungry() {
+            if !is_done && board.has_idle_thread() {
                 turn.work.share(board, &self.run.sharers, Some(token), control)?;
             }
         }

@@ -308,7 +308,7 @@ impl<B: Batch> Work<B> {
                 self.router.accept_shared(message);
                 board.worked_off(token);
             }
-        } else if board.is_somebody_hungry()
+        } else if board.has_idle_thread()
             && let Some(sharing) = &self.sharing
         {
             let sharers = sharing.sharers().clone();
