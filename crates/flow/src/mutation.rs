@@ -11,8 +11,6 @@ pub enum Mutation {
     PartIsUncounted,
     /// The home sleeps without looking at what has come home (FLOW-23).
     HomeSleepsBesideWork,
-    /// Messages are shared although they must keep their order.
-    OrderIsIgnored,
     /// A passing operator of a helper keeps what it holds.
     PassingOperatorKeepsRows,
 }

@@ -46,9 +46,10 @@ pub trait Operator<B: Batch>: Send {
     /// Receives a batch of a group at a port.
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
-    /// On a helper, shortens a batch that will be sent home to this operator: the operator must come to the same result
-    /// as from the batch itself. For example, rows with equal objects may become one row with their number. It has no
-    /// state: only its structure, the context and the batch may be used. This default leaves the batch as it is.
+    /// A helper calls this before it sends a batch home to this operator. Returns a batch that is shorter if possible.
+    /// From it, the operator at home must come to the same result. For example, rows with equal objects may become one
+    /// row with their number. The helper's replica has no state: it uses its structure, the context and the batch alone.
+    /// This default returns the batch as it is.
     fn combine(&mut self, port: u8, batch: B, context: &B::Context, control: &Arc<QueryControl>) -> Result<B> {
         let _ = (port, context, control);
         Ok(batch)

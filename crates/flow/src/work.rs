@@ -284,7 +284,11 @@ impl<B: Batch> Work<B> {
     /// On the home: receives what helpers have sent, and shares work if another thread has none.
     pub fn meet_helpers(&mut self, control: &Arc<QueryControl>) -> Result<()> {
         let Some(sharing) = &self.sharing else { return Ok(()) };
-        let board = sharing.board().clone();
+        let board = sharing.board();
+        if !board.has_arrivals() && !board.has_idle_thread() && self.router.next_ready().is_some() {
+            return Ok(());
+        }
+        let board = board.clone();
         if board.has_arrivals() {
             for arrival in board.receive() {
                 match arrival {
@@ -326,18 +330,7 @@ impl<B: Batch> Work<B> {
         token: Option<Token>,
         control: &Arc<QueryControl>,
     ) -> Result<()> {
-        let all: Arc<[bool]>;
-        let stealable = if mutation::is_set(Mutation::OrderIsIgnored) {
-            all = self
-                .router
-                .local
-                .clone()
-                .unwrap_or_else(|| self.operators.iter().map(AnyOperator::is_kernel).collect());
-            &all
-        } else {
-            &sharers.stealable
-        };
-        let Some((operator, count)) = self.router.lowest_waiting(stealable) else { return Ok(()) };
+        let Some((operator, count)) = self.router.lowest_waiting(&sharers.stealable) else { return Ok(()) };
         let mut messages = if count > 1 {
             self.router.take_oldest(operator, count / 2)
         } else {

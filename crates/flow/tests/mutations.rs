@@ -4,7 +4,7 @@ mod simulator;
 mod toys;
 
 use mangrove_flow::mutation::{self, Mutation};
-use simulator::{PLANS, simulate};
+use simulator::{PLANS, Plan, kernels, simulate, simulate_sharing};
 
 /// Seeds within which a broken rule must be noticed.
 const SEEDS: u64 = 400;
@@ -19,6 +19,16 @@ fn is_noticed(mutation: Mutation) -> bool {
     (0..SEEDS).any(|seed| PLANS.iter().any(|plan| fails(*plan, seed)))
 }
 
+/// Messages that must keep their order are shared: the plan says so, not the runtime.
+#[test]
+fn shared_messages_lose_their_order() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let fails = |seed| std::panic::catch_unwind(|| simulate_sharing(Plan::Ordered, seed, kernels(Plan::Ordered)));
+    let is_noticed = (0..SEEDS).any(|seed| fails(seed).is_err());
+    let _ = std::panic::take_hook();
+    assert!(is_noticed);
+}
+
 #[test]
 fn every_broken_rule_is_noticed() {
     // The panics are expected; their backtraces would hide the outcome.
@@ -28,7 +38,6 @@ fn every_broken_rule_is_noticed() {
         Mutation::DoneBeforeSent,
         Mutation::PartIsUncounted,
         Mutation::HomeSleepsBesideWork,
-        Mutation::OrderIsIgnored,
         Mutation::PassingOperatorKeepsRows,
     ];
     let missed: Vec<Mutation> = all.into_iter().filter(|mutation| !is_noticed(*mutation)).collect();

@@ -36,7 +36,11 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        assert!(!self.ended.contains(&(group, port)), "rows come to operator {} after the end", out.operator());
+        assert!(
+            !self.ended.contains(&(group, port)),
+            "operator {} receives rows after the end of their group",
+            out.operator()
+        );
         self.operator.receive(port, group, batch, out)
     }
 
@@ -48,7 +52,7 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
         at: &mut Cursor,
         out: &mut Output<'_, Numbers>,
     ) -> Result<Step> {
-        assert!(self.ended.insert((group, port)), "an end comes to operator {} twice", out.operator());
+        assert!(self.ended.insert((group, port)), "operator {} receives the end of a group twice", out.operator());
         self.operator.finish_step(port, group, instances, at, out)
     }
 }
@@ -235,8 +239,7 @@ impl Plan {
 
     /// For each operator, true if messages at it may be shared.
     pub fn stealable(self) -> Arc<[bool]> {
-        let all = self.operators(1);
-        all.iter().map(|operator| operator.is_kernel() && self != Plan::Ordered).collect()
+        if self == Plan::Ordered { self.operators(1).iter().map(|_| false).collect() } else { kernels(self) }
     }
 
     /// Fails unless these are the numbers that the plan must find.
@@ -260,15 +263,25 @@ impl Plan {
     }
 }
 
+/// For each operator of a plan, true if it is a kernel.
+pub fn kernels(plan: Plan) -> Arc<[bool]> {
+    plan.operators(1).iter().map(AnyOperator::is_kernel).collect()
+}
+
 /// Runs a plan with helpers, by a seed. Panics if anything is wrong.
 pub fn simulate(plan: Plan, seed: u64) {
+    simulate_sharing(plan, seed, plan.stealable());
+}
+
+/// As [`simulate`]; messages at these operators are shared.
+pub fn simulate_sharing(plan: Plan, seed: u64, stealable: Arc<[bool]>) {
     let mut random = StdRng::seed_from_u64(seed);
     let below = random.random_range(1..400);
     let control = control(QueryLimits::default());
     let mut home = NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control);
     home.begin(()).expect("a run begins");
     home.start(Numbers(vec![(0, 0)])).expect("a run starts");
-    let sharers = Sharers { stealable: plan.stealable(), shares_all: random.random_bool(0.5) };
+    let sharers = Sharers { stealable, shares_all: random.random_bool(0.5) };
     let results = run_with_helpers(&mut home, &sharers, || Ok(plan.operators(below)), seed).expect("a run completes");
     let found: Vec<i64> = results.iter().flat_map(|batch| batch.0.iter().map(|(_, n)| *n)).collect();
     plan.check(&found, below);

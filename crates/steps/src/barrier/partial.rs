@@ -238,7 +238,8 @@ impl BatchStates {
     }
 }
 
-/// Returns true if the rows are states of a reduction. Other rows that come to a reduction have no computed columns.
+/// Returns true if a helper has reduced the batch: each row is a state. Such a batch has a computed column. A batch that
+/// no helper has reduced has none when it reaches a reduction (STEPS-9).
 pub(super) fn is_reduced(batch: &Rows) -> bool {
     !batch.computed.is_empty()
 }
