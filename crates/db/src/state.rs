@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, Weight};
-use mangrove_graph::{Catalog, Error, ErrorKind, IdRule, MemoryBudget, Result};
+use mangrove_graph::{Catalog, IdRule, MemoryBudget, Result};
 use mangrove_txn::{ShardHandle, ShardedArc, TransactionManager};
 use parking_lot::Mutex;
 
 use crate::files::FileAccess;
 use crate::home::Home;
 use crate::options::{DatabaseOptions, QueryOptions};
-use crate::query::helpers::ExecutorSource;
+use crate::query::helpers::{ExecutorSource, not_started, shared_executors};
 use crate::query::instance::DatabaseIdentity;
 use crate::query::prepared::PlanCache;
 
@@ -47,6 +47,11 @@ pub(crate) struct DatabaseState {
 }
 
 impl DatabaseState {
+    /// Returns true if the database has executors of its own.
+    pub fn has_own_executors(&self) -> bool {
+        self.executor_count > 0
+    }
+
     /// The files of `io()`.
     pub fn files(&self) -> Arc<FileAccess> {
         self.files.lock().clone()
@@ -60,11 +65,12 @@ impl ExecutorSource for DatabaseState {
             return Ok(running.clone());
         }
         let started = match self.executor_count {
-            0 => Executors::shared(),
-            count => Executors::start(ExecutorOptions { count, ..ExecutorOptions::default() }).map(Arc::new),
+            0 => shared_executors()?,
+            count => {
+                let options = ExecutorOptions { count, ..ExecutorOptions::default() };
+                Arc::new(Executors::start(options).map_err(not_started)?)
+            }
         };
-        let started = started
-            .map_err(|e| Error::new(ErrorKind::Io, format!("the executor threads could not be started: {e}")))?;
         Ok(executors.insert(started).clone())
     }
 }

@@ -306,7 +306,8 @@ impl Transaction {
         if !may_help {
             return Ok(execution);
         }
-        let source: Arc<dyn ExecutorSource> = self.database.inner.clone();
+        let inner = &self.database.inner;
+        let source = inner.has_own_executors().then(|| inner.clone() as Arc<dyn ExecutorSource>);
         Ok(execution.helped_by(Helping {
             source,
             workers_max: prepared.workers_max(options),

@@ -77,13 +77,10 @@ impl Execution {
         Execution { helping: Some(helping), ..self }
     }
 
-    /// Opens the query for helpers if it is heavy: after so many messages, and so much time since then.
+    /// Opens the query for helpers if it has run for long enough since the first call.
     #[cold]
     fn open_if_heavy(&mut self) -> Result<()> {
         let Some(instance) = &mut self.instance else { return Ok(()) };
-        if instance.runtime.messages() < OPEN_AFTER_MESSAGES {
-            return Ok(());
-        }
         let now = instance.runtime.control().clock().now_nanos();
         if self.looked_at_nanos == 0 {
             self.looked_at_nanos = now.max(1);
@@ -119,7 +116,7 @@ impl Execution {
     /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
     /// and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
-        if self.helping.is_some() {
+        if self.helping.is_some() && self.messages() >= OPEN_AFTER_MESSAGES {
             self.open_if_heavy()?;
         }
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
 use mangrove_flow::{Helper, HelperStatus, OpenRun, Sharers};
-use mangrove_graph::Result;
+use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_steps::{Rows, build};
 
 use super::instance::{PlanInstance, PlannedQuery};
@@ -23,7 +23,17 @@ pub(crate) const OPEN_AFTER_NANOS: u64 = 1_000_000;
 /// The time for which a helper looks for work before it waits.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// The executors of a database, which start when they are first needed.
+/// The executors of the process.
+pub(crate) fn shared_executors() -> Result<Arc<Executors>> {
+    Executors::shared().map_err(not_started)
+}
+
+/// The error of executor threads that the system did not start.
+pub(crate) fn not_started(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("the executor threads could not be started: {error}"))
+}
+
+/// A database with executors of its own, which start when they are first needed.
 pub(crate) trait ExecutorSource: Send + Sync {
     /// Returns the executors.
     fn executors(&self) -> Result<Arc<Executors>>;
@@ -31,8 +41,9 @@ pub(crate) trait ExecutorSource: Send + Sync {
 
 /// How executors may help a query.
 pub(crate) struct Helping {
-    /// The executors.
-    pub source: Arc<dyn ExecutorSource>,
+    /// The database whose executors help; `None`: those of the process. A query then counts no reference to its database,
+    /// a counter that all threads would change.
+    pub source: Option<Arc<dyn ExecutorSource>>,
     /// The most threads that work on the query; 0 means one for each executor.
     pub workers_max: usize,
     /// The tenant that helpers count for.
@@ -42,7 +53,7 @@ pub(crate) struct Helping {
 impl Helping {
     /// Opens the run of an instance for helpers, and starts them. Returns false if no executor is free to help.
     pub fn open(&self, planned: &Arc<PlannedQuery>, instance: &mut PlanInstance) -> Result<bool> {
-        let executors = self.source.executors()?;
+        let executors = self.source.as_ref().map_or_else(shared_executors, |source| source.executors())?;
         let workers = match self.workers_max {
             0 => executors.count(),
             max => executors.count().min(max),
