@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: mangrove_allocator::Allocator = mangrove_allocator::Allocator;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -8,7 +8,7 @@ use clap::Parser;
 use mangrove_bench::{Arguments, Suite};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: mangrove_allocator::Allocator = mangrove_allocator::Allocator;
 
 /// Measure the database beside the limits of this machine
 #[derive(Parser, Debug)]

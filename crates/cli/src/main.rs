@@ -41,7 +41,7 @@ use commands::{bench, console, export, generate, health, load, manage, query, sh
 use mangrove::Error;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: mangrove_allocator::Allocator = mangrove_allocator::Allocator;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {

@@ -99,6 +99,7 @@ pub use mangrove_store::schema::RuleId;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
 pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServicesHandle};
+pub use query::gauges::{QueryFigures, QueryGauges};
 pub use query::prepared::{PlanCacheReport, Prepared};
 pub use query::stream::ResultStream;
 pub use retry::Retries;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mangrove_durable::durable::DurableOptions;
@@ -14,6 +14,8 @@ use mangrove_steps::{Detail, Services};
 use mangrove_store::{StoreOptions, StoreSizes};
 use mangrove_txn::Isolation;
 use uuid::Uuid;
+
+use crate::query::gauges::QueryGauges;
 
 /// The options of a database.
 #[derive(Clone, Debug)]
@@ -95,9 +97,8 @@ pub struct QueryOptions {
     pub inline_messages: usize,
     /// The tenant that the query counts for, when queries of several tenants share the executors.
     pub tenant: Tenant,
-    /// A place in which the CPU time of the query on executors is reported while it runs, in nanoseconds. What runs on
-    /// the thread of the caller is not in it.
-    pub executor_nanos: Option<Arc<AtomicU64>>,
+    /// Places in which the figures of the query are shown while it runs.
+    pub gauges: Option<Arc<QueryGauges>>,
     /// The isolation of a query that runs in a transaction of its own.
     pub isolation: Isolation,
     /// The number of retries after a conflict, for a query that writes in a transaction of its own.
@@ -119,7 +120,7 @@ impl Default for QueryOptions {
             cancel: Arc::default(),
             inline_messages: INLINE_MESSAGES,
             tenant: Tenant::default(),
-            executor_nanos: None,
+            gauges: None,
             isolation: Isolation::default(),
             retries: RETRIES_DEFAULT,
             services: None,

@@ -303,6 +303,7 @@ impl Transaction {
         // Several threads may read in one transaction (TXN-11).
         let may_help = planned.plan.reason_for_one_thread().is_none();
         let execution = Execution::start(planned, &self.settings(prepared, parameters, options), timed)?;
+        let execution = execution.shown_in(options.gauges.clone());
         if !may_help {
             return Ok(execution);
         }
@@ -312,6 +313,7 @@ impl Transaction {
             source,
             workers_max: prepared.workers_max(options),
             tenant: options.tenant.clone(),
+            gauges: options.gauges.clone(),
         }))
     }
 

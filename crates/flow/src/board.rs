@@ -351,6 +351,11 @@ impl<B> Board<B> {
         state.stats.operators.iter_mut().zip(operators).for_each(|(sum, stats)| sum.add(stats));
     }
 
+    /// Returns the number of parcels that helpers have taken.
+    pub fn parcels_taken(&self) -> u64 {
+        self.state.lock().stats.parcels
+    }
+
     /// Returns the counts of the helpers.
     pub fn stats(&self) -> HelperStats {
         self.state.lock().stats.clone()

@@ -31,7 +31,8 @@
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
 //! decides which rows go where, and every message in between is serialized.
 
-#![forbid(unsafe_code)]
+// One system call is unsafe (`schedule::thread`).
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 mod any_operator;

@@ -206,6 +206,11 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.sharing.as_ref().map(|sharing| sharing.board().stats()).unwrap_or_default()
     }
 
+    /// Returns the number of parcels that helpers have taken over so far.
+    pub fn parcels_taken(&self) -> u64 {
+        self.work.sharing.as_ref().map_or(0, |sharing| sharing.board().parcels_taken())
+    }
+
     /// Returns the number of scope groups opened so far, the most that were open at a time, and the number of single
     /// instances that were cancelled.
     pub fn scope_counts(&self) -> (u64, u64, u64) {

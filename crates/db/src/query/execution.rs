@@ -8,6 +8,7 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
+use super::gauges::{QueryFigures, QueryGauges};
 use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
@@ -24,6 +25,8 @@ pub(crate) struct Execution {
     helping: Option<Helping>,
     /// The time at which the query was first looked at as one that may be heavy; 0 before.
     looked_at_nanos: u64,
+    /// Where the figures of the query are shown.
+    gauges: Option<Arc<QueryGauges>>,
 }
 
 /// The memory of a query that has ended, to be freed: values in operators, in queues and in side effects.
@@ -69,7 +72,19 @@ impl Execution {
     /// Starts a plan.
     pub fn start(planned: Arc<PlannedQuery>, settings: &RunSettings<'_>, timed: bool) -> Result<Self> {
         let instance = if timed { planned.measured(settings)? } else { planned.instance(settings)? };
-        Ok(Execution { planned, instance: Some(instance), keeps_results: false, helping: None, looked_at_nanos: 0 })
+        Ok(Execution {
+            planned,
+            instance: Some(instance),
+            keeps_results: false,
+            helping: None,
+            looked_at_nanos: 0,
+            gauges: None,
+        })
+    }
+
+    /// Shows the figures of the query after each turn.
+    pub fn shown_in(self, gauges: Option<Arc<QueryGauges>>) -> Self {
+        Execution { gauges, ..self }
     }
 
     /// Lets executors help when the query turns out to be heavy.
@@ -121,6 +136,9 @@ impl Execution {
         }
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);
+        if let Some(gauges) = &self.gauges {
+            show(&instance.runtime, gauges);
+        }
         match progress.map_err(|error| self.planned.placed(error, &instance.runtime))? {
             Progress::Complete => {
                 self.complete();
@@ -205,6 +223,21 @@ impl Execution {
             control.memory_peak(),
         )
     }
+}
+
+/// Shows what the home of a query knows of it.
+fn show(runtime: &NodeRuntime<Rows>, gauges: &QueryGauges) {
+    let (scope_groups, scope_groups_peak, instances_cancelled) = runtime.scope_counts();
+    gauges.show(&QueryFigures {
+        parcels: runtime.parcels_taken(),
+        messages: runtime.messages(),
+        memory_bytes: runtime.control().memory(),
+        memory_peak_bytes: runtime.control().memory_peak(),
+        scope_groups,
+        scope_groups_peak,
+        instances_cancelled,
+        ..QueryFigures::default()
+    });
 }
 
 /// Returns the approximate size of results in bytes.

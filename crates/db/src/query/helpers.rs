@@ -11,6 +11,7 @@ use mangrove_flow::{Helper, HelperStatus, OpenRun, Sharers};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_steps::{Rows, build};
 
+use super::gauges::{QueryGauges, TaskGauges};
 use super::instance::{PlanInstance, PlannedQuery};
 
 /// A query is looked at as one that may be heavy after this many messages. A light query never reads the clock.
@@ -48,6 +49,8 @@ pub(crate) struct Helping {
     pub workers_max: usize,
     /// The tenant that helpers count for.
     pub tenant: Tenant,
+    /// Where helpers show their figures.
+    pub gauges: Option<Arc<QueryGauges>>,
 }
 
 impl Helping {
@@ -68,7 +71,9 @@ impl Helping {
         let run = instance.runtime.open(Sharers { stealable: instance.stealable.clone(), shares_all: false });
         for _ in 1..workers {
             executors.spawn_helper(&self.tenant, |waker| {
-                Box::new(HelperTask::Joining { planned: planned.clone(), run: run.clone(), waker })
+                let gauges = self.gauges.clone().map(TaskGauges::of_helper);
+                let state = HelperState::Joining { planned: planned.clone(), run: run.clone() };
+                Box::new(HelperTask { state, waker, gauges })
             });
         }
         Ok(true)
@@ -76,29 +81,41 @@ impl Helping {
 }
 
 /// See the header of this file.
-enum HelperTask {
+struct HelperTask {
+    state: HelperState,
+    waker: Waker,
+    gauges: Option<TaskGauges>,
+}
+
+enum HelperState {
     /// It makes its operators in its first turn.
-    Joining { planned: Arc<PlannedQuery>, run: OpenRun<Rows>, waker: Waker },
+    Joining { planned: Arc<PlannedQuery>, run: OpenRun<Rows> },
     /// It works.
-    Joined { helper: Box<Helper<Rows>>, waker: Waker },
+    Joined(Box<Helper<Rows>>),
 }
 
 impl Task for HelperTask {
     fn run(&mut self, quota: usize) -> TaskStatus {
-        if let HelperTask::Joining { planned, run, waker } = self {
+        if let HelperState::Joining { planned, run } = &self.state {
             // The query itself was built from the same plan, so this does not fail.
             let Ok(built) = build(&planned.plan, 1, false) else { return TaskStatus::Done };
-            let helper = Box::new(Helper::new(run, built.operators));
-            *self = HelperTask::Joined { helper, waker: waker.clone() };
+            self.state = HelperState::Joined(Box::new(Helper::new(run, built.operators)));
         }
-        let HelperTask::Joined { helper, waker } = self else { return TaskStatus::Done };
-        match helper.turn(quota) {
+        let HelperState::Joined(helper) = &mut self.state else { return TaskStatus::Done };
+        if let Some(gauges) = &mut self.gauges {
+            gauges.add_cpu_nanos(self.waker.cpu_nanos());
+        }
+        let status = {
+            let _turn = self.gauges.as_ref().map(TaskGauges::turn);
+            helper.turn(quota)
+        };
+        match status {
             HelperStatus::Busy => return TaskStatus::Again,
             HelperStatus::Over => return TaskStatus::Done,
             HelperStatus::Idle if helper.look(LOOK) => return TaskStatus::Again,
             HelperStatus::Idle | HelperStatus::Full => {}
         }
-        let waker = waker.clone();
+        let waker = self.waker.clone();
         if helper.sleep(Box::new(move || waker.wake())) { TaskStatus::Waiting } else { TaskStatus::Again }
     }
 }

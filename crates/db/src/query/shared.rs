@@ -18,7 +18,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mangrove_flow::QueryControl;
@@ -27,6 +26,7 @@ use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Valu
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::execution::{Execution, QueryRemains, TurnOutcome, bytes};
+use super::gauges::TaskGauges;
 use crate::options::{Materialize, QueryOptions};
 
 type ResultBatch = Vec<(Value, u64)>;
@@ -146,10 +146,15 @@ impl SharedQuery {
 struct QueryTask {
     query: Arc<SharedQuery>,
     waker: Waker,
+    gauges: Option<TaskGauges>,
 }
 
 impl Task for QueryTask {
     fn run(&mut self, quota: usize) -> TaskStatus {
+        if let Some(gauges) = &mut self.gauges {
+            gauges.add_cpu_nanos(self.waker.cpu_nanos());
+        }
+        let _turn = self.gauges.as_ref().map(TaskGauges::turn);
         let mut slot = self.query.execution.lock();
         let Some(execution) = slot.as_mut() else { return TaskStatus::Done };
         let result = match self.query.turn(execution, quota, &self.waker) {
@@ -171,16 +176,13 @@ impl Drop for QueryTask {
 }
 
 /// The reader's end of the queue. Dropping it closes the queue and waits for the end of the query (DB-6).
-struct QueueReader<'a> {
+struct QueueReader {
     query: Arc<SharedQuery>,
     waker: Waker,
-    /// Where the CPU time of the query is reported.
-    nanos: Option<&'a AtomicU64>,
 }
 
-impl Drop for QueueReader<'_> {
+impl Drop for QueueReader {
     fn drop(&mut self) {
-        self.report_cpu_time();
         self.query.queue.lock().closed = true;
         loop {
             let mut queue = self.query.queue.lock();
@@ -199,20 +201,12 @@ impl Drop for QueueReader<'_> {
     }
 }
 
-impl QueueReader<'_> {
-    fn report_cpu_time(&self) {
-        if let Some(nanos) = self.nanos {
-            // A figure to show: no other memory is published with it.
-            nanos.store(self.waker.cpu_nanos(), Ordering::Relaxed);
-        }
-    }
-
+impl QueueReader {
     /// The next batch, with the number of bytes that it draws on the memory budget; `None` at the end.
     fn next(&self) -> Result<Option<(ResultBatch, u64)>> {
         let query = &*self.query;
         let mut queue = query.queue.lock();
         loop {
-            self.report_cpu_time();
             if let Some(batch) = queue.batches.pop_front() {
                 drop(queue);
                 self.waker.wake();
@@ -249,9 +243,9 @@ pub(crate) fn run(
     });
     let mut reader = None;
     executors.spawn(&options.tenant, |waker| {
-        let nanos = options.executor_nanos.as_deref();
-        reader = Some(QueueReader { query: query.clone(), waker: waker.clone(), nanos });
-        Box::new(QueryTask { query: query.clone(), waker })
+        reader = Some(QueueReader { query: query.clone(), waker: waker.clone() });
+        let gauges = options.gauges.clone().map(TaskGauges::of_home);
+        Box::new(QueryTask { query: query.clone(), waker, gauges })
     });
     let reader = reader.ok_or_else(|| Error::bug("an executor makes its task before it returns"))?;
     let outcome = read(&reader, accept);
@@ -270,7 +264,7 @@ pub(crate) fn run(
     outcome
 }
 
-fn read(reader: &QueueReader<'_>, accept: &mut dyn FnMut(ResultBatch) -> Result<()>) -> Result<()> {
+fn read(reader: &QueueReader, accept: &mut dyn FnMut(ResultBatch) -> Result<()>) -> Result<()> {
     while let Some((batch, drawn)) = reader.next()? {
         accept(batch)?;
         reader.query.queue.lock().draw.shrink(drawn);

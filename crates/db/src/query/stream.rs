@@ -5,6 +5,7 @@ use std::time::Duration;
 use mangrove_graph::{Result, Value};
 
 use super::execution::{Execution, TurnOutcome};
+use super::helpers::shared_executors;
 use crate::options::Materialize;
 
 /// Messages of a turn, after which a heavy query may be opened for helpers.
@@ -53,10 +54,22 @@ impl ResultStream {
                     return Ok(None);
                 }
                 Err(error) => {
-                    self.state = StreamState::Over;
+                    self.end();
                     return Err(error);
                 }
             }
+        }
+    }
+
+    /// Ends a query that is not complete. If it holds much memory, an executor frees it: that takes tenths of a second for
+    /// millions of values, and the reader of a query that was cancelled does not wait for it.
+    fn end(&mut self) {
+        let StreamState::Running(execution) = std::mem::replace(&mut self.state, StreamState::Over) else { return };
+        let remains = execution.end();
+        if remains.are_large()
+            && let Ok(executors) = shared_executors()
+        {
+            executors.discard(remains);
         }
     }
 
@@ -88,6 +101,12 @@ impl ResultStream {
                 TurnOutcome::Results(_) | TurnOutcome::Yielded => {}
             }
         }
+    }
+}
+
+impl Drop for ResultStream {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mangrove::Tenant;
+use mangrove::{QueryFigures, QueryGauges, Tenant};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_gremlin::Bytecode;
 use parking_lot::Mutex;
@@ -50,7 +49,7 @@ pub struct RunningQuery {
     pub since: Instant,
     /// The tenant that it counts for on the executors.
     pub tenant: Tenant,
-    executor_nanos: Arc<AtomicU64>,
+    gauges: Arc<QueryGauges>,
     cancellation: Cancellation,
 }
 
@@ -60,7 +59,7 @@ pub struct RunningQueryGuard<'a> {
     queries: &'a RunningQueries,
     id: u64,
     since: Instant,
-    executor_nanos: Arc<AtomicU64>,
+    gauges: Arc<QueryGauges>,
 }
 
 impl RunningQueryGuard<'_> {
@@ -69,9 +68,9 @@ impl RunningQueryGuard<'_> {
         self.since.elapsed()
     }
 
-    /// The place in which the engine reports the CPU time of the query on executors, in nanoseconds.
-    pub fn executor_nanos(&self) -> &Arc<AtomicU64> {
-        &self.executor_nanos
+    /// The places in which the engine shows the figures of the query.
+    pub fn gauges(&self) -> &Arc<QueryGauges> {
+        &self.gauges
     }
 }
 
@@ -85,7 +84,7 @@ impl RunningQueries {
     /// Adds a query that begins on a graph.
     pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> RunningQueryGuard<'_> {
         let since = Instant::now();
-        let executor_nanos = Arc::default();
+        let gauges = Arc::default();
         let mut state = self.state.lock();
         state.last += 1;
         let id = state.last;
@@ -97,11 +96,11 @@ impl RunningQueries {
             bytecode: Arc::clone(&request.bytecode),
             since,
             tenant: tenant_of(&request.caller, graph),
-            executor_nanos: Arc::clone(&executor_nanos),
+            gauges: Arc::clone(&gauges),
             cancellation: request.cancellation.clone(),
         };
         state.running.insert(id, running);
-        RunningQueryGuard { queries: self, id, since, executor_nanos }
+        RunningQueryGuard { queries: self, id, since, gauges }
     }
 
     /// The queries that a caller may know of, oldest first: its own, and all on graphs that it administers.
@@ -134,9 +133,9 @@ pub(crate) fn unknown(id: u64) -> Error {
 }
 
 impl RunningQuery {
-    /// The CPU time of the query on executors.
-    pub fn executor_time(&self) -> Duration {
-        Duration::from_nanos(self.executor_nanos.load(Ordering::Relaxed))
+    /// The figures of the query.
+    pub fn figures(&self) -> QueryFigures {
+        self.gauges.read()
     }
 
     /// Returns true if the query was told to end.

@@ -342,7 +342,7 @@ impl GraphWork {
             },
             cancel: request.cancel.clone(),
             tenant: tenant_of(&request.caller, &self.graph.name),
-            executor_nanos: Some(Arc::clone(guard.executor_nanos())),
+            gauges: Some(Arc::clone(guard.gauges())),
             services: services.map(|services| ServicesHandle(Arc::new(services))),
             ..QueryOptions::default()
         }

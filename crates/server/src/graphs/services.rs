@@ -255,6 +255,8 @@ fn milliseconds(time: Duration) -> Value {
 }
 
 fn query_row(query: &RunningQuery) -> Value {
+    let figures = query.figures();
+    let count = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
     row([
         ("id", Value::I64(i64::try_from(query.id).unwrap_or(i64::MAX))),
         ("user", query.caller.name().into()),
@@ -263,7 +265,16 @@ fn query_row(query: &RunningQuery) -> Value {
         ("source", Value::String(query.source.clone())),
         ("milliseconds", milliseconds(query.since.elapsed())),
         ("tenant", query.tenant.name().into()),
-        ("executor_milliseconds", milliseconds(query.executor_time())),
+        ("executor_milliseconds", milliseconds(Duration::from_nanos(figures.executor_nanos))),
+        ("threads", count(figures.threads.into())),
+        ("helpers", count(figures.helpers.into())),
+        ("parcels", count(figures.parcels)),
+        ("messages", count(figures.messages)),
+        ("memory_bytes", count(figures.memory_bytes)),
+        ("memory_peak_bytes", count(figures.memory_peak_bytes)),
+        ("scope_groups", count(figures.scope_groups)),
+        ("scope_groups_peak", count(figures.scope_groups_peak)),
+        ("instances_cancelled", count(figures.instances_cancelled)),
         ("query", audit::shortened(&query.bytecode.to_string()).into()),
     ])
 }

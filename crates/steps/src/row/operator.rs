@@ -34,13 +34,17 @@ pub(crate) trait RowOperator: Send {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SliceSize(usize);
 
+/// The first slice has at most this many rows. A message of no more rows teaches nothing, so that light queries do not
+/// measure what they make.
+const SLICE_ROWS_FIRST: usize = BATCH_ROWS / 16;
+
 /// The bytes that a slice may make before the next one is smaller.
 const SLICE_BYTES: usize = 1 << 20;
 
 impl Default for SliceSize {
     /// Few rows, until it is known how much a row makes.
     fn default() -> Self {
-        SliceSize(BATCH_ROWS / 16)
+        SliceSize(SLICE_ROWS_FIRST)
     }
 }
 
@@ -73,7 +77,9 @@ impl<T: RowOperator> Kernel<Rows> for RowAdapter<T> {
             _ => input.take(&(from as u32..until as u32).collect::<Vec<_>>()),
         };
         let mut rows = self.operator.apply(slice, out.context(), &mut Meter::new(out.control()))?;
-        if let Some(slice) = self.operator.slices() {
+        if let Some(slice) = self.operator.slices()
+            && (until < count || until - from > SLICE_ROWS_FIRST)
+        {
             slice.learn(rows.len(), rows.bytes());
         }
         rows.remember(&self.remember);

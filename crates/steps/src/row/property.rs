@@ -99,16 +99,20 @@ fn values_of_keys(
 ) -> Result<()> {
     let (vertices, edges) = (&kinds.vertices.items, &kinds.edges.items);
     let mut columns = ValueColumns::default();
-    context.view.vertex_columns(vertices, Some(keys), &mut columns)?;
-    found.reserve(columns.len());
-    columns.each_row(vertices.len(), |at, values| {
-        values.for_each(|(_, _, value)| found.push(kinds.vertices.row(at), value));
-    });
-    context.view.edge_columns(edges, Some(keys), &mut columns)?;
-    found.reserve(columns.len());
-    columns.each_row(edges.len(), |at, values| {
-        values.for_each(|(_, _, value)| found.push(kinds.edges.row(at), value));
-    });
+    if !vertices.is_empty() {
+        context.view.vertex_columns(vertices, Some(keys), &mut columns)?;
+        found.reserve(columns.len());
+        columns.each_row(vertices.len(), |at, values| {
+            values.for_each(|(_, _, value)| found.push(kinds.vertices.row(at), value));
+        });
+    }
+    if !edges.is_empty() {
+        context.view.edge_columns(edges, Some(keys), &mut columns)?;
+        found.reserve(columns.len());
+        columns.each_row(edges.len(), |at, values| {
+            values.for_each(|(_, _, value)| found.push(kinds.edges.row(at), value));
+        });
+    }
     Ok(())
 }
 

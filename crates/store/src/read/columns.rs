@@ -9,7 +9,6 @@
 //! of the key are read again, version by version (see the protocol in `cell::column`).
 
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use mangrove_graph::{KeyId, ValueColumns, ValueRows};
 use mangrove_reclaim::Pin;
 
@@ -40,21 +39,18 @@ impl<'a> BatchPages<'a> {
 
     /// Numbers the pages of the elements, and starts loading their version words.
     fn find_pages<T: Element>(&mut self, view: &StoreView<'a>, pin: &Pin, elements: &[T]) {
-        let mut numbers: HashMap<u64, u32, foldhash::fast::RandomState> = HashMap::default();
-        let mut last = (u64::MAX, NOWHERE);
+        let Some(&first) = elements.first() else { return };
+        // The number is that of a page and a generation, so a page with several generations counts several times.
+        let first = (first.page(), self.add_page(view, first));
+        // The pages but the first: a batch of one page makes no map.
+        let mut others: HashMap<u64, u32, foldhash::fast::RandomState> = HashMap::default();
+        let mut last = first;
         for &element in elements {
-            // The number is that of a page and a generation, so a page with several generations counts several times.
             let page = element.page();
             if last.0 != page {
-                let number = match numbers.entry(page) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(new) => *new.insert(match element.page_of(view.store) {
-                        Some(found) => {
-                            self.pages.push(found);
-                            self.pages.len() as u32 - 1
-                        }
-                        None => NOWHERE,
-                    }),
+                let number = match page == first.0 {
+                    true => first.1,
+                    false => *others.entry(page).or_insert_with(|| self.add_page(view, element)),
                 };
                 last = (page, number);
             }
@@ -63,6 +59,13 @@ impl<'a> BatchPages<'a> {
             }
             self.page_of.push(last.1);
         }
+    }
+
+    /// Adds the page of an element, and returns its number.
+    fn add_page<T: Element>(&mut self, view: &StoreView<'a>, element: T) -> u32 {
+        let Some(page) = element.page_of(view.store) else { return NOWHERE };
+        self.pages.push(page);
+        self.pages.len() as u32 - 1
     }
 
     /// Removes the page of every row whose element the snapshot does not see.

@@ -1,12 +1,12 @@
 //! Queries on executors: how they end, the memory that they hold, and the threads that wait for them.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::{Database, DatabaseOptions, Parameters, QueryLimits, QueryOptions, Tenant};
+use crate::{Database, DatabaseOptions, Parameters, QueryGauges, QueryLimits, QueryOptions, Tenant};
 
 /// A time longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,7 +38,12 @@ fn keep_busy(database: &Database) -> Sender<()> {
 }
 
 fn one_executor() -> Database {
-    Database::with_options(&DatabaseOptions { executor_count: 1, ..DatabaseOptions::default() })
+    executors(1)
+}
+
+/// A database with executors of its own.
+fn executors(executor_count: usize) -> Database {
+    Database::with_options(&DatabaseOptions { executor_count, ..DatabaseOptions::default() })
 }
 
 /// Runs a query on executors only, without inline messages.
@@ -151,15 +156,39 @@ fn databases_share_the_executors_of_the_process() {
 #[test]
 fn the_cpu_time_of_a_query_is_reported_while_it_runs() {
     let database = one_executor();
-    let nanos = Arc::new(AtomicU64::new(0));
+    let gauges = Arc::new(QueryGauges::default());
     let cancel = Arc::new(AtomicBool::new(false));
-    let options =
-        QueryOptions { cancel: cancel.clone(), executor_nanos: Some(nanos.clone()), ..QueryOptions::default() };
+    let options = QueryOptions { cancel: cancel.clone(), gauges: Some(gauges.clone()), ..QueryOptions::default() };
     let worker = thread::Builder::new().spawn(move || run_query(&database, ENDLESS, options, &mut |_| Ok(()))).unwrap();
-    while nanos.load(Ordering::Relaxed) < 20_000_000 {
+    while gauges.read().executor_nanos < 20_000_000 {
         assert!(!worker.is_finished(), "the query is endless");
         thread::sleep(LOOK_INTERVAL);
     }
     cancel.store(true, Ordering::Relaxed);
     assert_eq!(worker.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+/// The threads at work, the parcels that helpers took over, and the memory are shown.
+#[test]
+fn the_figures_of_a_query_are_shown_while_it_runs() {
+    let database = executors(2);
+    database.query("g.inject(0).repeat(addV('v').constant(0)).times(100)").unwrap().collect().unwrap();
+    database.query("g.V().as('a').V().addE('e').to('a').count()").unwrap().collect().unwrap();
+    let gauges = Arc::new(QueryGauges::default());
+    let cancel = Arc::new(AtomicBool::new(false));
+    let options = QueryOptions { cancel: cancel.clone(), gauges: Some(gauges.clone()), ..QueryOptions::default() };
+    let endless = "g.V().out().out().out().out().path().count()";
+    let worker = thread::Builder::new().spawn(move || run_query(&database, endless, options, &mut |_| Ok(()))).unwrap();
+    let is_shown = || {
+        let figures = gauges.read();
+        figures.threads > 0 && figures.helpers > 0 && figures.parcels > 0 && figures.memory_bytes > 0
+    };
+    while !is_shown() {
+        assert!(!worker.is_finished(), "the query takes minutes: {:?}", gauges.read());
+        thread::sleep(Duration::from_micros(100));
+    }
+    cancel.store(true, Ordering::Relaxed);
+    assert_eq!(worker.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+    let end = gauges.read();
+    assert!(end.messages > 0 && end.memory_peak_bytes > 0, "{end:?}");
 }
