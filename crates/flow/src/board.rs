@@ -25,7 +25,8 @@ use std::collections::VecDeque;
 
 use mangrove_graph::{Error, FastMap};
 
-use crate::group::{Ancestry, Cancellation, GroupId};
+use crate::cancel::Cancellation;
+use crate::group::GroupId;
 use crate::mutation::{self, Mutation};
 use crate::router::Message;
 use crate::stats::{HelperStats, OperatorStats};
@@ -46,8 +47,6 @@ pub(crate) struct Token {
 pub(crate) struct Parcel<B> {
     pub token: Token,
     pub message: Box<Message<B>>,
-    /// The groups whose cancellations concern the message.
-    pub ancestry: Ancestry,
 }
 
 /// What comes home from helpers.

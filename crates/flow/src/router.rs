@@ -18,6 +18,7 @@
 //!   charged are the message that an operator is working on, the direct message, and frames.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_graph::{Error, FastMap, Result};
@@ -25,7 +26,8 @@ use mangrove_graph::{Error, FastMap, Result};
 use crate::batch::Batch;
 use crate::control::QueryControl;
 use crate::cursor::Cursor;
-use crate::group::{GroupId, Groups, NodeId};
+use crate::cancel::Groups;
+use crate::group::{GroupId, NodeId};
 use crate::topology::{Exchange, OpId, Topology};
 
 /// A message on its way along an edge. Messages are boxed: they are large, and move several times.
@@ -44,6 +46,11 @@ impl<B> Message<B> {
     /// Returns true if it is a batch.
     pub fn is_data(&self) -> bool {
         matches!(self.body, Body::Data { .. })
+    }
+
+    /// Returns true if its batch was dropped.
+    fn is_empty(&self) -> bool {
+        matches!(self.body, Body::Data { batch: None, .. })
     }
 }
 
@@ -367,6 +374,31 @@ impl<B: Batch> Router<B> {
         self.ready.fill(0);
         self.returned.fill(0);
         Ok(all)
+    }
+
+    /// Drops the batches of a group that wait at some operators, and releases their charge (FLOW-41).
+    pub fn drop_batches(&mut self, group: GroupId, operators: Range<OpId>, control: &QueryControl) {
+        for operator in operators.start..operators.end.min(self.inboxes.len() as OpId) {
+            let inbox = &mut self.inboxes[operator as usize];
+            if inbox.is_idle() {
+                continue;
+            }
+            for message in inbox.entering.iter_mut().chain(&mut inbox.returning) {
+                let Message { group: of, body: Body::Data { batch, charged }, cursor, .. } = &mut **message else {
+                    continue;
+                };
+                if *of == group && batch.take().is_some() {
+                    control.release(std::mem::take(charged) + cursor.bytes());
+                    *cursor = Cursor::default();
+                }
+            }
+            // FLOW-12: between nodes, each message counts when it is taken out.
+            if self.nodes == 1 {
+                inbox.entering.retain(|message| !message.is_empty());
+                inbox.returning.retain(|message| !message.is_empty());
+                self.update_ready(operator);
+            }
+        }
     }
 
     /// Returns true if a message comes back to the operator of a scope from inside the scope.

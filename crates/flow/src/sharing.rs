@@ -7,7 +7,7 @@ use mangrove_graph::{FastMap, FastSet};
 
 use crate::batch::Batch;
 use crate::board::{Board, Token};
-use crate::group::Groups;
+use crate::cancel::Groups;
 use crate::router::Message;
 
 /// The operators of a run at which messages may be shared.

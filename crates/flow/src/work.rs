@@ -19,9 +19,10 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Homebound, Parcel, Token};
+use crate::cancel::{Cancellation, Disposition};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
-use crate::group::{Disposition, GroupId, NodeId};
+use crate::group::{GroupId, NodeId};
 use crate::mutation::{self, Mutation};
 use crate::operator::Output;
 use crate::router::{Body, Message, Router, charge};
@@ -244,7 +245,7 @@ impl<B: Batch> Work<B> {
         // FLOW-7: only rows are dropped here; ends do not come here.
         match self.router.groups.disposition(group, id) {
             Disposition::Drop => return Ok(Step::Done),
-            Disposition::DropTags(tags) => input.discard(tags, cursor),
+            Disposition::DropTags(tags) => input.discard(&tags, cursor),
             Disposition::Deliver => {}
         }
         let rows = input.rows() as u64;
@@ -275,10 +276,35 @@ impl<B: Batch> Work<B> {
             return outcome;
         }
         self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
+        if self.router.groups.has_fresh() {
+            self.carry_out_cancellations(control);
+        }
         if let Some(sharing) = &self.sharing {
             sharing.publish(&mut self.router.groups);
         }
         outcome
+    }
+
+    /// Carries out what a call has canceled: in nested groups (FLOW-40), in the state of operators, and in inboxes
+    /// (FLOW-41).
+    fn carry_out_cancellations(&mut self, control: &Arc<QueryControl>) {
+        let Some(context) = &*self.context else { return };
+        let reached = self.router.groups.descend();
+        for (group, Cancellation { operators, tags }) in &reached {
+            for id in operators.start..operators.end.min(self.operators.len() as OpId) {
+                let AnyOperator::Stateful(operator) = &mut self.operators[id as usize] else { continue };
+                if self.router.groups.may_be_at(*group, self.router.topology.scope_around(id))
+                    && !mutation::is_set(Mutation::StateOutlivesCancellation)
+                {
+                    let out = Output { router: &mut self.router, control, context, operator: id };
+                    operator.cancelled(*group, tags.as_ref(), &out);
+                }
+            }
+            if tags.is_none() && !mutation::is_set(Mutation::MessagesOutliveCancellation) {
+                self.router.drop_batches(*group, operators.clone(), control);
+            }
+        }
+        self.router.groups.give_back(reached);
     }
 
     /// On the home: receives what helpers have sent, and shares work if another thread has none.
@@ -361,8 +387,7 @@ impl<B: Batch> Work<B> {
     fn parcels_of(&self, messages: Vec<Box<Message<B>>>, token: Option<Token>) -> Vec<Parcel<B>> {
         let parcel = |message: Box<Message<B>>| {
             let own = Token { operator: message.operator, group: message.group };
-            let ancestry = self.router.groups.ancestry(message.group);
-            Parcel { token: token.unwrap_or(own), message, ancestry }
+            Parcel { token: token.unwrap_or(own), message }
         };
         messages.into_iter().map(parcel).collect()
     }

@@ -20,7 +20,7 @@
 
 use std::ops::Range;
 
-use mangrove_flow::{Batch as _, Cursor, GroupId, OpId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{Batch as _, Cursor, GroupId, OpId, Operator, OuterTags, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 use mangrove_plan::physical::Merged;
@@ -97,7 +97,7 @@ impl WaitingBatch {
             return;
         }
         let cancelled = out.cancelled_tags(group);
-        let is_wanted = |row: u32| cancelled.is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
+        let is_wanted = |row: u32| cancelled.as_ref().is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
         if self.times_left > 0 && is_wanted(self.next - 1) {
             self.times_left -= 1;
             self.entered.push(self.next - 1);
@@ -157,16 +157,24 @@ impl BranchScope {
 
     /// Opens a group for the rows in `entered` and sends them into the current pipeline of their batch.
     fn enter_pipeline(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
-        let keeps_bulk = self.shape.merged == Merged::Together;
+        let (keeps_bulk, serial) = (self.shape.merged == Merged::Together, self.shape.serial);
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
         let edge = batch.pipeline;
         let mut inside = batch.rows.take(&batch.entered);
         let count = inside.len() as u32;
-        inside.tags = Tags::Many((0..count).collect());
+        let outer = match std::mem::replace(&mut inside.tags, Tags::Many((0..count).collect())) {
+            Tags::One => OuterTags::One(0),
+            // An instance that has begun to write goes on to its end (STEPS-7).
+            Tags::Many(_) if serial => OuterTags::Each(vec![OuterTags::SEVERAL; count as usize]),
+            Tags::Many(mut outer) => {
+                batch.asked.mark_shared(&batch.rows, &batch.entered, &mut outer);
+                OuterTags::Each(outer)
+            }
+        };
         if !keeps_bulk {
             inside.bulk = None;
         }
-        let scope_group = out.open_group(group);
+        let scope_group = out.open_group(group, outer);
         self.queue.enter(scope_group, number);
         out.emit(edge, scope_group, inside)?;
         out.finish(edge, scope_group, count)
@@ -237,8 +245,14 @@ impl BranchScope {
                 batch.hit.insert(*row);
             }
         }
-        // STEPS-4: a row of a cancelled group may have no result only because it was dropped.
-        if out.is_cancelled(group) { Ok(()) } else { answers.learn(&batch.rows, &batch.asked, &batch.hit, out) }
+        // STEPS-4: a row of a cancelled instance may have no result only because it was dropped.
+        if out.is_cancelled(group) {
+            return Ok(());
+        }
+        if let Some(cancelled) = out.cancelled_tags(group) {
+            batch.asked.leaders.retain(|row| !cancelled.contains(batch.rows.tag(*row as usize)));
+        }
+        answers.learn(&batch.rows, &batch.asked, &batch.hit, out)
     }
 
     /// Releases batches that are done. In a serial scope, lets the batch begin that is then at the head.
@@ -306,6 +320,10 @@ impl Operator<Rows> for BranchScope {
             answers.clear();
         }
         self.queue.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, OuterTags, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
@@ -117,7 +117,7 @@ impl LoopScope {
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
         let (outside, visited) = (&mut self.outside, &self.visited);
         self.loops.entry(group).or_insert_with(|| {
-            let inside = out.open_group(group);
+            let inside = out.open_group(group, OuterTags::Same);
             visited.iteration_begins(group, inside);
             outside.insert(inside, group);
             let (entering, next) = Default::default();
@@ -185,7 +185,7 @@ impl LoopScope {
             out.finish(EXIT, group, instances)?;
             return Ok(None);
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Same);
         self.visited.iteration_begins(group, inside);
         self.outside.insert(inside, group);
         state.iteration += 1;
@@ -243,9 +243,6 @@ impl Operator<Rows> for LoopScope {
         let inside = group;
         let Some(&group) = self.outside.get(&inside) else { return Ok(()) };
         let Some(iteration) = self.loops.get(&group).map(|l| l.iteration) else { return Ok(()) };
-        if let Some(tags) = out.cancelled_tags(group) {
-            batch.discard(tags, &mut Cursor::default());
-        }
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;
             return out.emit(BODY, inside, rows);
@@ -264,6 +261,16 @@ impl Operator<Rows> for LoopScope {
             Some(state) if !rows.is_empty() => state.next.add(rows, out),
             _ => Ok(()),
         }
+    }
+
+    /// The rows of single cancelled instances are dropped when they enter the next iteration, whose group is cancelled
+    /// for them, too (FLOW-40).
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(state) = self.loops.get_mut(&group).filter(|_| tags.is_none()) else { return };
+        for merger in [&mut state.entering, &mut state.next] {
+            while merger.take_next(out).is_some() {}
+        }
+        out.control().release(std::mem::take(&mut state.reached).len() as u64 * REACHED_BYTES);
     }
 
     /// At the end of an iteration, each step sends one batch into the next one, whose group the cursor holds.
