@@ -27,8 +27,8 @@ use mangrove_graph::{Error, FastMap};
 
 use crate::cancel::Cancellation;
 use crate::group::GroupId;
+use crate::message::Message;
 use crate::mutation::{self, Mutation};
-use crate::router::Message;
 use crate::stats::{HelperStats, OperatorStats};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
 use crate::topology::OpId;

@@ -213,6 +213,11 @@ impl Groups {
         }
     }
 
+    /// Returns the group around a group that this node has opened.
+    pub fn parent(&self, group: GroupId) -> Option<GroupId> {
+        self.open.get(&group).map(|open| open.parent)
+    }
+
     /// Returns the number of groups that this run has opened.
     pub fn opened(&self) -> u64 {
         self.opened
@@ -327,7 +332,7 @@ impl Groups {
             if mutation::is_set(Mutation::CancellationStopsAtGroup) {
                 continue;
             }
-            let nested = self.nested.get(group).into_iter().flatten();
+            let nested = self.nested.get(&*group).into_iter().flatten();
             let inside = |nested: &GroupId| Some((*nested, self.open.get(nested)?.reached_by(cancellation, 0)?));
             let inside: Vec<(GroupId, Cancellation)> = nested.filter_map(inside).collect();
             for (nested, cancellation) in inside {

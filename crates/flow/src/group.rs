@@ -91,9 +91,9 @@ impl TagSet {
 
     /// Returns the tags in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0_u32..).zip(&self.words).flat_map(|(at, word)| {
-            (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| at * 64 + bit)
-        })
+        (0_u32..)
+            .zip(&self.words)
+            .flat_map(|(at, word)| (0..64).filter(move |bit| word & (1_u64 << *bit) != 0).map(move |bit| at * 64 + bit))
     }
 
     /// Removes all tags. The memory is kept.

@@ -15,7 +15,10 @@
 //! | `any_operator` | an operator of either kind |
 //! | `group` | ids of groups, tags, and how they map to the tags of the group outside |
 //! | `cancel` | the open groups of a node, and cancellations |
-//! | `router` | inboxes, frames for other nodes, the counts that close a stream |
+//! | `policy` | the order in which instances and operators of a scope are worked on |
+//! | `message` | a message on its way |
+//! | `queues`, `lanes` | inboxes that groups share, and those of single groups |
+//! | `router` | the way of a message, frames for other nodes, the counts that close a stream |
 //! | `mutation` | rules of the runtime that a test may break |
 //! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
 //! | `work` | the loop that gives messages to operators, on the home and on helpers |
@@ -26,7 +29,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-41 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-43 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
@@ -45,9 +48,13 @@ mod cursor;
 mod group;
 mod helper;
 mod kernel;
+mod lanes;
+mod message;
 #[doc(hidden)]
 pub mod mutation;
 mod operator;
+mod policy;
+mod queues;
 mod runtime;
 pub mod schedule;
 mod sharing;
@@ -67,6 +74,7 @@ pub use group::{GroupId, NodeId, OuterTags, TagSet};
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
 pub use operator::{Operator, Output};
+pub use policy::{Between, Inside, Policy};
 pub use runtime::NodeRuntime;
 pub use sharing::Sharers;
 pub use stats::{HelperStats, OperatorStats};

@@ -18,10 +18,11 @@ use std::sync::Arc;
 use mangrove_graph::Result;
 
 use crate::batch::Batch;
+use crate::cancel::Disposition;
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
-use crate::cancel::Disposition;
 use crate::group::{GroupId, NodeId, OuterTags, TagSet};
+use crate::policy::Policy;
 use crate::router::Router;
 use crate::topology::OpId;
 
@@ -146,7 +147,12 @@ impl<'a, B: Batch> Output<'a, B> {
     /// Opens a group of scope instances inside `parent`. Its home is this node. `outer` says which instances of the
     /// parent its instances belong to: they are canceled together (FLOW-40).
     pub fn open_group(&mut self, parent: GroupId, outer: OuterTags) -> GroupId {
-        self.router.groups.open(parent, self.operator, outer)
+        self.router.open_group(parent, self.operator, outer)
+    }
+
+    /// Returns the policy of the scope, for the operator of a scope.
+    pub fn policy(&self) -> Policy {
+        self.router.topology.policy(self.operator)
     }
 
     /// Adds instances to a group with [`OuterTags::Growing`]: for each one, the instance of the parent that it belongs
@@ -157,7 +163,7 @@ impl<'a, B: Batch> Output<'a, B> {
 
     /// Closes a group that has ended at every operator of its scope.
     pub fn close_group(&mut self, group: GroupId) {
-        self.router.groups.close(group);
+        self.router.close_group(group);
     }
 
     /// Cancels the work that the operators of a range still have to do for a group.

@@ -19,6 +19,8 @@
 //! - **FLOW-10.** Whether every node sends the end of a group along an edge, or only one, is fixed when the topology is
 //!   built ([`Edge::all_send`]). Into a scope only the home of the group sends.
 
+use crate::policy::Policy;
+
 /// The number of an operator in its topology (FLOW-9).
 pub type OpId = u16;
 
@@ -65,6 +67,7 @@ pub struct Topology {
     /// For each operator of a scope: the number after the last operator from which an edge leads back to it; 0 for the
     /// others.
     scope_ends: Vec<OpId>,
+    policies: Vec<Policy>,
     /// The innermost scope around each operator, by the number of the scope's operator.
     around: Vec<Option<OpId>>,
 }
@@ -95,6 +98,17 @@ impl Topology {
         self.scope_ends[operator as usize] > 0
     }
 
+    /// Returns the policy of a scope.
+    pub fn policy(&self, scope: OpId) -> Policy {
+        self.policies[scope as usize]
+    }
+
+    /// Returns the first operator inside a scope, and how many there are, with those of nested scopes.
+    pub(crate) fn inside(&self, scope: OpId) -> (OpId, usize) {
+        let first = scope + 1;
+        (first, usize::from(self.scope_ends[scope as usize].saturating_sub(first)))
+    }
+
     /// Returns the operator of the innermost scope that an operator is in. The operator of a scope is outside its own
     /// scope.
     pub fn scope_around(&self, operator: OpId) -> Option<OpId> {
@@ -115,7 +129,13 @@ impl TopologyBuilder {
         self.topology.outputs.push(Vec::new());
         self.topology.placements.push(placement);
         self.topology.scope_ends.push(0);
+        self.topology.policies.push(Policy::default());
         id
+    }
+
+    /// Sets the policy of a scope, by the scope's operator.
+    pub fn set_policy(&mut self, scope: OpId, policy: Policy) {
+        self.topology.policies[scope as usize] = policy;
     }
 
     /// Returns the number that the next operator will get.

@@ -23,9 +23,11 @@ use crate::cancel::{Cancellation, Disposition};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{GroupId, NodeId};
+use crate::lanes::Place;
+use crate::message::{Body, Message};
 use crate::mutation::{self, Mutation};
 use crate::operator::Output;
-use crate::router::{Body, Message, Router, charge};
+use crate::router::{Router, charge};
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::OperatorStats;
 use crate::topology::{OpId, Topology};
@@ -163,7 +165,7 @@ impl<B: Batch> Work<B> {
                 self.meet_helpers(control)?;
             }
             // FLOW-14: the router knows the order.
-            let Some(operator) = self.router.next_ready() else {
+            let Some(place) = self.router.next_ready() else {
                 return Ok(match self.router.complete {
                     true => Progress::Complete,
                     false if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) => Progress::Waiting,
@@ -172,18 +174,18 @@ impl<B: Batch> Work<B> {
             };
             control.check_at(self.messages)?;
             self.messages += 1;
-            self.step(operator, control)?;
-            self.router.update_ready(operator);
+            self.step(place, control)?;
+            self.router.update_ready(place);
         }
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
 
     /// Calls an operator once, with its next message.
-    fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
-        let at = id as usize;
+    fn step(&mut self, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        let at = place.operator as usize;
         let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if let Some(message) = self.router.next_message(id) {
-            self.take(id, message, control)?;
+        if let Some(message) = self.router.next_message(place) {
+            self.take(place, message, control)?;
         }
         if self.timed {
             self.stats[at].nanos += control.clock().now_nanos().saturating_sub(started);
@@ -193,14 +195,15 @@ impl<B: Batch> Work<B> {
 
     /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3). If work is
     /// left, the message waits with its cursor (FLOW-2).
-    fn take(&mut self, id: OpId, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
+    fn take(&mut self, place: Place, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
+        let id = place.operator;
         let Message { port, group, body, cursor, .. } = &mut *message;
         let (port, group) = (*port, *group);
         let closed = match body {
             Body::Data { batch, charged } => {
                 control.release(*charged + cursor.bytes());
                 if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
-                    return self.router.put_back(message, control);
+                    return self.router.put_back(place.lane, message, control);
                 }
                 *cursor = Cursor::default();
                 self.router.count_received(id, port, group)
@@ -224,7 +227,7 @@ impl<B: Batch> Work<B> {
             };
             if self.call(id, control, end)? == Step::More {
                 *body = Body::Closing { instances };
-                return self.router.put_back(message, control);
+                return self.router.put_back(place.lane, message, control);
             }
         }
         self.router.worked_off(message);
@@ -363,14 +366,14 @@ impl<B: Batch> Work<B> {
         } else {
             &sharers.stealable
         };
-        let Some((operator, count)) = self.router.lowest_waiting(stealable) else { return Ok(()) };
+        let Some((operator, count)) = self.router.queues.lowest_waiting(stealable) else { return Ok(()) };
         let mut messages = if count > 1 {
-            self.router.take_oldest(operator, count / 2)
+            self.router.queues.take_oldest(operator, count / 2)
         } else {
             self.split_oldest(operator, sharers.split_rows_min(), control)?.into_iter().collect()
         };
         if messages.is_empty() && (sharers.shares_all || self.router.has_work_beside(operator, count)) {
-            messages = self.router.take_oldest(operator, count);
+            messages = self.router.queues.take_oldest(operator, count);
         }
         if messages.is_empty() {
             return Ok(());
@@ -406,9 +409,8 @@ impl<B: Batch> Work<B> {
         control: &Arc<QueryControl>,
     ) -> Result<Option<Box<Message<B>>>> {
         let Some(context) = &*self.context else { return Ok(None) };
-        let inbox = &mut self.router.inboxes[operator as usize];
-        let Some(message) = inbox.entering.iter_mut().find(|message| message.is_data()) else { return Ok(None) };
-        let Message { port, group, body, cursor, .. } = &mut **message;
+        let Some(message) = self.router.queues.oldest(operator) else { return Ok(None) };
+        let Message { port, group, body, cursor, .. } = message;
         let (port, group) = (*port, *group);
         let Body::Data { batch: Some(input), charged } = body else { return Ok(None) };
         let held = *charged + cursor.bytes();

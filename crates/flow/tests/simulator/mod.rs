@@ -177,7 +177,7 @@ impl Plan {
         };
         match self {
             Plan::Scoped => return scoped(),
-            Plan::Exists => return nested::topology(),
+            Plan::Exists => return nested::topology(Default::default()),
             Plan::Nested => {
                 let outer = next(&mut b, tail);
                 let hop = b.operator(at);
@@ -275,9 +275,14 @@ impl Plan {
 /// Runs a plan with helpers, by a seed. Panics if anything is wrong.
 pub fn simulate(plan: Plan, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
-    let below = random.random_range(1..400);
+    // Its operators compare all that they hold with the record, at each message.
+    let below = random.random_range(1..if plan == Plan::Exists { 100 } else { 400 });
     let control = control(QueryLimits::default());
-    let mut home = NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control);
+    let topology = match plan {
+        Plan::Exists if random.random_bool(0.5) => nested::topology(nested::policies(&mut random)),
+        plan => plan.topology(),
+    };
+    let mut home = NodeRuntime::new(0, 1, Arc::new(topology), plan.operators(below), control);
     home.begin(()).expect("a run begins");
     home.start(Numbers(vec![(0, 0)])).expect("a run starts");
     let sharers = Sharers { stealable: plan.stealable(), shares_all: random.random_bool(0.5) };

@@ -8,12 +8,13 @@
 //! instance. A [`Record`] knows which instances are canceled, and with them those nested in them. Operators with state
 //! check that they neither receive nor hold rows of canceled instances (FLOW-40, FLOW-41).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, Kernel, NodeRuntime, OpId, Operator, OuterTags, Output, Placement,
-    Progress, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, OpId, Operator, OuterTags, Output,
+    Placement, Policy, Progress, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::Result;
 use rand::prelude::*;
@@ -58,22 +59,82 @@ impl Record {
     }
 }
 
+/// The rows of a group inside.
+struct Asked {
+    outside: GroupId,
+    rows: Vec<(u32, i64)>,
+    /// The instances with a result.
+    found: HashSet<u32>,
+}
+
 /// Lets each row through for which the pipeline inside finds something, at the first result.
 struct Exists {
     /// The number after the last operator inside.
     end: OpId,
     record: Record,
     random: StdRng,
-    /// By group inside: the group outside, the rows, and the instances with a result.
-    asked: HashMap<GroupId, (GroupId, Vec<(u32, i64)>, HashSet<u32>)>,
-    /// By group outside: the groups inside, and the instances after the end has come.
+    /// By group inside.
+    asked: HashMap<GroupId, Asked>,
+    /// By group outside: the groups inside and the batches in `queued`, and the instances after the end has come.
     waiting: HashMap<GroupId, (u32, Option<u32>)>,
+    /// Rows that have not entered, and their group outside.
+    queued: VecDeque<(GroupId, Vec<(u32, i64)>)>,
+    /// The instances inside.
+    live: usize,
 }
 
 impl Exists {
     fn new(end: OpId, record: &Record, seed: u64) -> Self {
         let random = StdRng::seed_from_u64(seed);
-        Exists { end, record: record.clone(), random, asked: HashMap::new(), waiting: HashMap::new() }
+        Exists {
+            end,
+            record: record.clone(),
+            random,
+            asked: HashMap::new(),
+            waiting: HashMap::new(),
+            queued: VecDeque::new(),
+            live: 0,
+        }
+    }
+
+    /// Lets in as many of the queued rows as there is room for.
+    fn admit(&mut self, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let max = out.policy().instances_max.map_or(usize::MAX, |max| max.get() as usize);
+        while self.live < max
+            && let Some((group, mut rows)) = self.queued.pop_front()
+        {
+            let rest = rows.split_off(rows.len().min(max - self.live));
+            if rest.is_empty() {
+                self.waiting.get_mut(&group).expect("a group outside").0 -= 1;
+            } else {
+                self.queued.push_front((group, rest));
+            }
+            if rows.is_empty() {
+                self.end_if_done(group, out)?;
+                continue;
+            }
+            let count = rows.len();
+            self.live += count;
+            let tags: Vec<u32> = rows.iter().map(|(tag, _)| *tag).collect();
+            let inside = out.open_group(group, OuterTags::Each(tags.clone()));
+            self.record.with(|record| record.groups.insert(inside, (group, tags)));
+            self.waiting.entry(group).or_default().0 += 1;
+            let entering = Numbers((0..).zip(rows.iter().map(|(_, n)| *n)).collect());
+            self.asked.insert(inside, Asked { outside: group, rows, found: HashSet::new() });
+            out.emit(0, inside, entering)?;
+            out.finish(0, inside, count as u32)?;
+        }
+        assert!(self.live <= max, "{} instances, and {max} may be inside", self.live);
+        Ok(())
+    }
+
+    /// Sends the end of a group outside, if it has come and nothing of the group is inside or queued.
+    fn end_if_done(&mut self, group: GroupId, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if let Some((0, Some(instances))) = self.waiting.get(&group).copied() {
+            self.waiting.remove(&group);
+            out.finish(1, group, instances)?;
+        }
+        Ok(())
     }
 }
 
@@ -82,16 +143,11 @@ impl Operator<Numbers> for Exists {
         let tags: Vec<u32> = batch.0.iter().map(|(tag, _)| *tag).collect();
         if port == 0 {
             self.record.check(group, tags.iter().copied(), out.operator());
-            let count = tags.len() as u32;
-            let inside = out.open_group(group, OuterTags::Each(tags.clone()));
-            self.record.with(|record| record.groups.insert(inside, (group, tags)));
             self.waiting.entry(group).or_default().0 += 1;
-            let rows = Numbers((0..).zip(batch.0.iter().map(|(_, n)| *n)).collect());
-            self.asked.insert(inside, (group, batch.0, HashSet::new()));
-            out.emit(0, inside, rows)?;
-            return out.finish(0, inside, count);
+            self.queued.push_back((group, batch.0));
+            return self.admit(out);
         }
-        let (outside, rows, found) = self.asked.get_mut(&group).expect("a group that is open");
+        let Asked { outside, rows, found } = self.asked.get_mut(&group).expect("a group that is open");
         // A result of an instance that is canceled here may be on its way, but none of one that is canceled outside.
         self.record.check(*outside, tags.iter().map(|tag| rows[*tag as usize].0), out.operator());
         let mut passed = Vec::new();
@@ -108,22 +164,22 @@ impl Operator<Numbers> for Exists {
     }
 
     fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
-        let outside = if port == 0 {
+        if port == 0 {
             self.waiting.entry(group).or_default().1 = Some(instances);
-            group
-        } else {
-            out.close_group(group);
-            let (outside, ..) = self.asked.remove(&group).expect("a group that is open");
-            self.waiting.get_mut(&outside).expect("a group outside").0 -= 1;
-            outside
-        };
-        match self.waiting.get(&outside) {
-            Some((0, Some(instances))) => {
-                let instances = *instances;
-                self.waiting.remove(&outside);
-                out.finish(1, outside, instances)
-            }
-            _ => Ok(()),
+            return self.end_if_done(group, out);
+        }
+        out.close_group(group);
+        let Asked { outside, rows, .. } = self.asked.remove(&group).expect("a group that is open");
+        self.live -= rows.len();
+        self.waiting.get_mut(&outside).expect("a group outside").0 -= 1;
+        self.end_if_done(outside, out)?;
+        self.admit(out)
+    }
+
+    /// Rows are queued only while instances are inside, so `admit` is called again and ends their groups.
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, _: &Output<'_, Numbers>) {
+        for (_, rows) in self.queued.iter_mut().filter(|(of, _)| *of == group) {
+            rows.retain(|(tag, _)| tags.is_some_and(|tags| !tags.contains(*tag)));
         }
     }
 }
@@ -212,7 +268,7 @@ impl Kernel<Numbers> for Multiples {
 /// What the innermost pipeline looks for: multiples of this number.
 const WANTED: i64 = 11;
 
-pub fn topology() -> Topology {
+pub fn topology(policies: [Policy; 3]) -> Topology {
     let mut b = TopologyBuilder::default();
     let all: Vec<OpId> = (0..14).map(|_| b.operator(Placement::Home)).collect();
     let mut connect = |from: usize, to: usize, port| b.connect(all[from], all[to], port, Exchange::Local);
@@ -227,6 +283,9 @@ pub fn topology() -> Topology {
     connect(11, 2, 1);
     connect(2, 12, 0);
     connect(12, 13, 0);
+    for (scope, policy) in [2, 4, 6].into_iter().zip(policies) {
+        b.set_policy(all[scope], policy);
+    }
     b.build()
 }
 
@@ -255,6 +314,16 @@ pub fn operators(below: i64) -> Vec<AnyOperator<Numbers>> {
 /// The sum of the numbers below `below` that pass.
 pub fn answer(below: i64) -> i64 {
     (0..below).filter(|n| (n + 3..=n + 7).any(|m| m % WANTED == 0)).sum()
+}
+
+/// Policies of the three scopes that a seed chooses.
+pub fn policies(random: &mut StdRng) -> [Policy; 3] {
+    std::array::from_fn(|_| Policy {
+        inside: *[Inside::Dfs, Inside::Bfs, Inside::Fifo].choose(random).unwrap_or(&Inside::Dfs),
+        between: *[Between::Fifo, Between::Bfs, Between::Dfs].choose(random).unwrap_or(&Between::Fifo),
+        // Zero stands for no limit.
+        instances_max: NonZeroU32::new(*[0, 1, 2, 5].choose(random).unwrap_or(&0)),
+    })
 }
 
 /// Sends its input a hundred times in one call, so most of its messages wait.
@@ -309,8 +378,7 @@ pub fn a_canceled_group_releases_its_messages() {
         }
         let is_answered = Arc::new(Mutex::new(false));
         let first = First { outside: None, cancels_outside, is_answered: is_answered.clone() };
-        let operators =
-            vec![AnyOperator::stateful(first), AnyOperator::stateful(Burst), AnyOperator::kernel(Start)];
+        let operators = vec![AnyOperator::stateful(first), AnyOperator::stateful(Burst), AnyOperator::kernel(Start)];
         let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
         runtime.begin(()).expect("a run begins");
         runtime.start(Numbers(vec![(0, 7)])).expect("a run starts");

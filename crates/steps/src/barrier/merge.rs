@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{
+    BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step, TagSet,
+};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, OuterTags, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{
+    BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, OuterTags, Output, QueryControl, Step, TagSet,
+};
 use mangrove_graph::{FastMap, Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_gremlin::Operator::AddAll;

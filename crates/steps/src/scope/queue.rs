@@ -157,6 +157,11 @@ impl<T> WaitQueue<T> {
         }
     }
 
+    /// Returns true if a group inside works for a batch.
+    pub fn is_inside(&self, batch: u64) -> bool {
+        self.queue.binary_search_by_key(&batch, |w| w.number).is_ok_and(|at| self.queue[at].inside.is_some())
+    }
+
     /// Returns the number of the batch that a group inside works for.
     pub fn batch_of(&self, inside: GroupId) -> Option<u64> {
         self.inside.get(&inside).copied()

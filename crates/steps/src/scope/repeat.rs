@@ -26,6 +26,7 @@ use crate::barrier::merge::Merger;
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
+use crate::rows::held::are_worth_a_pass;
 use crate::rows::path;
 use crate::rows::{BindingColumn, ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
@@ -72,6 +73,8 @@ struct RunningLoop {
     instances: Option<u32>,
     /// With `once`: the vertices that each instance has reached.
     reached: FastSet<(u32, VertexId)>,
+    /// The instances that were cancelled since what they reached was forgotten.
+    cancelled: usize,
 }
 
 /// The approximate bytes of an entry of the set of reached vertices.
@@ -121,7 +124,8 @@ impl LoopScope {
             visited.iteration_begins(group, inside);
             outside.insert(inside, group);
             let (entering, next) = Default::default();
-            RunningLoop { iteration: 0, inside, entering, next, instances: None, reached: HashSet::default() }
+            let reached = HashSet::default();
+            RunningLoop { iteration: 0, inside, entering, next, instances: None, reached, cancelled: 0 }
         })
     }
 
@@ -263,14 +267,28 @@ impl Operator<Rows> for LoopScope {
         }
     }
 
-    /// The rows of single cancelled instances are dropped when they enter the next iteration, whose group is cancelled
-    /// for them, too (FLOW-40).
+    /// Forgets what cancelled instances have reached. Their rows are dropped when they enter the next iteration, whose
+    /// group is cancelled for them, too (FLOW-40).
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
-        let Some(state) = self.loops.get_mut(&group).filter(|_| tags.is_none()) else { return };
-        for merger in [&mut state.entering, &mut state.next] {
-            while merger.take_next(out).is_some() {}
+        let Some(state) = self.loops.get_mut(&group) else { return };
+        let before = state.reached.len();
+        match tags {
+            None => {
+                for merger in [&mut state.entering, &mut state.next] {
+                    while merger.take_next(out).is_some() {}
+                }
+                state.reached.clear();
+            }
+            Some(tags) => {
+                state.cancelled += tags.len();
+                let Some(all) = out.cancelled_tags(group).filter(|_| are_worth_a_pass(state.cancelled, before)) else {
+                    return;
+                };
+                state.cancelled = 0;
+                state.reached.retain(|(tag, _)| !all.contains(*tag));
+            }
         }
-        out.control().release(std::mem::take(&mut state.reached).len() as u64 * REACHED_BYTES);
+        out.control().release((before - state.reached.len()) as u64 * REACHED_BYTES);
     }
 
     /// At the end of an iteration, each step sends one batch into the next one, whose group the cursor holds.
