@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, Step, TagSet};
 use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
@@ -106,6 +106,7 @@ struct ModulatedBatch {
     /// The number of objects of each row, if they are gathered into a list.
     lengths: Vec<Option<u32>>,
     /// The jobs that need a pipeline, in order: job, pipeline, and rows.
+    /// The tags of the rows are those outside.
     due: VecDeque<(usize, usize, Rows)>,
 }
 
@@ -241,7 +242,6 @@ impl Modulate {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
-                    inside.tags = Tags::Many((0..from.len() as u32).collect());
                     due.push_back((at, *number, inside));
                     vec![None; from.len()]
                 }
@@ -259,14 +259,15 @@ impl Modulate {
     /// Sends the objects of the next job into its pipeline. If there is none, the batch is done.
     fn next_job(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
-        let Some((job, pipeline, inside)) = batch.due.pop_front() else {
+        let Some((job, pipeline, mut inside)) = batch.due.pop_front() else {
             self.queue.done(number);
             return Ok(());
         };
-        let scope_group = out.open_group(group);
+        let count = inside.len() as u32;
+        let outer = std::mem::replace(&mut inside.tags, Tags::Many((0..count).collect()));
+        let scope_group = out.open_group(group, outer.into_outer());
         self.queue.enter(scope_group, number);
         self.jobs.insert(scope_group, job);
-        let count = inside.len() as u32;
         for chunk in inside.chunks() {
             out.control().check()?;
             out.emit(pipeline, scope_group, chunk)?;
@@ -415,6 +416,10 @@ impl Operator<Rows> for Modulate {
 
     fn recycle(&mut self) -> bool {
         self.queue.is_empty() && self.jobs.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
