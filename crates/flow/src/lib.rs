@@ -17,6 +17,7 @@
 //! | `router` | inboxes, frames for other nodes, the counts that close a stream |
 //! | `mutation` | rules of the runtime that a test may break |
 //! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
+//! | `late`, `asking` | reads that a view has not at hand, and the messages that wait for them |
 //! | `work` | the loop that gives messages to operators, on the home and on helpers |
 //! | `runtime` | one node of a query, from one run to the next |
 //! | `stats` | counts for `profile()` |
@@ -25,7 +26,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-27 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-33 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
@@ -35,6 +36,7 @@
 #![warn(missing_docs)]
 
 mod any_operator;
+mod asking;
 mod batch;
 mod board;
 pub mod clock;
@@ -43,6 +45,7 @@ mod cursor;
 mod group;
 mod helper;
 mod kernel;
+mod late;
 #[doc(hidden)]
 pub mod mutation;
 mod operator;
@@ -64,6 +67,7 @@ pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
+pub use late::ReadCredit;
 pub use operator::{Operator, Output};
 pub use runtime::NodeRuntime;
 pub use sharing::Sharers;

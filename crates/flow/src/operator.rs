@@ -14,7 +14,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::batch::Batch;
 use crate::control::QueryControl;
@@ -41,6 +41,13 @@ pub trait Operator<B: Batch>: Send {
     /// or charges. An operator that returns false, as this default does, is dropped with its instance.
     fn recycle(&mut self) -> bool {
         false
+    }
+
+    /// Returns what [`Operator::receive`] will read for a batch. Called only if the view may be late; the batch is
+    /// received while all of this is at hand (FLOW-31). At the end of a group an operator must not read.
+    fn needs<'a>(&'a mut self, port: u8, batch: &'a B, context: &'a B::Context) -> Result<Need<'a>> {
+        let _ = (port, batch, context);
+        Ok(Need::Nothing)
     }
 
     /// Receives a batch of a group at a port.

@@ -26,6 +26,7 @@ use crate::batch::Batch;
 use crate::control::QueryControl;
 use crate::cursor::Cursor;
 use crate::group::{GroupId, Groups, NodeId};
+use crate::late::Held;
 use crate::topology::{Exchange, OpId, Topology};
 
 /// A message on its way along an edge. Messages are boxed: they are large, and move several times.
@@ -38,6 +39,8 @@ pub(crate) struct Message<B> {
     pub body: Body<B>,
     /// How far the receiver has worked it off.
     pub cursor: Cursor,
+    /// What was read for its next step, in a run with late reads (FLOW-31).
+    pub hold: Option<Box<Held>>,
 }
 
 impl<B> Message<B> {
@@ -261,7 +264,7 @@ impl<B: Batch> Router<B> {
                 message.body = body;
                 message
             }
-            None => Box::new(Message { operator, port, group, body, cursor: Cursor::default() }),
+            None => Box::new(Message { operator, port, group, body, cursor: Cursor::default(), hold: None }),
         }
     }
 
@@ -377,14 +380,13 @@ impl<B: Batch> Router<B> {
     /// Puts a message that is worked off in part back to the front of its queue (FLOW-2). It is older than any message
     /// there, so FLOW-11 holds.
     pub fn put_back(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        let Message { body, cursor, .. } = &mut *message;
-        if let Body::Data { batch: Some(batch), charged } = body {
-            // A batch is measured only once: measuring may cost more than a step.
-            if *charged == 0 {
-                *charged = batch.bytes() as u64;
-            }
-            control.charge(*charged + cursor.bytes())?;
-        }
+        charge_rest(&mut message, control)?;
+        self.bring_back(message);
+        Ok(())
+    }
+
+    /// As [`Router::put_back`], for a message that is charged already.
+    pub fn bring_back(&mut self, message: Box<Message<B>>) {
         // The rest of an end of a scope decides no instance: it waits until what was sent is worked off, as if its
         // rows entered.
         let returns = self.returns(&message) && !matches!(message.body, Body::Closing { .. });
@@ -399,7 +401,24 @@ impl<B: Batch> Router<B> {
         } else {
             inbox.returning.push_front(message);
         }
-        Ok(())
+    }
+
+    /// Returns true if a message that came back from the operator's scope waits at it.
+    pub fn has_returned(&self, operator: OpId) -> bool {
+        let is_direct = self.direct.as_ref().is_some_and(|direct| direct.operator == operator && self.returns(direct));
+        is_direct || self.returned[operator as usize / 64] & (1 << (operator % 64)) != 0
+    }
+
+    /// Brings the message with a hold at the highest operator to the front of its inbox, and returns the operator.
+    pub fn bring_held_forward(&mut self) -> Option<OpId> {
+        let is_held = |message: &Box<Message<B>>| message.hold.is_some();
+        let mut inboxes = self.inboxes.iter_mut().enumerate().rev();
+        inboxes.find_map(|(operator, inbox)| {
+            let at = inbox.entering.iter().position(is_held)?;
+            let message = inbox.entering.remove(at)?;
+            inbox.entering.push_front(message);
+            Some(operator as OpId)
+        })
     }
 
     /// Receives a frame from another node.
@@ -503,6 +522,19 @@ pub(crate) fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl)
     Ok(())
 }
 
+/// As [`charge`], for a message that is worked off in part. A batch is measured only once: measuring may cost more than
+/// a step.
+pub(crate) fn charge_rest<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
+    let Message { body, cursor, .. } = message;
+    if let Body::Data { batch: Some(batch), charged } = body {
+        if *charged == 0 {
+            *charged = batch.bytes() as u64;
+        }
+        control.charge(*charged + cursor.bytes())?;
+    }
+    Ok(())
+}
+
 /// Returns the highest number in a set of bits.
 fn highest(bits: &[u64]) -> Option<OpId> {
     let word = bits.iter().rposition(|word| *word != 0)?;
@@ -551,5 +583,6 @@ fn decode<B: Batch>(frame: &[u8]) -> Result<Message<B>> {
         group: GroupId::from_bits(u64::from_le_bytes(group)),
         body,
         cursor: Cursor::default(),
+        hold: None,
     })
 }

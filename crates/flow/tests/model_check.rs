@@ -49,7 +49,7 @@ fn executors_end_when_they_are_closed() {
 fn helped(plan: Plan, helpers: usize, below: i64) {
     let mut home =
         NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control(QueryLimits::default()));
-    home.begin(()).expect("a run begins");
+    home.begin(None).expect("a run begins");
     home.start(Numbers(vec![(0, 0)])).expect("a run starts");
     let run = home.open(Sharers { stealable: plan.stealable(), shares_all: true });
     let threads: Vec<_> = (0..helpers)

@@ -3,10 +3,9 @@
 mod simulator;
 mod toys;
 
-use simulator::{PLANS, simulate};
+use simulator::{PLANS, Plan, simulate, simulate_late};
 
-#[test]
-fn helpers_change_no_result_whatever_the_order_of_turns() {
+fn for_every_seed(simulate: fn(Plan, u64)) {
     let first = mangrove_testdata::first_seed(0);
     for plan in PLANS {
         for seed in first..first + mangrove_testdata::case_count(400) {
@@ -14,4 +13,14 @@ fn helpers_change_no_result_whatever_the_order_of_turns() {
             assert!(outcome.is_ok(), "{plan:?} fails with seed {seed}");
         }
     }
+}
+
+#[test]
+fn helpers_change_no_result_whatever_the_order_of_turns() {
+    for_every_seed(simulate);
+}
+
+#[test]
+fn late_reads_change_no_result_whatever_the_order_of_completions() {
+    for_every_seed(simulate_late);
 }

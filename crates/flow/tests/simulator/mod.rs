@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, Output, Placement, QueryLimits, Sharers, Step,
-    Topology, TopologyBuilder,
+    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, Output, Placement, QueryLimits, ReadCredit, Sharers,
+    Step, Topology, TopologyBuilder,
 };
-use mangrove_graph::Result;
-use mangrove_virtual_nodes::run_with_helpers;
+use mangrove_graph::{Need, Result};
+use mangrove_virtual_nodes::{Habits, LateReader, run_with_helpers, run_with_late_reads};
 use rand::prelude::*;
 use rand::rngs::StdRng;
 
@@ -23,8 +23,12 @@ struct Checked<O> {
 }
 
 impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
-    fn begin(&mut self, context: &()) -> Result<()> {
+    fn begin(&mut self, context: &Option<LateReader>) -> Result<()> {
         self.operator.begin(context)
+    }
+
+    fn needs<'a>(&'a mut self, port: u8, batch: &'a Numbers, context: &'a Option<LateReader>) -> Result<Need<'a>> {
+        self.operator.needs(port, batch, context)
     }
 
     fn is_passing(&self) -> bool {
@@ -62,6 +66,10 @@ fn watched(operator: impl Operator<Numbers> + 'static) -> AnyOperator<Numbers> {
 struct Gather(Vec<(GroupId, Numbers)>);
 
 impl Operator<Numbers> for Gather {
+    fn needs<'a>(&'a mut self, _: u8, batch: &'a Numbers, _: &'a Option<LateReader>) -> Result<Need<'a>> {
+        Ok(need(batch.0.iter().map(|(_, n)| *n)))
+    }
+
     fn is_passing(&self) -> bool {
         true
     }
@@ -71,6 +79,7 @@ impl Operator<Numbers> for Gather {
     }
 
     fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        read(batch.0.iter().map(|(_, n)| *n), out)?;
         self.0.push((group, batch));
         if self.0.len() > 3 { self.flush(out) } else { Ok(()) }
     }
@@ -264,13 +273,57 @@ impl Plan {
 pub fn simulate(plan: Plan, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let below = random.random_range(1..400);
-    let control = control(QueryLimits::default());
-    let mut home = NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control);
-    home.begin(()).expect("a run begins");
-    home.start(Numbers(vec![(0, 0)])).expect("a run starts");
+    let mut home = started(plan, below, None);
     let sharers = Sharers { stealable: plan.stealable(), shares_all: random.random_bool(0.5) };
     let results = run_with_helpers(&mut home, &sharers, || Ok(plan.operators(below)), seed).expect("a run completes");
+    check_end(plan, below, &results, &home);
+}
+
+/// A run of a plan that has started; with a reader, its reads are late.
+pub fn started(plan: Plan, below: i64, reader: Option<LateReader>) -> NodeRuntime<Numbers> {
+    let control = control(QueryLimits::default());
+    let mut home = NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control);
+    home.begin(reader).expect("a run begins");
+    home.start(Numbers(vec![(0, 0)])).expect("a run starts");
+    home
+}
+
+/// Fails unless a run of the plan has found what it must, and nothing is left of it.
+pub fn check_end(plan: Plan, below: i64, results: &[Numbers], home: &NodeRuntime<Numbers>) {
     let found: Vec<i64> = results.iter().flat_map(|batch| batch.0.iter().map(|(_, n)| *n)).collect();
     plan.check(&found, below);
     assert_eq!(home.control().memory(), 0, "nothing is charged after the run");
+}
+
+/// As [`simulate`], with late reads. Reads may fail: then the run fails, too.
+pub fn simulate_late(plan: Plan, seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let below = random.random_range(1..400);
+    let mut chance = |of: f64| if random.random_bool(0.5) { 0.0 } else { random.random_range(0.0..of) };
+    let habits = Habits {
+        at_hand: chance(0.9),
+        full: chance(0.3),
+        early: chance(0.5),
+        again: chance(0.5),
+        fails: if seed.is_multiple_of(8) { chance(0.1) } else { 0.0 },
+        room: [0, 0, 10, 200][random.random_range(0..4)],
+    };
+    let reader = LateReader::new(habits, seed);
+    let mut home = started(plan, below, Some(reader.clone()));
+    if random.random_bool(0.7) {
+        home.allow_any_order(plan.stealable());
+    }
+    if random.random_bool(0.3) {
+        home.limit_reads(ReadCredit { reads: random.random_range(1..60), bytes: u64::MAX });
+    }
+    let sharers = Sharers { stealable: plan.stealable(), shares_all: random.random_bool(0.5) };
+    let replica = || Ok(plan.operators(below));
+    match run_with_late_reads(&mut home, &sharers, replica, &reader, seed) {
+        Ok(results) => check_end(plan, below, &results, &home),
+        Err(error) => assert!(habits.fails > 0.0 && error.message() == "a read has failed", "{error}"),
+    }
+    // Reads of a run that is over are completed without effect, and nothing keeps memory of the view.
+    reader.complete_all();
+    drop(home);
+    assert_eq!(reader.counts().pinned, 0, "holds are left");
 }
