@@ -296,14 +296,13 @@ impl<B> Board<B> {
     }
 
     /// Forgets the parked messages for which `is_over` returns true. Their parcels are worked off.
-    pub fn forget(&self, is_over: impl FnMut(&mut Message<B>) -> bool) -> Vec<(Ticket, Box<Parked<B>>)> {
+    pub fn forget(&self, mut is_over: impl FnMut(&mut Message<B>) -> bool) -> Vec<(Ticket, Box<Parked<B>>)> {
         let mut state = self.state.lock();
-        let mut is_over = is_over;
         let forgotten = state.late.forget(|parked| is_over(&mut parked.message));
         if !forgotten.is_empty() {
-            forgotten.iter().for_each(|(_, parked)| {
+            for (_, parked) in &forgotten {
                 state.work_off(parked.token);
-            });
+            }
             state.send_refused_home();
             // The caller is the home: it is awake.
             self.arrivals.store(state.homebound.len() as u32, Ordering::Relaxed);
@@ -311,10 +310,14 @@ impl<B> Board<B> {
         forgotten
     }
 
-    /// The run is over for its reads: forgets all tickets and returns them.
+    /// After [`Board::end`]: forgets all tickets and returns them. No completion has an effect then.
     pub fn forget_all(&self) -> Vec<Ticket> {
-        let (tickets, parked) = self.state.lock().late.clear();
-        drop(parked);
+        let ((tickets, parked), homebound) = {
+            let mut state = self.state.lock();
+            (state.late.clear(), std::mem::take(&mut state.homebound))
+        };
+        // The drop of a hold may take a lock of the view.
+        drop((parked, homebound));
         tickets
     }
 
@@ -336,6 +339,14 @@ impl<B> Board<B> {
             self.hungry.fetch_sub(1, Ordering::Relaxed);
         }
         wake
+    }
+
+    /// As [`Board::announce`], for what a view has sent. A view may say something that changes nothing.
+    fn announce_late(&self, state: &mut BoardState<B>) -> Option<Wake> {
+        if state.homebound.is_empty() || mutation::is_set(Mutation::CompletionDoesNotWake) {
+            return None;
+        }
+        self.announce(state)
     }
 
     /// Takes everything that has come home, and wakes the helpers that waited for that.
@@ -521,6 +532,7 @@ impl<B: Batch> Completions for Board<B> {
                 Completed::Ignored(outcome) => Some(outcome),
                 Completed::Back(parked, Ok(hold)) => {
                     state.send_back(parked, Some(hold));
+                    state.send_refused_home();
                     None
                 }
                 Completed::Back(parked, Err(error)) => {
@@ -528,7 +540,6 @@ impl<B: Batch> Completions for Board<B> {
                     None
                 }
             };
-            state.send_refused_home();
             (self.announce_late(state), ignored)
         };
         wake_up(wake);
@@ -544,16 +555,6 @@ impl<B: Batch> Completions for Board<B> {
             self.announce_late(&mut state)
         };
         wake_up(wake);
-    }
-}
-
-impl<B> Board<B> {
-    /// As [`Board::announce`], for what a view has sent. A view may say something that changes nothing.
-    fn announce_late(&self, state: &mut BoardState<B>) -> Option<Wake> {
-        if state.homebound.is_empty() || mutation::is_set(Mutation::CompletionDoesNotWake) {
-            return None;
-        }
-        self.announce(state)
     }
 }
 

@@ -411,10 +411,9 @@ impl<B: Batch> Router<B> {
 
     /// Brings the message with a hold at the highest operator to the front of its inbox, and returns the operator.
     pub fn bring_held_forward(&mut self) -> Option<OpId> {
-        let is_held = |message: &Box<Message<B>>| message.hold.is_some();
         let mut inboxes = self.inboxes.iter_mut().enumerate().rev();
         inboxes.find_map(|(operator, inbox)| {
-            let at = inbox.entering.iter().position(is_held)?;
+            let at = inbox.entering.iter().position(|message| message.hold.is_some())?;
             let message = inbox.entering.remove(at)?;
             inbox.entering.push_front(message);
             Some(operator as OpId)

@@ -93,11 +93,6 @@ pub struct Scan {
 }
 
 impl Kernel<Numbers> for Scan {
-    fn needs<'a>(&'a mut self, _: &'a Numbers, at: &Cursor, _: &'a Option<LateReader>) -> Result<Need<'a>> {
-        let from = if let Detail::Words([next, _]) = at.detail { next as i64 } else { 0 };
-        Ok(need(from..(from + self.step).min(self.below)))
-    }
-
     fn step(
         &mut self,
         _: &mut Numbers,
@@ -107,7 +102,6 @@ impl Kernel<Numbers> for Scan {
     ) -> Result<Step> {
         let from = if let Detail::Words([next, _]) = at.detail { next as i64 } else { 0 };
         let to = (from + self.step).min(self.below);
-        read(from..to, out)?;
         let (node, nodes) = (i64::from(out.node()), i64::from(out.nodes()));
         out.emit(0, group, Numbers((from..to).filter(|n| n % nodes == node).map(|n| (0, n)).collect()))?;
         at.detail = Detail::Words([to as u64, 0]);
