@@ -18,8 +18,9 @@
 //!   forgotten, or after the view has said that it has room. Each of these begins a *round*. A message that asked in an
 //!   earlier round than the current one is not refused, so none waits beside room.
 //! - **FLOW-33.** While a message waits at an operator whose messages must keep their order, or a message was refused at
-//!   home, the home calls neither that operator nor one with a lower number. Only messages that return to the operator
-//!   of a scope still go on.
+//!   home, the home calls neither that operator nor one with a lower number. Two kinds of messages still go on: those
+//!   that return to the operator of a scope, and, if the home has nothing else to do, those with a hold. The view may
+//!   wait for the memory of the hold.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! The work of one thread on a run: it takes messages out of inboxes and gives them to operators.
 //!
 //! The home of a run has all operators and all state. A helper has replicas, and uses those without state
-//! ([`crate::Helper`]).
+//! ([`crate::Helper`]). If the view of the run may be late, both ask it before each step (`late`).
 //!
 //! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
 //!   a scope to the scope's own operator goes before all others.
@@ -299,14 +299,7 @@ impl<B: Batch> Work<B> {
     }
 
     /// Asks the view for what the next step of a message reads.
-    fn ask(
-        &mut self,
-        id: OpId,
-        port: u8,
-        input: &B,
-        cursor: &Cursor,
-        control: &Arc<QueryControl>,
-    ) -> Result<Answer> {
+    fn ask(&mut self, id: OpId, port: u8, input: &B, cursor: &Cursor, control: &Arc<QueryControl>) -> Result<Answer> {
         let (Some(asking), Some(context)) = (&self.asking, &*self.context) else { return Ok(Answer::Go(None)) };
         let answer = asking.ask(&mut self.operators[id as usize], port, input, cursor, context, control);
         answer.inspect_err(|_| self.failed = Some(id))

@@ -41,6 +41,7 @@ pub use value::{
 };
 pub use view::{
     AdjacencyRequest, AdjacencyRuns, Completions, Elements, ExpandCursor, ExpandRequest, Expansion, GraphView, Hold,
-    IndexInfo, IndexRange, LabelFilter, LateReads, Need, NumberType, Numbers, PropertyRow, RowValues, ScanCursor, Share, Statistics, Ticket, ValueColumns, ValueRows, Want,
-    check_value_outputs, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
+    IndexInfo, IndexRange, LabelFilter, LateReads, Need, NumberType, Numbers, PropertyRow, RowValues, ScanCursor,
+    Share, Statistics, Ticket, ValueColumns, ValueRows, Want, check_value_outputs, edge_columns_of_rows,
+    look_up_in_steps, vertex_columns_of_rows,
 };
