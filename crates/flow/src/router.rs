@@ -403,6 +403,18 @@ impl<B: Batch> Router<B> {
         }
     }
 
+    /// As [`Router::bring_back`], for a message that has waited elsewhere. It goes before the direct message, which is
+    /// newer (FLOW-11).
+    pub fn bring_before_all(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        let operator = message.operator;
+        if let Some(direct) = self.direct.take_if(|direct| direct.operator == operator) {
+            self.put_back(direct, control)?;
+        }
+        self.bring_back(message);
+        self.update_ready(operator);
+        Ok(())
+    }
+
     /// Returns true if a message that came back from the operator's scope waits at it.
     pub fn has_returned(&self, operator: OpId) -> bool {
         let is_direct = self.direct.as_ref().is_some_and(|direct| direct.operator == operator && self.returns(direct));

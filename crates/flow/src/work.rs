@@ -338,9 +338,7 @@ impl<B: Batch> Work<B> {
         if halts && let Some(sharing) = &mut self.sharing {
             sharing.resume(operator);
         }
-        self.router.bring_back(message);
-        self.router.update_ready(operator);
-        Ok(())
+        self.router.bring_before_all(message, control)
     }
 
     /// In a run with late reads: the next operator that may be called (FLOW-33). If no other one may, a message whose
