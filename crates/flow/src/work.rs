@@ -426,7 +426,8 @@ impl<B: Batch> Work<B> {
         if self.next_callable().is_none() {
             // The home works off itself what no helper has taken.
             if let Some(Parcel { token, message, .. }) = board.take_back() {
-                self.router.accept_shared(message);
+                // Before an end that waits in the inbox: it must not overtake the message when the token is closed.
+                self.router.bring_before_all(message, control)?;
                 board.worked_off(token);
             }
         } else if board.is_somebody_hungry()
