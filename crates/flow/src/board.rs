@@ -11,11 +11,11 @@
 //!  inboxes of operators ◄─ receive ─ [ message, message, done ] ◄── send ──────┘
 //! ```
 //!
+//! A run whose view may be late has a board from its beginning, with or without helpers: messages wait there for reads
+//! (`late`). Home and helpers put them there, and the thread that completes a read sends its message home.
+//!
 //! - **FLOW-20.** Work is asked for, not taken: a thread shares work only between two steps, and only while another
 //!   thread of the run has none. A run without a board pays nothing for this.
-//! A run whose view may be late has a board from its beginning, with or without helpers: messages wait there for reads
-//! (`late`). Home and helpers put them there, and whatever thread completes a read sends its message home.
-//!
 //! - **FLOW-21.** A parcel belongs to a *token*: the operator and the group that its message came from at home. Parts of
 //!   a parcel that are shared again belong to the same token. A message that waits for a read counts as a parcel, and
 //!   is worked off when it is sent home. The end of the group waits at that operator until every parcel of the token is
