@@ -171,12 +171,16 @@ impl LateReader {
     fn complete(&self, mut state: MutexGuard<'_, State>, read: Submitted) {
         let Submitted { ticket, vertices, completions } = read;
         state.counts.completed += 1;
-        state.end(ticket, &completions);
         let fails = state.random.random_bool(self.habits.fails);
         drop(state);
         let outcome = if fails { Err(Error::evaluation("a read has failed")) } else { Ok(self.pin(vertices)) };
         completions.complete(ticket, outcome);
-        let refused = std::mem::take(&mut self.state().refused);
+        let refused = {
+            let mut state = self.state();
+            // Only now: another thread may complete it again at once.
+            state.end(ticket, &completions);
+            std::mem::take(&mut state.refused)
+        };
         refused.iter().for_each(|run| run.has_room());
     }
 }
