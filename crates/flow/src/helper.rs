@@ -23,6 +23,7 @@ use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
+use crate::late::ReadCredit;
 use crate::mutation::{self, Mutation};
 use crate::sharing::Sharers;
 use crate::topology::Topology;
@@ -38,6 +39,8 @@ pub struct OpenRun<B: Batch> {
     /// For each operator, true if a helper uses its own replica.
     pub(crate) local: Arc<[bool]>,
     pub(crate) sharers: Sharers,
+    /// The late reads that the run may have under way.
+    pub(crate) credit: ReadCredit,
     /// True if the time inside operators is measured.
     pub(crate) timed: bool,
 }
@@ -51,6 +54,7 @@ impl<B: Batch> Clone for OpenRun<B> {
             topology: self.topology.clone(),
             local: self.local.clone(),
             sharers: self.sharers.clone(),
+            credit: self.credit,
             timed: self.timed,
         }
     }
@@ -177,6 +181,7 @@ impl<B: Batch> Helper<B> {
         turn.work.context = context;
         if !std::mem::replace(&mut self.has_begun, true) {
             turn.work.begin_local()?;
+            turn.work.read_late(&self.run.board, self.run.credit);
         }
         let control = &self.run.control;
         let started = control.clock().now_nanos();
@@ -196,6 +201,9 @@ impl<B: Batch> Helper<B> {
                     };
                     self.version = u64::MAX;
                     turn.work.router.accept_shared(message);
+                    if let Some(asking) = &mut turn.work.asking {
+                        asking.token = Some(token);
+                    }
                     *self.token.insert(token)
                 }
             };

@@ -13,7 +13,8 @@
 //!
 //! - **FLOW-42.** Messages of a group to an operator wait in one inbox, in the order in which they came: in the lane of
 //!   the group around the operator that is nearest and has one, or in the shared inbox. A policy never changes the
-//!   order of messages to an operator for a group, so FLOW-3 and FLOW-11 hold under each.
+//!   order of messages to an operator for a group, so FLOW-3 and FLOW-11 hold under each. A message that comes back,
+//!   because work is left or after it has waited for a read, goes before the others of its inbox.
 //! - **FLOW-43.** Of two messages, the one that goes first is decided by the policy of the innermost scope around both.
 //!   That is Banyan's rule of priority by ancestors (§3.1). What has come back to the operator of a scope goes before
 //!   all else in its lane (FLOW-14).
@@ -140,6 +141,18 @@ impl<B> Lanes<B> {
         queues.update(place.operator);
         self.count(place.lane, 0, 1);
         Some(message)
+    }
+
+    /// Returns true if a message that came back from the scope of an operator waits at it.
+    pub fn has_returned(&self, place: Place) -> bool {
+        self.lanes.get(&place.lane).is_some_and(|lane| lane.queues.has_returned(place.operator))
+    }
+
+    /// Makes a message with a hold the next one of its operator in its lane, and returns its place.
+    pub fn bring_held_forward(&mut self) -> Option<Place> {
+        self.lanes
+            .iter_mut()
+            .find_map(|(lane, Lane { queues, .. })| Some(Place { lane: *lane, operator: queues.bring_held_forward()? }))
     }
 
     /// Calls `change` with the messages of a lane that wait at an operator, and removes those for which it returns

@@ -21,6 +21,7 @@
 //! | `router` | the way of a message, frames for other nodes, the counts that close a stream |
 //! | `mutation` | rules of the runtime that a test may break |
 //! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
+//! | `late`, `asking` | reads that a view has not at hand, and the messages that wait for them |
 //! | `work` | the loop that gives messages to operators, on the home and on helpers |
 //! | `runtime` | one node of a query, from one run to the next |
 //! | `stats` | counts for `profile()` |
@@ -39,6 +40,7 @@
 #![warn(missing_docs)]
 
 mod any_operator;
+mod asking;
 mod batch;
 mod board;
 mod cancel;
@@ -49,6 +51,7 @@ mod group;
 mod helper;
 mod kernel;
 mod lanes;
+mod late;
 mod message;
 #[doc(hidden)]
 pub mod mutation;
@@ -73,6 +76,7 @@ pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, OuterTags, TagSet};
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
+pub use late::ReadCredit;
 pub use operator::{Operator, Output};
 pub use policy::{Between, Inside, Policy};
 pub use runtime::NodeRuntime;

@@ -2,6 +2,7 @@
 
 use crate::cursor::Cursor;
 use crate::group::GroupId;
+use crate::late::Held;
 use crate::topology::OpId;
 
 /// A message on its way along an edge. Messages are boxed: they are large, and move several times.
@@ -16,9 +17,16 @@ pub(crate) struct Message<B> {
     pub cursor: Cursor,
     /// In a lane: its place in the order of arrival.
     pub arrival: u64,
+    /// What was read for its next step, in a run with late reads (FLOW-31).
+    pub hold: Option<Box<Held>>,
 }
 
 impl<B> Message<B> {
+    /// A message of which nothing is worked off.
+    pub fn new(operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Self {
+        Message { operator, port, group, body, cursor: Cursor::default(), arrival: 0, hold: None }
+    }
+
     /// Returns true if it is a batch.
     pub fn is_data(&self) -> bool {
         matches!(self.body, Body::Data { .. })

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::batch::Batch;
 use crate::cancel::Disposition;
@@ -44,6 +44,20 @@ pub trait Operator<B: Batch>: Send {
     /// or charges. An operator that returns false, as this default does, is dropped with its instance.
     fn recycle(&mut self) -> bool {
         false
+    }
+
+    /// Returns what [`Operator::receive`] will read for a batch. Called only if the view may be late; the batch is
+    /// received while all of this is at hand (FLOW-31). What an operator reads at the end of a group is not asked for, so
+    /// the read blocks.
+    fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        batch: &'a B,
+        context: &'a B::Context,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        let _ = (port, batch, context, control);
+        Ok(Need::Nothing)
     }
 
     /// Receives a batch of a group at a port.
@@ -192,6 +206,11 @@ impl<'a, B: Batch> Output<'a, B> {
             Disposition::DropTags(tags) => Some(tags),
             _ => None,
         }
+    }
+
+    /// Returns true if the view of the run may be late.
+    pub fn reads_late(&self) -> bool {
+        B::late(self.context).is_some()
     }
 
     /// Returns the operator's number in the topology.

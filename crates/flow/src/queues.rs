@@ -129,6 +129,26 @@ impl<B> Queues<B> {
         Some(self.first + highest(&self.returned)?)
     }
 
+    /// Returns true if a message that came back from the scope of an operator waits at it.
+    pub fn has_returned(&self, operator: OpId) -> bool {
+        let (_, word, bit) = self.at(operator);
+        self.returned[word] & bit != 0
+    }
+
+    /// Makes a message with a hold the next one of its operator, which is the highest with such a message. Returns the
+    /// operator.
+    pub fn bring_held_forward(&mut self) -> Option<OpId> {
+        self.inboxes.iter_mut().enumerate().rev().find_map(|(at, inbox)| {
+            let take = |queue: &mut VecDeque<Box<Message<B>>>| {
+                let at = queue.iter().position(|message| message.hold.is_some())?;
+                queue.remove(at)
+            };
+            let message = take(&mut inbox.returning).or_else(|| take(&mut inbox.entering))?;
+            inbox.returning.push_front(message);
+            Some(self.first + at as OpId)
+        })
+    }
+
     /// Returns the operator with a message that goes first.
     pub fn next(&self, inside: Inside) -> Option<OpId> {
         let at = match inside {

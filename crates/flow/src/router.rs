@@ -205,7 +205,7 @@ impl<B: Batch> Router<B> {
                 message.body = body;
                 message
             }
-            None => Box::new(Message { operator, port, group, body, cursor: Cursor::default(), arrival: 0 }),
+            None => Box::new(Message::new(operator, port, group, body)),
         }
     }
 
@@ -332,14 +332,13 @@ impl<B: Batch> Router<B> {
     /// Puts a message that is worked off in part back to the front of its queue, in the lane that it was taken from
     /// (FLOW-2). It is older than any message there, so FLOW-11 holds.
     pub fn put_back(&mut self, lane: LaneNumber, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        let Message { body, cursor, .. } = &mut *message;
-        if let Body::Data { batch: Some(batch), charged } = body {
-            // A batch is measured only once: measuring may cost more than a step.
-            if *charged == 0 {
-                *charged = batch.bytes() as u64;
-            }
-            control.charge(*charged + cursor.bytes())?;
-        }
+        charge_rest(&mut message, control)?;
+        self.bring_back(lane, message);
+        Ok(())
+    }
+
+    /// As [`Router::put_back`], for a message that is charged already.
+    fn bring_back(&mut self, lane: LaneNumber, message: Box<Message<B>>) {
         // The rest of an end of a scope decides no instance: it waits until what was sent is worked off, as if its
         // rows entered. Any other message that returns goes before all others again (FLOW-14).
         let comes_back = self.returns(&message);
@@ -349,7 +348,36 @@ impl<B: Batch> Router<B> {
             0 => self.queues.push_front(message, returns, enters),
             lane => self.lanes.push_front(lane, message, returns, enters),
         }
+    }
+
+    /// Puts a message that has waited elsewhere, and is charged, back to the front of its queue. It goes before the
+    /// direct message, which is newer (FLOW-11), and before all others in the lane of its group (FLOW-42).
+    pub fn bring_before_all(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        // The direct message has no lane.
+        if let Some(direct) = self.direct.take_if(|direct| direct.operator == message.operator) {
+            self.put_back(0, direct, control)?;
+        }
+        let lane = self.lane_of(&message);
+        self.bring_back(lane, message);
         Ok(())
+    }
+
+    /// Returns true if a message that came back from the operator's scope waits at this place.
+    pub fn has_returned(&self, place: Place) -> bool {
+        if place.lane > 0 {
+            return self.lanes.has_returned(place);
+        }
+        let is_direct = |direct: &Message<B>| direct.operator == place.operator && self.returns(direct);
+        self.direct.as_ref().is_some_and(|direct| is_direct(direct)) || self.queues.has_returned(place.operator)
+    }
+
+    /// Makes a message with a hold the next one of its operator, and returns its place.
+    pub fn bring_held_forward(&mut self) -> Option<Place> {
+        // An operator with a direct message has no other.
+        match self.queues.bring_held_forward() {
+            Some(operator) => Some(Place { lane: 0, operator }),
+            None => self.lanes.bring_held_forward(),
+        }
     }
 
     /// Receives a frame from another node.
@@ -459,6 +487,19 @@ pub(crate) fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl)
     Ok(())
 }
 
+/// As [`charge`], for a message that is worked off in part. A batch is measured only once: measuring may cost more than
+/// a step.
+pub(crate) fn charge_rest<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
+    let Message { body, cursor, .. } = message;
+    if let Body::Data { batch: Some(batch), charged } = body {
+        if *charged == 0 {
+            *charged = batch.bytes() as u64;
+        }
+        control.charge(*charged + cursor.bytes())?;
+    }
+    Ok(())
+}
+
 /// The bytes of a frame before its body: operator (2), port (1), whether the message is an end (1), group (8). Integers
 /// are little-endian.
 const FRAME_HEADER_BYTES: usize = 12;
@@ -494,12 +535,6 @@ fn decode<B: Batch>(frame: &[u8]) -> Result<Message<B>> {
     } else {
         Body::data(B::decode(rest)?)
     };
-    Ok(Message {
-        operator: OpId::from_le_bytes([o0, o1]),
-        port,
-        group: GroupId::from_bits(u64::from_le_bytes(group)),
-        body,
-        cursor: Cursor::default(),
-        arrival: 0,
-    })
+    let group = GroupId::from_bits(u64::from_le_bytes(group));
+    Ok(Message::new(OpId::from_le_bytes([o0, o1]), port, group, body))
 }

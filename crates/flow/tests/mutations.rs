@@ -4,12 +4,12 @@ mod simulator;
 mod toys;
 
 use mangrove_flow::mutation::{self, Mutation};
-use simulator::{PLANS, Plan, kernels, nested, simulate, simulate_sharing};
+use simulator::{PLANS, Plan, kernels, nested, simulate, simulate_late, simulate_sharing};
 
 /// Seeds within which a broken rule must be noticed.
 const SEEDS: u64 = 400;
 
-fn is_noticed(mutation: Mutation) -> bool {
+fn is_noticed(mutation: Mutation, simulate: fn(Plan, u64)) -> bool {
     let fails = |scenario: &dyn Fn()| {
         mutation::set(Some(mutation));
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(scenario));
@@ -47,7 +47,19 @@ fn every_broken_rule_is_noticed() {
         Mutation::StateOutlivesCancellation,
         Mutation::MessagesOutliveCancellation,
     ];
-    let missed: Vec<Mutation> = all.into_iter().filter(|mutation| !is_noticed(*mutation)).collect();
+    let all_late = [
+        Mutation::EndOvertakesParcels,
+        Mutation::ParkedIsUncounted,
+        Mutation::LateCompletionIsHeeded,
+        Mutation::EarlyCompletionIsLost,
+        Mutation::HoldIsDroppedEarly,
+        Mutation::RoundIsIgnored,
+        Mutation::RefusedIsKept,
+        Mutation::OrderOfWaitingIsIgnored,
+        Mutation::CompletionDoesNotWake,
+    ];
+    let mut missed: Vec<Mutation> = all.into_iter().filter(|mutation| !is_noticed(*mutation, simulate)).collect();
+    missed.extend(all_late.into_iter().filter(|mutation| !is_noticed(*mutation, simulate_late)));
     let _ = std::panic::take_hook();
     assert!(missed.is_empty(), "not noticed: {missed:?}");
 }

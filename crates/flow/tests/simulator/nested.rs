@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_flow::{
     AnyOperator, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, OpId, Operator, OuterTags, Output,
-    Placement, Policy, Progress, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    Placement, Policy, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
+use mangrove_virtual_nodes::LateReader;
 use rand::prelude::*;
 use rand::rngs::StdRng;
 
@@ -208,7 +209,18 @@ impl Hold {
 }
 
 impl Operator<Numbers> for Hold {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Numbers,
+        _: &'a Option<LateReader>,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(need(batch.0.iter().map(|(_, n)| *n)))
+    }
+
     fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        read(batch.0.iter().map(|(_, n)| *n), out)?;
         self.record.check(group, batch.0.iter().map(|(tag, _)| *tag), out.operator());
         self.check(out.operator());
         out.control().charge(16 * batch.0.len() as u64)?;
@@ -235,6 +247,10 @@ impl Operator<Numbers> for Hold {
 struct Spread(i64);
 
 impl Kernel<Numbers> for Spread {
+    fn needs<'a>(&'a mut self, batch: &'a Numbers, at: &Cursor, _: &'a Option<LateReader>) -> Result<Need<'a>> {
+        Ok(need([batch.0[at.row as usize].1]))
+    }
+
     fn step(
         &mut self,
         batch: &mut Numbers,
@@ -243,6 +259,7 @@ impl Kernel<Numbers> for Spread {
         out: &mut Output<'_, Numbers>,
     ) -> Result<Step> {
         let (tag, n) = batch.0[at.row as usize];
+        read([n], out)?;
         out.emit(0, group, Numbers((1..=self.0).map(|d| (tag, n + d)).collect()))?;
         at.go_to(at.row as usize + 1);
         Ok(if (at.row as usize) < batch.0.len() { Step::More } else { Step::Done })
@@ -380,7 +397,7 @@ pub fn a_canceled_group_releases_its_messages() {
         let first = First { outside: None, cancels_outside, is_answered: is_answered.clone() };
         let operators = vec![AnyOperator::stateful(first), AnyOperator::stateful(Burst), AnyOperator::kernel(Start)];
         let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
-        runtime.begin(()).expect("a run begins");
+        runtime.begin(None).expect("a run begins");
         runtime.start(Numbers(vec![(0, 7)])).expect("a run starts");
         let mut was_charged = false;
         loop {
