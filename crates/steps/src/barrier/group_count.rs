@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step, TagSet};
-use mangrove_graph::{Error, Numbers, Result, Value};
+use mangrove_graph::{Error, Need, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
@@ -98,6 +98,19 @@ impl GroupCount {
 }
 
 impl Operator<Rows> for GroupCount {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(match batch.computed.is_empty() {
+            true => KeyReader::needs(&self.readers, &batch.objects, context),
+            false => Need::Nothing,
+        })
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         context.side_effects.begin_map(self.side_effect.as_ref())
     }

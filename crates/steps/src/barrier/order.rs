@@ -17,7 +17,7 @@ mod sorter;
 use std::sync::Arc;
 
 use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
-use mangrove_graph::{FastMap, Result, Value};
+use mangrove_graph::{FastMap, Need, Result, Value};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
@@ -257,6 +257,19 @@ fn bar(run: &Run, sorter: &RowSorter) -> Option<Value> {
 }
 
 impl Operator<Rows> for Order {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(match batch.computed.is_empty() {
+            true => KeyReader::needs(&self.readers, &batch.objects, context),
+            false => Need::Nothing,
+        })
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.sorter.limit = self.limit.as_ref().map(|limit| position(limit, "limit()", context)).transpose()?;
         Ok(())

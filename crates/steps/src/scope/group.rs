@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mangrove_flow::{
     BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, OuterTags, Output, QueryControl, Step, TagSet,
 };
-use mangrove_graph::{FastMap, Result, Value};
+use mangrove_graph::{FastMap, Need, Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_gremlin::Operator::AddAll;
 use mangrove_plan::logical::Name;
@@ -277,6 +277,19 @@ fn join(joining: Option<FoldOperator>, there: Value, value: Value, meter: &mut M
 }
 
 impl Operator<Rows> for GroupScope {
+    fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(match port == 0 && batch.computed.is_empty() {
+            true => KeyReader::needs(&self.readers, &batch.objects, context),
+            false => Need::Nothing,
+        })
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         context.side_effects.begin_map(self.side_effect.as_ref())
     }
