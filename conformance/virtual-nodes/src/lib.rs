@@ -6,15 +6,22 @@
 //!
 //! [`run_with_helpers`] runs a query of one node with helpers, in an order of turns that a seed chooses.
 //!
+//! [`run_with_late_reads`] does so with a view whose reads are late ([`LateView`], or [`LateReader`] for batches that are
+//! no graph).
+//!
 //! For tests only: `mangrove` depends on this crate behind its feature `virtual-nodes`.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod helpers;
+mod late_reads;
+mod late_view;
 mod nodes;
 mod owned_view;
 
-pub use helpers::run_with_helpers;
+pub use helpers::{run_with_helpers, run_with_late_reads};
+pub use late_reads::{Habits, LateReader, ReadCounts};
+pub use late_view::LateView;
 pub use nodes::Nodes;
 pub use owned_view::OwnedView;

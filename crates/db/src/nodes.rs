@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{NodeRuntime, QueryControl, Sharers};
+use mangrove_flow::{NodeRuntime, QueryControl, ReadCredit, Sharers};
 use mangrove_graph::{Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_steps::{Meter, Rows, build, detach};
-use mangrove_virtual_nodes::{Nodes, OwnedView, run_with_helpers};
+use mangrove_virtual_nodes::{LateReader, Nodes, OwnedView, run_with_helpers, run_with_late_reads};
 
 use crate::options::Materialize;
 use crate::query::instance::{context, unit};
@@ -48,16 +48,50 @@ pub(crate) fn run_helped(
     seed: u64,
     materialize: Materialize,
 ) -> Result<Vec<(Value, u64)>> {
+    run_in_turns(plan, settings, None, seed, materialize)
+}
+
+/// As [`run_helped`], over a view whose reads this reader completes.
+pub(crate) fn run_late(
+    plan: &PhysicalPlan,
+    settings: &RunSettings<'_>,
+    reader: &LateReader,
+    seed: u64,
+    materialize: Materialize,
+) -> Result<Vec<(Value, u64)>> {
+    run_in_turns(plan, settings, Some(reader), seed, materialize)
+}
+
+fn run_in_turns(
+    plan: &PhysicalPlan,
+    settings: &RunSettings<'_>,
+    reader: Option<&LateReader>,
+    seed: u64,
+    materialize: Materialize,
+) -> Result<Vec<(Value, u64)>> {
     let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
     let control = Arc::new(control.drawing_on(settings.budget));
     let requirements = Arc::new(plan.requirements.clone());
     let built = build(plan, 1, false)?;
     let mut home = NodeRuntime::new(0, 1, built.topology, built.operators, control.clone());
-    home.begin(context(plan, &requirements, settings, Vec::new(), settings.transaction.clone(), Share::ALL)?)?;
+    home.begin(context(plan, &requirements, settings, Vec::new(), settings.view(), Share::ALL)?)?;
+    // In every fourth run, messages wait in order everywhere.
+    if !seed.is_multiple_of(4) {
+        home.allow_any_order(built.any_order);
+    }
+    // In every fifth run, few reads are under way at a time.
+    if seed.is_multiple_of(5) {
+        home.limit_reads(ReadCredit { reads: 20, bytes: u64::MAX });
+    }
     home.start(unit(plan))?;
     let sharers = Sharers { stealable: built.stealable, shares_all: true };
+    let replica = || Ok(build(plan, 1, false)?.operators);
+    let batches = match reader {
+        None => run_with_helpers(&mut home, &sharers, replica, seed)?,
+        Some(reader) => run_with_late_reads(&mut home, &sharers, replica, reader, seed)?,
+    };
     let mut results = Vec::new();
-    for rows in run_with_helpers(&mut home, &sharers, || Ok(build(plan, 1, false)?.operators), seed)? {
+    for rows in batches {
         results.extend(values(rows, settings, &control, materialize)?);
     }
     Ok(results)

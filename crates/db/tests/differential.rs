@@ -5,6 +5,7 @@
 //! sets the number of cases of each test, or `MANGROVE_TIMES` how many times as many as in CI (and goes before),
 //! `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how many differences a test gives up (1).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mangrove::{
@@ -15,6 +16,7 @@ use mangrove_gremlin::Terminal;
 use mangrove_oracle::generate::Options;
 use mangrove_oracle::graph::Graph;
 use mangrove_oracle::harness::{self, Engine};
+use mangrove_virtual_nodes::{Habits, LateView};
 
 /// A way to run a traversal.
 #[derive(Clone, Copy)]
@@ -33,9 +35,32 @@ enum Way {
     Nodes(u16, Option<u64>),
     /// With one to four helpers, in turns that a seed chooses; all threads share what they can.
     Helped(u64),
+    /// As [`Way::Helped`], over a view whose reads are late: completed in any order, early, twice, or refused for a while.
+    Late(u64),
     /// On the caller's thread, several times at once: some runs are cancelled, some fail, some are abandoned. No run
     /// may see rows or state of another one. The answer is that of one complete run.
     Again,
+}
+
+/// Runs a traversal over a view whose reads are late, by a seed.
+fn run_late(database: &Database, prepared: &Prepared, seed: u64) -> Result<Vec<(Value, u64)>> {
+    let habits = Habits {
+        at_hand: [0.0, 0.3, 0.9][seed as usize % 3],
+        full: [0.0, 0.2][seed as usize % 2],
+        early: 0.2,
+        again: 0.2,
+        fails: 0.0,
+        room: [0, 0, 5, 500][seed as usize / 2 % 4],
+    };
+    let mut transaction = database.begin_read()?;
+    let mut view = None;
+    transaction.read_instead(|whole| view.insert(Arc::new(LateView::new(whole, habits, seed))).clone());
+    let view = view.expect("the view was made");
+    let (parameters, options) = (Parameters::new(), QueryOptions::default());
+    let results = transaction.run_late(prepared, &parameters, &options, view.reader(), seed);
+    let counts = view.reader().counts();
+    assert_eq!((counts.tickets, counts.pinned), (0, 0), "reads are under way or at hand after the run");
+    results
 }
 
 struct Mangrove {
@@ -108,6 +133,13 @@ impl Engine for Mangrove {
                 let seed = seed + self.asked as u64;
                 let results = transaction.run_helped(&prepared, &parameters, &options, seed)?;
                 transaction.commit()?;
+                Ok(results.into_iter().flat_map(expand).collect())
+            }
+            Way::Late(_) if prepared.is_mutating() => self.database.run(&prepared, &parameters)?.collect(),
+            Way::Late(seed) => {
+                self.asked += 1;
+                let seed = seed + self.asked as u64;
+                let results = run_late(&self.database, &prepared, seed)?;
                 Ok(results.into_iter().flat_map(expand).collect())
             }
             Way::Nodes(count, seed) => {
@@ -206,6 +238,11 @@ fn on_four_nodes_with_shuffled_frames() {
 #[test]
 fn with_helpers_in_any_order_of_turns() {
     check(9_000_000, 1_000, &Options::default(), Way::Helped(9));
+}
+
+#[test]
+fn with_late_reads_in_any_order_of_completions() {
+    check(11_000_000, 1_000, &Options::default(), Way::Late(11));
 }
 
 #[test]

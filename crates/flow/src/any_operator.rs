@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::batch::Batch;
 use crate::control::QueryControl;
@@ -95,6 +95,21 @@ impl<B: Batch> AnyOperator<B> {
         match self {
             AnyOperator::Kernel(_) => Ok(batch),
             AnyOperator::Stateful(operator) => operator.combine(port, batch, context, control),
+        }
+    }
+
+    /// See [`Kernel::needs`] and [`Operator::needs`].
+    pub(crate) fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        input: &'a B,
+        at: &'a Cursor,
+        context: &'a B::Context,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        match self {
+            AnyOperator::Kernel(kernel) => kernel.needs(input, at, context),
+            AnyOperator::Stateful(operator) => operator.needs(port, input, context, control),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{LateReads, Result};
 
 use crate::control::QueryControl;
 use crate::cursor::Cursor;
@@ -23,6 +23,13 @@ pub trait Batch: Sized + Send + 'static {
     /// The execution context: the state that all operators of a run share, such as the view of the graph and the
     /// parameters. It belongs to one run; operators outlive it.
     type Context: Send + Sync;
+
+    /// If the view of a run may be late, how to ask it. The runtime looks here once, when a run begins; in a run without
+    /// late reads nothing else happens. This default says that nothing is late.
+    fn late(context: &Self::Context) -> Option<&dyn LateReads> {
+        let _ = context;
+        None
+    }
 
     /// Returns the number of rows.
     fn rows(&self) -> usize;

@@ -4,7 +4,7 @@
 //!   message, the cursor and the execution context alone, but for random numbers. So another replica of the kernel may
 //!   take the next step, and a kernel may work on other messages in between.
 
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::batch::Batch;
 use crate::cursor::{Cursor, Detail, Step};
@@ -21,6 +21,13 @@ pub trait Kernel<B: Batch>: Send {
 
     /// Ends a run: drops everything that was read for it.
     fn recycle(&mut self) {}
+
+    /// Returns what the next step of a message will read. Called only if the view may be late; the step is taken while
+    /// all of this is at hand (FLOW-31). A kernel that reads in phases takes a step for each.
+    fn needs<'a>(&'a mut self, input: &'a B, at: &'a Cursor, context: &'a B::Context) -> Result<Need<'a>> {
+        let _ = (input, at, context);
+        Ok(Need::Nothing)
+    }
 
     /// Works on a message from the cursor on, and sends results in `group`, the group of the message. A step sends
     /// about one message. After [`Step::Done`] the runtime drops `input` without a look at it.

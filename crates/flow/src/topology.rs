@@ -19,6 +19,8 @@
 //! - **FLOW-10.** Whether every node sends the end of a group along an edge, or only one, is fixed when the topology is
 //!   built ([`Edge::all_send`]). Into a scope only the home of the group sends.
 
+use crate::policy::Policy;
+
 /// The number of an operator in its topology (FLOW-9).
 pub type OpId = u16;
 
@@ -62,8 +64,12 @@ pub struct Edge {
 pub struct Topology {
     pub(crate) outputs: Vec<Vec<Edge>>,
     placements: Vec<Placement>,
-    /// True for each operator of a scope: an edge leads back to it.
-    scopes: Vec<bool>,
+    /// For each operator of a scope: the number after the last operator from which an edge leads back to it; 0 for the
+    /// others.
+    scope_ends: Vec<OpId>,
+    policies: Vec<Policy>,
+    /// The innermost scope around each operator, by the number of the scope's operator.
+    around: Vec<Option<OpId>>,
 }
 
 impl Topology {
@@ -89,7 +95,24 @@ impl Topology {
 
     /// Returns true if the operator is that of a scope: the pipelines inside send their results back to it.
     pub fn is_scope(&self, operator: OpId) -> bool {
-        self.scopes[operator as usize]
+        self.scope_ends[operator as usize] > 0
+    }
+
+    /// Returns the policy of a scope.
+    pub fn policy(&self, scope: OpId) -> Policy {
+        self.policies[scope as usize]
+    }
+
+    /// Returns the first operator inside a scope, and how many there are, with those of nested scopes.
+    pub(crate) fn inside(&self, scope: OpId) -> (OpId, usize) {
+        let first = scope + 1;
+        (first, usize::from(self.scope_ends[scope as usize].saturating_sub(first)))
+    }
+
+    /// Returns the operator of the innermost scope that an operator is in. The operator of a scope is outside its own
+    /// scope.
+    pub fn scope_around(&self, operator: OpId) -> Option<OpId> {
+        self.around[operator as usize]
     }
 }
 
@@ -105,8 +128,14 @@ impl TopologyBuilder {
         let id = OpId::try_from(self.topology.outputs.len()).expect("the planner bounds the size of a plan");
         self.topology.outputs.push(Vec::new());
         self.topology.placements.push(placement);
-        self.topology.scopes.push(false);
+        self.topology.scope_ends.push(0);
+        self.topology.policies.push(Policy::default());
         id
+    }
+
+    /// Sets the policy of a scope, by the scope's operator.
+    pub fn set_policy(&mut self, scope: OpId, policy: Policy) {
+        self.topology.policies[scope as usize] = policy;
     }
 
     /// Returns the number that the next operator will get.
@@ -134,7 +163,8 @@ impl TopologyBuilder {
     fn push(&mut self, from: OpId, edge: Edge) -> usize {
         // FLOW-9: only the way back from a scope leads to a lower number.
         if edge.to < from {
-            self.topology.scopes[edge.to as usize] = true;
+            let end = &mut self.topology.scope_ends[edge.to as usize];
+            *end = (*end).max(from + 1);
         }
         let outputs = &mut self.topology.outputs[from as usize];
         outputs.push(edge);
@@ -142,7 +172,43 @@ impl TopologyBuilder {
     }
 
     /// Returns the finished topology.
-    pub fn build(self) -> Topology {
+    pub fn build(mut self) -> Topology {
+        let Topology { scope_ends, around, .. } = &mut self.topology;
+        // FLOW-9: the operators of a scope follow the scope's own operator, and scopes nest.
+        let mut entered: Vec<OpId> = Vec::new();
+        *around = (0..scope_ends.len() as OpId)
+            .map(|operator| {
+                while entered.last().is_some_and(|scope| scope_ends[*scope as usize] <= operator) {
+                    entered.pop();
+                }
+                let scope = entered.last().copied();
+                if scope_ends[operator as usize] > 0 {
+                    entered.push(operator);
+                }
+                scope
+            })
+            .collect();
         self.topology
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scope_around_an_operator_is_the_innermost_one() {
+        let mut b = TopologyBuilder::default();
+        let all: Vec<OpId> = (0..7).map(|_| b.operator(Placement::Home)).collect();
+        // 1 { 2, 3 { 4 }, 5 }
+        for (from, to) in [(0, 1), (2, 3), (4, 3), (3, 5), (5, 1), (1, 6)] {
+            b.connect(all[from], all[to], 0, Exchange::Local);
+        }
+        b.enter(all[1], all[2], 0, Exchange::Local);
+        b.enter(all[3], all[4], 0, Exchange::Local);
+        let topology = b.build();
+        let around: Vec<Option<OpId>> = all.iter().map(|operator| topology.scope_around(*operator)).collect();
+        assert_eq!(around, [None, None, Some(1), Some(1), Some(3), Some(1), None]);
+        assert!(topology.is_scope(1) && topology.is_scope(3) && !topology.is_scope(4));
     }
 }

@@ -74,6 +74,8 @@ pub struct Built {
     pub operators: Vec<AnyOperator<Rows>>,
     /// For each operator, true if messages at it may be worked off by any thread, in any order.
     pub stealable: Arc<[bool]>,
+    /// For each operator, true if the order does not matter in which it works off messages.
+    pub any_order: Arc<[bool]>,
     /// For each operator, its depth in scopes and a description; empty unless asked for.
     pub descriptions: Vec<(usize, String)>,
 }
@@ -85,6 +87,8 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         topology: TopologyBuilder::default(),
         operators: Vec::new(),
         stealable: Vec::new(),
+        any_order: Vec::new(),
+        takes_any_order: false,
         is_ordered: plan.reason_for_one_thread().is_some(),
         reader: OrderReader::STREAM,
         descriptions: Vec::new(),
@@ -107,6 +111,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         topology: Arc::new(builder.topology.build()),
         operators: operators.ok_or_else(|| Error::bug("every operator that was numbered was made"))?,
         stealable: builder.stealable.into(),
+        any_order: builder.any_order.into(),
         descriptions: builder.descriptions,
     })
 }
@@ -157,6 +162,9 @@ struct Builder {
     topology: TopologyBuilder,
     operators: Vec<Option<AnyOperator<Rows>>>,
     stealable: Vec<bool>,
+    any_order: Vec<bool>,
+    /// True if the order does not matter in which the next operator gets its rows.
+    takes_any_order: bool,
     /// True if rows must keep their order at this point, because they were sorted.
     is_ordered: bool,
     reader: OrderReader,
@@ -182,6 +190,7 @@ impl Builder {
         }
         self.operators.push(None);
         self.stealable.push(false);
+        self.any_order.push(self.takes_any_order);
         if self.described {
             self.descriptions.push((self.depth, description.text()));
         }
@@ -197,6 +206,7 @@ impl Builder {
     fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
         self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
         self.stealable[id as usize] = !self.is_ordered && !self.reader.order_matters;
+        self.any_order[id as usize] = self.stealable[id as usize];
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -237,10 +247,13 @@ impl Builder {
                 continue;
             }
             tail = self.stage(stage, tail, first)?;
+            // What reads the rows of this stage says whether their order matters to the next one.
+            let order_matters = self.reader.order_matters;
             self.is_ordered = match &stage.operator {
                 Op::Order { .. } => true,
                 operator => was_ordered || self.is_ordered && operator.keeps_order(),
             };
+            self.takes_any_order = !self.is_ordered && !order_matters;
         }
         (self.is_ordered, self.reader) = (was_ordered, at_end);
         Ok(tail)
@@ -266,8 +279,9 @@ impl Builder {
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
         let outside = std::mem::replace(&mut self.reader, reader);
+        let takes_any_order = std::mem::take(&mut self.takes_any_order);
         let end = self.chain(pipeline, begin)?;
-        self.reader = outside;
+        (self.reader, self.takes_any_order) = (outside, takes_any_order);
         self.visited = loop_around;
         self.depth -= 1;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };

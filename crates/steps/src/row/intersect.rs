@@ -9,7 +9,7 @@
 //! one.
 
 use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
-use mangrove_graph::{Direction, Error, ExpandCursor, ExpandRequest, Expansion, Result, VertexId};
+use mangrove_graph::{Direction, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Need, Result, VertexId};
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
@@ -27,6 +27,8 @@ pub(crate) struct Intersect {
     /// an edge.
     closings: Vec<(Name, SortedLists)>,
     remember: Remember,
+    /// True if the view of this run may be late.
+    is_late: bool,
     expansion: Expansion,
     /// The neighbors of one row that are left so far, sorted.
     run: Vec<VertexId>,
@@ -83,8 +85,18 @@ impl Intersect {
             labels: LabelSets::along(labels),
             closings: closings.iter().map(|edge| (edge.name.clone(), lists(edge))).collect(),
             remember,
+            is_late: false,
             expansion: Expansion::default(),
             run: Vec::new(),
+        }
+    }
+
+    fn request(&mut self, view: &dyn GraphView) -> ExpandRequest {
+        ExpandRequest {
+            direction: self.direction,
+            labels: self.labels.filter(view).clone(),
+            edges: false,
+            limit: BATCH_ROWS,
         }
     }
 
@@ -136,12 +148,7 @@ impl Intersect {
             lists.load(&distinct(targets.iter().copied()), out)?;
         }
         let view = &*out.context().view;
-        let request = ExpandRequest {
-            direction: self.direction,
-            labels: self.labels.filter(view).clone(),
-            edges: false,
-            limit: BATCH_ROWS,
-        };
+        let request = self.request(view);
         let (mut origins, mut found) = (Vec::new(), Vec::new());
         let mut done = false;
         for _ in 0..CHUNKS_MAX {
@@ -170,6 +177,31 @@ impl Intersect {
 }
 
 impl Kernel<Rows> for Intersect {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.is_late = context.view.late().is_some();
+        Ok(())
+    }
+
+    /// First the lengths of lists, by which rows are chosen, then the lists of these rows.
+    fn needs<'a>(&'a mut self, rows: &'a Rows, at: &'a Cursor, context: &'a ExecutionContext) -> Result<Need<'a>> {
+        let view = &*context.view;
+        let Detail::Held(held) = &at.detail else {
+            let degrees = self.closings.iter_mut().map(|(name, lists)| {
+                let named = named_vertices(rows, name, context);
+                lists.degree_needs(distinct(named.into_iter().skip(at.row as usize).flatten()), view)
+            });
+            return Ok(Need::all(degrees));
+        };
+        let Some(together) = (&**held as &dyn std::any::Any).downcast_ref::<RowsTogether>() else {
+            return Ok(Need::Nothing);
+        };
+        let request = self.request(view);
+        let lists = self.closings.iter_mut().zip(&together.targets);
+        let lists = lists.map(|((_, lists), targets)| lists.list_needs(distinct(targets.iter().copied()), view));
+        let own = Need::Lists { of: together.vertices.as_slice().into(), request, from: together.cursor };
+        Ok(Need::all(lists.chain([own])))
+    }
+
     fn recycle(&mut self) {
         self.closings.iter_mut().for_each(|(_, lists)| lists.recycle());
     }
@@ -178,7 +210,16 @@ impl Kernel<Rows> for Intersect {
         make_vertices(rows, step_name(self.direction, false))?;
         let mut together = match at.take_held::<RowsTogether>() {
             Some(together) => together,
-            None => Box::new(self.choose(rows, at.row as usize, out.context())?),
+            None => {
+                let chosen = Box::new(self.choose(rows, at.row as usize, out.context())?);
+                if self.is_late
+                    && let Some(first) = chosen.rows.first()
+                {
+                    *at = Cursor { row: *first, detail: Detail::Held(chosen) };
+                    return Ok(Step::More);
+                }
+                chosen
+            }
         };
         let (origins, neighbors, done) = self.expand(&mut together, out)?;
         let mut found = rows.derive(&origins, ObjectColumn::Vertices(neighbors));

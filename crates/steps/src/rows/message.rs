@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_flow::{Batch, Cursor, NodeId, QueryControl, TagSet};
-use mangrove_graph::{Result, Value, VertexId};
+use mangrove_graph::{LateReads, Result, Value, VertexId};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::sizes::Sizes;
@@ -14,6 +14,10 @@ use crate::rows::path::{Path, charge_newest};
 
 impl Batch for Rows {
     type Context = ExecutionContext;
+
+    fn late(context: &ExecutionContext) -> Option<&dyn LateReads> {
+        context.view.late()
+    }
 
     fn rows(&self) -> usize {
         self.len()

@@ -20,7 +20,7 @@
 
 use std::ops::Range;
 
-use mangrove_flow::{Batch as _, Cursor, GroupId, OpId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{Batch as _, Cursor, GroupId, OpId, Operator, OuterTags, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 use mangrove_plan::physical::Merged;
@@ -70,7 +70,9 @@ struct WaitingBatch {
     rows: Rows,
     /// The rows that are inside, by their tags there.
     entered: Vec<u32>,
-    /// The first row that has not entered yet.
+    /// The rows that enter; `None` for all.
+    leaders: Option<Vec<u32>>,
+    /// The index of the first of them that has not entered yet.
     next: u32,
     /// The number of traversers that each row stands for, if each traverser enters by itself; `rows` then has no bulks.
     times: Option<Vec<u64>>,
@@ -88,25 +90,58 @@ struct WaitingBatch {
 }
 
 impl WaitingBatch {
-    /// Chooses the row of a serial scope that enters next. Leaves `entered` empty if all rows have entered or those
-    /// left are cancelled.
-    fn enter_next(&mut self, group: GroupId, out: &Output<'_, Rows>) {
+    /// Returns the number of rows that enter, unless they are cancelled.
+    fn count(&self) -> usize {
+        self.leaders.as_ref().map_or(self.rows.len(), Vec::len)
+    }
+
+    /// Returns one of the rows that enter, by its index among them.
+    fn entering(&self, index: u32) -> u32 {
+        self.leaders.as_ref().map_or(index, |leaders| leaders[index as usize])
+    }
+
+    /// Returns true if rows are left that have not entered.
+    fn has_more(&self) -> bool {
+        (self.next as usize) < self.count() || self.times_left > 0
+    }
+
+    /// Chooses the rows that enter next, `at_once` of them at most. Leaves `entered` empty if all rows have entered or
+    /// those left are cancelled.
+    fn enter_next(&mut self, at_once: usize, group: GroupId, out: &Output<'_, Rows>) {
         self.entered.clear();
         if out.is_cancelled(group) {
-            (self.next, self.times_left) = (self.rows.len() as u32, 0);
+            (self.next, self.times_left) = (self.count() as u32, 0);
             return;
         }
         let cancelled = out.cancelled_tags(group);
-        let is_wanted = |row: u32| cancelled.is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
-        if self.times_left > 0 && is_wanted(self.next - 1) {
-            self.times_left -= 1;
-            self.entered.push(self.next - 1);
-            return;
+        // A leader works also for its followers. If they are all cancelled, it is cancelled inside.
+        let is_any = self.leaders.is_some();
+        let is_wanted =
+            |row: u32| is_any || cancelled.as_ref().is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
+        if self.times_left > 0 {
+            let row = self.entering(self.next - 1);
+            if is_wanted(row) {
+                self.times_left -= 1;
+                self.entered.push(row);
+                return;
+            }
         }
-        let row = (self.next..self.rows.len() as u32).find(|row| is_wanted(*row));
-        self.next = row.map_or(self.rows.len() as u32, |row| row + 1);
-        self.times_left = row.and_then(|row| Some(self.times.as_ref()?[row as usize] - 1)).unwrap_or(0);
-        self.entered.extend(row);
+        self.times_left = 0;
+        // A result names a row by its tag, so the traversers of a row are inside one after the other.
+        let at_once = if self.times.is_some() { 1 } else { at_once };
+        let mut entered = Vec::with_capacity(at_once.min(self.count()));
+        let mut next = self.next;
+        while entered.len() < at_once && (next as usize) < self.count() {
+            let row = self.entering(next);
+            next += 1;
+            if is_wanted(row) {
+                entered.push(row);
+            }
+        }
+        if let (Some(times), [row, ..]) = (&self.times, &entered[..]) {
+            self.times_left = times[*row as usize] - 1;
+        }
+        (self.entered, self.next) = (entered, next);
     }
 }
 
@@ -128,45 +163,56 @@ impl BranchScope {
         self.shape.pipelines
     }
 
-    /// Lets the next rows of a batch in: all of them, or one if the scope is serial. If there are none, the batch is
-    /// done.
+    /// Returns the most rows that may be inside at a time, of one batch; `None` for no limit. Batches then run one after
+    /// the other.
+    fn at_once(&self, out: &Output<'_, Rows>) -> Option<usize> {
+        if self.shape.serial { Some(1) } else { out.policy().instances_max.map(|max| max.get() as usize) }
+    }
+
+    /// Lets the next rows of a batch in: all of them, or as many as may be inside at a time. If there are none, the
+    /// batch is done.
     fn enter_rows(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
-        let serial = self.shape.serial;
+        let at_once = self.at_once(out);
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
-        if serial {
-            batch.enter_next(group, out);
-            if batch.entered.is_empty() {
-                self.queue.done(number);
-                return Ok(());
+        if let (Some(answers), 0) = (&mut self.answers, batch.next) {
+            batch.asked = answers.ask(&batch.rows, &mut batch.hit, out.context());
+            batch.leaders = Some(batch.asked.leaders.clone());
+        }
+        match at_once {
+            Some(at_once) => batch.enter_next(at_once, group, out),
+            None => {
+                batch.entered = (0..batch.count() as u32).map(|index| batch.entering(index)).collect();
+                batch.next = batch.count() as u32;
             }
-        } else {
-            batch.entered = (0..batch.rows.len() as u32).collect();
-            batch.next = batch.rows.len() as u32;
         }
         batch.pipeline = 0;
-        if let Some(answers) = &mut self.answers {
-            batch.asked = answers.ask(&batch.rows, &mut batch.hit, out.context());
-            batch.entered.clone_from(&batch.asked.leaders);
-            if batch.entered.is_empty() {
-                self.queue.done(number);
-                return Ok(());
-            }
+        if batch.entered.is_empty() {
+            self.queue.done(number);
+            return Ok(());
         }
         self.enter_pipeline(number, out)
     }
 
     /// Opens a group for the rows in `entered` and sends them into the current pipeline of their batch.
     fn enter_pipeline(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
-        let keeps_bulk = self.shape.merged == Merged::Together;
+        let (keeps_bulk, serial) = (self.shape.merged == Merged::Together, self.shape.serial);
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
         let edge = batch.pipeline;
         let mut inside = batch.rows.take(&batch.entered);
         let count = inside.len() as u32;
-        inside.tags = Tags::Many((0..count).collect());
+        let outer = match std::mem::replace(&mut inside.tags, Tags::Many((0..count).collect())) {
+            Tags::One => OuterTags::One(0),
+            // An instance that has begun to write goes on to its end (STEPS-7).
+            Tags::Many(_) if serial => OuterTags::Each(vec![OuterTags::SEVERAL; count as usize]),
+            Tags::Many(mut outer) => {
+                batch.asked.mark_shared(&batch.rows, &batch.entered, &mut outer);
+                OuterTags::Each(outer)
+            }
+        };
         if !keeps_bulk {
             inside.bulk = None;
         }
-        let scope_group = out.open_group(group);
+        let scope_group = out.open_group(group, outer);
         self.queue.enter(scope_group, number);
         out.emit(edge, scope_group, inside)?;
         out.finish(edge, scope_group, count)
@@ -219,8 +265,11 @@ impl BranchScope {
         if batch.pipeline < pipelines && !batch.entered.is_empty() {
             return self.enter_pipeline(number, out);
         }
-        if (batch.next as usize) < batch.rows.len() || batch.times_left > 0 {
-            return self.enter_rows(number, out);
+        if batch.has_more() {
+            self.enter_rows(number, out)?;
+            if self.queue.is_inside(number) {
+                return Ok(());
+            }
         }
         self.learn(number, out)?;
         self.queue.done(number);
@@ -237,11 +286,18 @@ impl BranchScope {
                 batch.hit.insert(*row);
             }
         }
-        // STEPS-4: a row of a cancelled group may have no result only because it was dropped.
-        if out.is_cancelled(group) { Ok(()) } else { answers.learn(&batch.rows, &batch.asked, &batch.hit, out) }
+        // STEPS-4: a row of a cancelled instance may have no result only because it was dropped.
+        if out.is_cancelled(group) {
+            return Ok(());
+        }
+        if let Some(cancelled) = out.cancelled_tags(group) {
+            batch.asked.leaders.retain(|row| !cancelled.contains(batch.rows.tag(*row as usize)));
+        }
+        answers.learn(&batch.rows, &batch.asked, &batch.hit, out)
     }
 
-    /// Releases batches that are done. In a serial scope, lets the batch begin that is then at the head.
+    /// Releases batches that are done. If the number of instances is limited, lets the batch begin that is then at the
+    /// head.
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<Step> {
         let exit = self.exit();
         loop {
@@ -249,7 +305,7 @@ impl BranchScope {
             if self.queue.release(exit, out, |batch, control| leaving(batch, shape, control))? == Step::More {
                 return Ok(Step::More);
             }
-            let head = self.queue.head().filter(|_| self.shape.serial);
+            let head = self.queue.head().filter(|_| self.at_once(out).is_some());
             match head {
                 Some(head) if self.queue.state(head).is_some_and(|(batch, _)| batch.next == 0) => {
                     self.enter_rows(head, out)?;
@@ -308,6 +364,10 @@ impl Operator<Rows> for BranchScope {
         self.queue.is_empty()
     }
 
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
             return self.take_results(group, batch, out);
@@ -318,6 +378,7 @@ impl Operator<Rows> for BranchScope {
         let state = WaitingBatch {
             rows: batch,
             entered: Vec::new(),
+            leaders: None,
             next: 0,
             times,
             times_left: 0,
@@ -329,8 +390,8 @@ impl Operator<Rows> for BranchScope {
         };
         let number = self.queue.push(group, state);
         self.queue.charge(number, bytes, out)?;
-        // In a serial scope, batches run one after the other, too.
-        if !self.shape.serial || self.queue.head() == Some(number) {
+        // If the number of instances is limited, batches run one after the other, too.
+        if self.at_once(out).is_none() || self.queue.head() == Some(number) {
             self.enter_rows(number, out)?;
             // The batch may be done already. No batch follows it, so at most its own rows leave.
             if !self.queue.is_releasing() {

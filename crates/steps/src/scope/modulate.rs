@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, Step};
-use mangrove_graph::{Error, FastMap, Result, Value};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_graph::{Error, FastMap, Need, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::Over;
@@ -22,7 +22,7 @@ use crate::limits::meter::Meter;
 use crate::limits::sizes::Sizes;
 use crate::rows::named::named_values;
 use crate::rows::path;
-use crate::rows::{ComputedColumn, ObjectColumn, Rows, Tags};
+use crate::rows::{ComputedColumn, ObjectColumn, Rows, Tags, needs};
 use crate::scope::queue::{LeavingRows, WaitQueue};
 use crate::values::collection::{elements, size};
 use crate::values::predicate::CompiledTest;
@@ -49,6 +49,24 @@ pub(crate) enum ByTaker {
 }
 
 impl ByTaker {
+    /// Returns what it reads of the objects from a row on.
+    fn needs<'a>(&self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Need<'a> {
+        match self {
+            ByTaker::Key(key) => needs::values(objects, from, Some(context.view.key_of(key).into_iter().collect())),
+            ByTaker::Token(_) => needs::heads(objects, from),
+            ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
+        }
+    }
+
+    /// As [`ByTaker::needs`], of objects that are gathered.
+    fn needs_among(&self, objects: &[Value], context: &ExecutionContext) -> Need<'static> {
+        match self {
+            ByTaker::Key(key) => needs::values_among(objects, Some(context.view.key_of(key).into_iter().collect())),
+            ByTaker::Token(_) => needs::heads_among(objects),
+            ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
+        }
+    }
+
     /// Returns the values that it takes of objects; `None` if a pipeline must run for them.
     fn take(&self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
@@ -106,6 +124,7 @@ struct ModulatedBatch {
     /// The number of objects of each row, if they are gathered into a list.
     lengths: Vec<Option<u32>>,
     /// The jobs that need a pipeline, in order: job, pipeline, and rows.
+    /// The tags of the rows are those outside.
     due: VecDeque<(usize, usize, Rows)>,
 }
 
@@ -241,7 +260,6 @@ impl Modulate {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
-                    inside.tags = Tags::Many((0..from.len() as u32).collect());
                     due.push_back((at, *number, inside));
                     vec![None; from.len()]
                 }
@@ -259,14 +277,15 @@ impl Modulate {
     /// Sends the objects of the next job into its pipeline. If there is none, the batch is done.
     fn next_job(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
-        let Some((job, pipeline, inside)) = batch.due.pop_front() else {
+        let Some((job, pipeline, mut inside)) = batch.due.pop_front() else {
             self.queue.done(number);
             return Ok(());
         };
-        let scope_group = out.open_group(group);
+        let count = inside.len() as u32;
+        let outer = std::mem::replace(&mut inside.tags, Tags::Many((0..count).collect()));
+        let scope_group = out.open_group(group, outer.into_outer());
         self.queue.enter(scope_group, number);
         self.jobs.insert(scope_group, job);
-        let count = inside.len() as u32;
         for chunk in inside.chunks() {
             out.control().check()?;
             out.emit(pipeline, scope_group, chunk)?;
@@ -406,6 +425,24 @@ fn with_computed(batch: ModulatedBatch, over: &Over, meter: &mut Meter<'_>) -> R
 }
 
 impl Operator<Rows> for Modulate {
+    fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        if port > 0 || !self.by.iter().any(|taker| matches!(taker, ByTaker::Key(_) | ByTaker::Token(_))) {
+            return Ok(Need::Nothing);
+        }
+        if let Over::Current = self.over {
+            return Ok(Need::all(self.by.iter().map(|taker| taker.needs(&batch.objects, 0, context))));
+        }
+        let BatchJobs { jobs, inputs, .. } = self.jobs(batch, context, &mut Meter::new(control))?;
+        let needs = jobs.iter().zip(&inputs).map(|(job, values)| self.by[job.by].needs_among(values, context));
+        Ok(Need::all(needs))
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.by.iter_mut().try_for_each(|taker| match taker {
             ByTaker::Test(test) => test.begin(context),
@@ -415,6 +452,10 @@ impl Operator<Rows> for Modulate {
 
     fn recycle(&mut self) -> bool {
         self.queue.is_empty() && self.jobs.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -455,6 +496,10 @@ impl Operator<Rows> for Modulate {
 pub(crate) struct ByLookup(pub ByTaker);
 
 impl crate::row::operator::RowOperator for ByLookup {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(self.0.needs(objects, from, context))
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let column = match &self.0 {
             ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),

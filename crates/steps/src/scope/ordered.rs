@@ -4,7 +4,7 @@
 //! rows take different ways. Where the plan requires the order, such operators run inside this scope: each row gets its
 //! index as a tag, and the results are sorted by it. Rows keep all their columns.
 
-use mangrove_flow::{Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::Result;
 
 use crate::rows::{Rows, Tags};
@@ -43,11 +43,16 @@ impl Operator<Rows> for OrderedScope {
         }
         let count = batch.len() as u32;
         let tags = std::mem::replace(&mut batch.tags, Tags::Many((0..count).collect()));
+        let outer = tags.clone().into_outer();
         let number = self.queue.push(group, WaitingBatch { tags, results: None });
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, outer);
         self.queue.enter(inside, number);
         out.emit(ENTER, inside, batch)?;
         out.finish(ENTER, inside, count)
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     /// Batches leave in steps; the row of the cursor is 1 after the first one.

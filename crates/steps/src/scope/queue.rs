@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
-use mangrove_flow::{BATCH_ROWS, GroupId, Output, QueryControl, Step};
+use mangrove_flow::{BATCH_ROWS, GroupId, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{FastMap, Result, pieces};
 
 use crate::rows::Rows;
@@ -21,6 +21,8 @@ struct QueuedBatch<T> {
     group: GroupId,
     state: BatchState<T>,
     done: bool,
+    /// The group inside that works for the batch.
+    inside: Option<GroupId>,
     /// Bytes charged while it waits (FLOW-17).
     charged: u64,
 }
@@ -109,7 +111,7 @@ impl<T> WaitQueue<T> {
         self.next += 1;
         *self.open.entry(group).or_default() += 1;
         let state = BatchState::Waiting(state);
-        self.queue.push_back(QueuedBatch { number: self.next, group, state, done: false, charged: 0 });
+        self.queue.push_back(QueuedBatch { number: self.next, group, state, done: false, inside: None, charged: 0 });
         self.next
     }
 
@@ -122,14 +124,42 @@ impl<T> WaitQueue<T> {
         Ok(())
     }
 
-    /// Notes that a group inside works for a batch.
+    /// Notes that a group inside works for a batch. One group at a time works for a batch.
     pub fn enter(&mut self, inside: GroupId, batch: u64) {
         self.inside.insert(inside, batch);
+        if let Ok(at) = self.queue.binary_search_by_key(&batch, |w| w.number) {
+            self.queue[at].inside = Some(inside);
+        }
     }
 
-    /// Notes that a group inside has ended. Returns the number of its batch.
+    /// Notes that a group inside has ended. Returns the number of its batch. If the batch was cancelled, it is done.
     pub fn leave(&mut self, inside: GroupId) -> Option<u64> {
-        self.inside.remove(&inside)
+        let batch = self.inside.remove(&inside)?;
+        if let Ok(at) = self.queue.binary_search_by_key(&batch, |w| w.number) {
+            let waiting = &mut self.queue[at];
+            waiting.inside = None;
+            waiting.done |= matches!(waiting.state, BatchState::Leaving(_));
+        }
+        Some(batch)
+    }
+
+    /// Drops the batches of a group outside that is cancelled as a whole, and releases their charge (FLOW-41). A batch
+    /// without rows stays in its place until the group inside that works for it has ended. A batch of which only some
+    /// instances are cancelled is kept: its rows are found by their index.
+    pub fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        if tags.is_some() {
+            return;
+        }
+        for waiting in self.queue.iter_mut().filter(|waiting| waiting.group == group) {
+            waiting.state = BatchState::Leaving(Box::default());
+            waiting.done = waiting.inside.is_none();
+            out.control().release(std::mem::take(&mut waiting.charged));
+        }
+    }
+
+    /// Returns true if a group inside works for a batch.
+    pub fn is_inside(&self, batch: u64) -> bool {
+        self.queue.binary_search_by_key(&batch, |w| w.number).is_ok_and(|at| self.queue[at].inside.is_some())
     }
 
     /// Returns the number of the batch that a group inside works for.

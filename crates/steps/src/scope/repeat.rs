@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, OuterTags, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
@@ -26,6 +26,7 @@ use crate::barrier::merge::Merger;
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
+use crate::rows::held::are_worth_a_pass;
 use crate::rows::path;
 use crate::rows::{BindingColumn, ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
@@ -72,6 +73,8 @@ struct RunningLoop {
     instances: Option<u32>,
     /// With `once`: the vertices that each instance has reached.
     reached: FastSet<(u32, VertexId)>,
+    /// The instances that were cancelled since what they reached was forgotten.
+    cancelled: usize,
 }
 
 /// The approximate bytes of an entry of the set of reached vertices.
@@ -117,11 +120,12 @@ impl LoopScope {
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
         let (outside, visited) = (&mut self.outside, &self.visited);
         self.loops.entry(group).or_insert_with(|| {
-            let inside = out.open_group(group);
+            let inside = out.open_group(group, OuterTags::Same);
             visited.iteration_begins(group, inside);
             outside.insert(inside, group);
             let (entering, next) = Default::default();
-            RunningLoop { iteration: 0, inside, entering, next, instances: None, reached: HashSet::default() }
+            let reached = HashSet::default();
+            RunningLoop { iteration: 0, inside, entering, next, instances: None, reached, cancelled: 0 }
         })
     }
 
@@ -185,7 +189,7 @@ impl LoopScope {
             out.finish(EXIT, group, instances)?;
             return Ok(None);
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Same);
         self.visited.iteration_begins(group, inside);
         self.outside.insert(inside, group);
         state.iteration += 1;
@@ -243,9 +247,6 @@ impl Operator<Rows> for LoopScope {
         let inside = group;
         let Some(&group) = self.outside.get(&inside) else { return Ok(()) };
         let Some(iteration) = self.loops.get(&group).map(|l| l.iteration) else { return Ok(()) };
-        if let Some(tags) = out.cancelled_tags(group) {
-            batch.discard(tags, &mut Cursor::default());
-        }
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;
             return out.emit(BODY, inside, rows);
@@ -264,6 +265,30 @@ impl Operator<Rows> for LoopScope {
             Some(state) if !rows.is_empty() => state.next.add(rows, out),
             _ => Ok(()),
         }
+    }
+
+    /// Forgets what cancelled instances have reached. Their rows are dropped when they enter the next iteration, whose
+    /// group is cancelled for them, too (FLOW-40).
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(state) = self.loops.get_mut(&group) else { return };
+        let before = state.reached.len();
+        match tags {
+            None => {
+                for merger in [&mut state.entering, &mut state.next] {
+                    while merger.take_next(out).is_some() {}
+                }
+                state.reached.clear();
+            }
+            Some(tags) => {
+                state.cancelled += tags.len();
+                let Some(all) = out.cancelled_tags(group).filter(|_| are_worth_a_pass(state.cancelled, before)) else {
+                    return;
+                };
+                state.cancelled = 0;
+                state.reached.retain(|(tag, _)| !all.contains(*tag));
+            }
+        }
+        out.control().release((before - state.reached.len()) as u64 * REACHED_BYTES);
     }
 
     /// At the end of an iteration, each step sends one batch into the next one, whose group the cursor holds.
