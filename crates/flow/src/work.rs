@@ -445,10 +445,13 @@ impl<B: Batch> Work<B> {
     /// On the home: receives what helpers have sent, and shares work if another thread has none.
     pub fn meet_helpers(&mut self, control: &Arc<QueryControl>) -> Result<()> {
         let Some(sharing) = &self.sharing else { return Ok(()) };
-        let board = sharing.board().clone();
-        if !board.has_arrivals() && !board.has_idle_thread() && self.next_callable().is_some() {
+        let board = sharing.board();
+        let is_quiet = !board.has_arrivals() && !board.has_idle_thread();
+        if is_quiet && self.next_callable().is_some() {
             return Ok(());
         }
+        let Some(sharing) = &self.sharing else { return Ok(()) };
+        let board = sharing.board().clone();
         if board.has_arrivals() {
             for arrival in board.receive() {
                 match arrival {
