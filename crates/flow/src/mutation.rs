@@ -21,6 +21,8 @@ pub enum Mutation {
     StateOutlivesCancellation,
     /// Batches of a canceled group stay in their inboxes (FLOW-41).
     MessagesOutliveCancellation,
+    /// The rest of a heavy row goes after the end of its group (FLOW-45).
+    HeavyRowGoesAfterEnd,
 }
 
 #[cfg(feature = "mutations")]

@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
+use mangrove_graph::Result;
+
 use crate::message::Message;
+use crate::mutation::{self, Mutation};
 use crate::policy::Inside;
 use crate::topology::OpId;
 
@@ -179,6 +182,27 @@ impl<B> Queues<B> {
         }
         self.update(operator);
         taken
+    }
+
+    /// Cuts the first batch that enters an operator in two with `cut`, which returns the rows after the one at hand. They
+    /// stay first; the batch goes to the end of the queue, but before the end of its group (FLOW-45).
+    pub fn step_aside(
+        &mut self,
+        operator: OpId,
+        cut: impl FnOnce(&mut Message<B>) -> Result<Option<Box<Message<B>>>>,
+    ) -> Result<()> {
+        let at = self.at(operator).0;
+        let queue = &mut self.inboxes[at].entering;
+        let Some(mut heavy) = queue.pop_front() else { return Ok(()) };
+        let Some(others) = cut(&mut heavy)? else {
+            queue.push_front(heavy);
+            return Ok(());
+        };
+        queue.push_front(others);
+        let is_end = |message: &Box<Message<B>>| !message.is_data() && message.group == heavy.group;
+        let end = queue.iter().position(is_end).filter(|_| !mutation::is_set(Mutation::HeavyRowGoesAfterEnd));
+        queue.insert(end.unwrap_or(queue.len()), heavy);
+        Ok(())
     }
 
     /// Returns the oldest batch that enters an operator.

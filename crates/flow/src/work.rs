@@ -23,6 +23,7 @@ use crate::cancel::{Cancellation, Disposition};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{GroupId, NodeId};
+use crate::heavy::{Apart, HeavyInstance};
 use crate::lanes::Place;
 use crate::message::{Body, Message};
 use crate::mutation::{self, Mutation};
@@ -202,8 +203,21 @@ impl<B: Batch> Work<B> {
         let closed = match body {
             Body::Data { batch, charged } => {
                 control.release(*charged + cursor.bytes());
+                let at = cursor.row as usize;
+                let set_apart = match batch {
+                    Some(batch) if group != GroupId::ROOT && self.router.topology.sets_all_apart() => {
+                        (at < batch.rows()).then(|| batch.tag(at))
+                    }
+                    _ => None,
+                };
                 if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
-                    return self.router.put_back(place.lane, message, control);
+                    let heavy = self.heavy_instance(group, batch, cursor);
+                    self.router.put_back(place.lane, message, control)?;
+                    return heavy.map_or(Ok(()), |heavy| self.set_apart(heavy, place, control));
+                }
+                if let Some(heavy) = set_apart.and_then(|tag| self.router.groups.as_heavy(group, tag)) {
+                    // The message is worked off, so none steps aside.
+                    self.begin_again(heavy, control)?;
                 }
                 *cursor = Cursor::default();
                 self.router.count_received(id, port, group)
@@ -232,6 +246,39 @@ impl<B: Batch> Work<B> {
         }
         self.router.worked_off(message);
         Ok(())
+    }
+
+    /// Returns a heavy instance that a step has not finished a message of, or one around it.
+    fn heavy_instance(&mut self, group: GroupId, batch: &Option<B>, at: &Cursor) -> Option<HeavyInstance> {
+        let batch = batch.as_ref().filter(|batch| group != GroupId::ROOT && (at.row as usize) < batch.rows())?;
+        let tag = batch.tag(at.row as usize);
+        if self.router.topology.sets_all_apart() {
+            return self.router.groups.as_heavy(group, tag);
+        }
+        self.router.groups.count_step(group, tag)
+    }
+
+    /// Sets a heavy instance apart from the others of its group, if its scope allows that (FLOW-44). `place` is that of
+    /// its message.
+    fn set_apart(&mut self, heavy: HeavyInstance, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        match self.begin_again(heavy, control)? {
+            Apart::HasResults => self.router.step_aside(place, control),
+            Apart::BeginsAgain | Apart::Stays => Ok(()),
+        }
+    }
+
+    /// Lets a heavy instance begin again in a group of its own, if its scope allows that.
+    fn begin_again(&mut self, heavy: HeavyInstance, control: &Arc<QueryControl>) -> Result<Apart> {
+        let HeavyInstance { group, tag, scope } = heavy;
+        let mut apart = Apart::Stays;
+        let _done = self.call(scope, control, |operator, out| {
+            if let AnyOperator::Stateful(operator) = operator {
+                apart = operator.set_apart(group, tag, out)?;
+            }
+            Ok(Step::Done)
+        })?;
+        self.router.set_apart += u64::from(apart == Apart::BeginsAgain);
+        Ok(apart)
     }
 
     /// Gives a batch to its operator, without the rows whose work is cancelled.

@@ -46,6 +46,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::CancellationReachesNeighbor,
         Mutation::StateOutlivesCancellation,
         Mutation::MessagesOutliveCancellation,
+        Mutation::HeavyRowGoesAfterEnd,
     ];
     let missed: Vec<Mutation> = all.into_iter().filter(|mutation| !is_noticed(*mutation)).collect();
     let _ = std::panic::take_hook();

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryLimits, Sharers,
-    Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryLimits,
+    Sharers, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::Result;
 use mangrove_virtual_nodes::run_with_helpers;
@@ -60,6 +60,10 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
 
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Numbers>) {
         self.operator.cancelled(group, tags, out);
+    }
+
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Numbers>) -> Result<Apart> {
+        self.operator.set_apart(inside, tag, out)
     }
 }
 
@@ -181,7 +185,7 @@ impl Plan {
         };
         match self {
             Plan::Scoped => return scoped(),
-            Plan::Exists => return nested::topology(Default::default()),
+            Plan::Exists => return nested::topology(Default::default(), false),
             Plan::Nested => {
                 let outer = next(&mut b, tail);
                 let hop = b.operator(at);
@@ -292,7 +296,9 @@ pub fn simulate_sharing(plan: Plan, seed: u64, stealable: Arc<[bool]>) {
     let below = random.random_range(1..if plan == Plan::Exists { 100 } else { 400 });
     let control = control(QueryLimits::default());
     let topology = match plan {
-        Plan::Exists if random.random_bool(0.5) => nested::topology(nested::policies(&mut random)),
+        Plan::Exists if random.random_bool(0.5) => {
+            nested::topology(nested::policies(&mut random), random.random_bool(0.5))
+        }
         plan => plan.topology(),
     };
     let mut home = NodeRuntime::new(0, 1, Arc::new(topology), plan.operators(below), control);
