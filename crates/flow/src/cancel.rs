@@ -26,6 +26,7 @@ use std::ops::Range;
 use mangrove_graph::FastMap;
 
 use crate::group::{GroupId, NodeId, OuterTags, TagSet};
+use crate::heavy::{HeavyInstance, MostSteps};
 use crate::mutation::{self, Mutation};
 use crate::topology::OpId;
 
@@ -62,6 +63,8 @@ struct OpenGroup {
     outer: OuterTags,
     /// Its index among the groups nested in its parent.
     place: usize,
+    /// The instance that works most.
+    most: MostSteps,
 }
 
 impl OpenGroup {
@@ -129,7 +132,7 @@ impl Groups {
         let siblings = self.nested.entry(parent).or_default();
         let place = siblings.len();
         siblings.push(id);
-        self.open.insert(id, OpenGroup { parent, scope, outer, place });
+        self.open.insert(id, OpenGroup { parent, scope, outer, place, most: MostSteps::default() });
         self.inherit(id, 0);
         id
     }
@@ -313,6 +316,39 @@ impl Groups {
         self.add(group, &Cancellation { operators: operators.clone(), tags: None })
     }
 
+    /// Returns an instance of a group as one that counts as heavy.
+    pub fn as_heavy(&self, group: GroupId, tag: u32) -> Option<HeavyInstance> {
+        self.open.get(&group).map(|open| HeavyInstance { group, tag, scope: open.scope })
+    }
+
+    /// Counts a step for an instance, and for those that it is nested in. Returns the outermost of them that is heavy
+    /// now; it then counts from the beginning.
+    pub fn count_step(&mut self, group: GroupId, tag: u32) -> Option<HeavyInstance> {
+        let mut heavy = None;
+        let mut at = (group, tag);
+        while let Some(open) = self.open.get_mut(&at.0) {
+            open.most.count(at.1);
+            if let Some(tag) = open.most.heavy() {
+                heavy = Some(HeavyInstance { group: at.0, tag, scope: open.scope });
+            }
+            let outer = match &open.outer {
+                OuterTags::One(outer) => *outer,
+                OuterTags::Same => at.1,
+                OuterTags::Each(outer) | OuterTags::Growing(outer) => {
+                    outer.get(at.1 as usize).copied().unwrap_or(OuterTags::SEVERAL)
+                }
+            };
+            if outer == OuterTags::SEVERAL {
+                break;
+            }
+            at = (open.parent, outer);
+        }
+        if let Some(open) = heavy.and_then(|heavy| self.open.get_mut(&heavy.group)) {
+            open.most = MostSteps::default();
+        }
+        heavy
+    }
+
     /// Returns true if the current call of an operator has canceled something.
     pub fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
@@ -463,6 +499,20 @@ mod tests {
             reached(&mut groups);
             assert_eq!(canceled(&groups, inner, 6), left);
         }
+    }
+
+    #[test]
+    fn the_outermost_heavy_instance_is_found_first() {
+        let mut groups = Groups::new(0);
+        let outer = groups.open(GroupId::ROOT, 1, OuterTags::One(0));
+        let inner = groups.open(outer, 3, OuterTags::Each(vec![4, 5, OuterTags::SEVERAL]));
+        let steps: Vec<Option<HeavyInstance>> = (0..17).map(|_| groups.count_step(inner, 1)).collect();
+        assert_eq!(steps[..15], [None; 15]);
+        assert_eq!(steps[15], Some(HeavyInstance { group: outer, tag: 5, scope: 1 }));
+        assert_eq!(steps[16], Some(HeavyInstance { group: inner, tag: 1, scope: 3 }));
+        // Nothing outside is heavy for an instance that works for several.
+        let all: Vec<HeavyInstance> = (0..40).filter_map(|_| groups.count_step(inner, 2)).collect();
+        assert!(!all.is_empty() && all.iter().all(|heavy| heavy.group == inner), "{all:?}");
     }
 
     /// Closing a group moves another one to its place among the groups of their parent.

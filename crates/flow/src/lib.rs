@@ -16,6 +16,7 @@
 //! | `group` | ids of groups, tags, and how they map to the tags of the group outside |
 //! | `cancel` | the open groups of a node, and cancellations |
 //! | `policy` | the order in which instances and operators of a scope are worked on |
+//! | `heavy` | instances that the others of their group would wait for |
 //! | `message` | a message on its way |
 //! | `queues`, `lanes` | inboxes that groups share, and those of single groups |
 //! | `router` | the way of a message, frames for other nodes, the counts that close a stream |
@@ -30,7 +31,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-43 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-45 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
@@ -49,6 +50,7 @@ pub mod clock;
 mod control;
 mod cursor;
 mod group;
+mod heavy;
 mod helper;
 mod kernel;
 mod lanes;
@@ -75,6 +77,7 @@ pub use board::Wake;
 pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
 pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, OuterTags, TagSet};
+pub use heavy::Apart;
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
 pub use late::ReadCredit;

@@ -37,6 +37,8 @@ pub enum Mutation {
     OrderOfWaitingIsIgnored,
     /// A completion does not wake the home (FLOW-23).
     CompletionDoesNotWake,
+    /// The rest of a heavy row goes after the end of its group (FLOW-45).
+    HeavyRowGoesAfterEnd,
 }
 
 #[cfg(feature = "mutations")]

@@ -22,6 +22,7 @@ use crate::cancel::Disposition;
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{GroupId, NodeId, OuterTags, TagSet};
+use crate::heavy::Apart;
 use crate::policy::Policy;
 use crate::router::Router;
 use crate::topology::OpId;
@@ -104,6 +105,13 @@ pub trait Operator<B: Batch>: Send {
         let _ = at;
         self.finish(port, group, instances, out)?;
         Ok(Step::Done)
+    }
+
+    /// For the operator of a scope: an instance of a group inside is heavy (FLOW-44). If it may, the operator cancels it
+    /// there and lets it begin again in a group of its own. This default lets it stay.
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, B>) -> Result<Apart> {
+        let _ = (inside, tag, out);
+        Ok(Apart::Stays)
     }
 
     /// Instances of a group are canceled here: those of `tags`, or all if there are none. The operator drops their

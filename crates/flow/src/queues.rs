@@ -1,8 +1,14 @@
 //! The inboxes of operators, with bits that say where messages wait.
+//!
+//! What runs for each message is always inlined: the runtime has two copies of its loop, and the compiler inlines a
+//! function of its size only into one caller. Calls took 7 % of the instructions of a light query.
 
 use std::collections::VecDeque;
 
+use mangrove_graph::Result;
+
 use crate::message::Message;
+use crate::mutation::{self, Mutation};
 use crate::policy::Inside;
 use crate::topology::OpId;
 
@@ -56,6 +62,7 @@ impl<B> Queues<B> {
     }
 
     /// The inbox of an operator, and the word and bit of its flags.
+    #[inline(always)]
     fn at(&self, operator: OpId) -> (usize, usize, u64) {
         let at = usize::from(operator - self.first);
         (at, at / 64, 1 << (at % 64))
@@ -67,11 +74,13 @@ impl<B> Queues<B> {
     }
 
     /// Returns true if no message waits at an operator.
+    #[inline(always)]
     pub fn is_idle_at(&self, operator: OpId) -> bool {
         self.inboxes[self.at(operator).0].is_idle()
     }
 
     /// Adds a message. `returns` says that it comes back to the operator of a scope.
+    #[inline(always)]
     pub fn push_back(&mut self, message: Box<Message<B>>, returns: bool) {
         let (at, word, bit) = self.at(message.operator);
         if returns {
@@ -104,6 +113,7 @@ impl<B> Queues<B> {
     }
 
     /// Takes the next message of an operator. [`Queues::update`] follows after the operator's call.
+    #[inline(always)]
     pub fn pop(&mut self, operator: OpId) -> Option<Box<Message<B>>> {
         let at = self.at(operator).0;
         let inbox = &mut self.inboxes[at];
@@ -111,6 +121,7 @@ impl<B> Queues<B> {
     }
 
     /// Updates the bits of an operator.
+    #[inline(always)]
     pub fn update(&mut self, operator: OpId) {
         let (at, word, bit) = self.at(operator);
         let inbox = &self.inboxes[at];
@@ -125,6 +136,7 @@ impl<B> Queues<B> {
     }
 
     /// Returns the highest operator of a scope to which a message has come back.
+    #[inline(always)]
     pub fn returned(&self) -> Option<OpId> {
         Some(self.first + highest(&self.returned)?)
     }
@@ -147,6 +159,12 @@ impl<B> Queues<B> {
             inbox.returning.push_front(message);
             Some(self.first + at as OpId)
         })
+    }
+
+    /// Returns the operator with a message that has the highest number.
+    #[inline(always)]
+    pub fn highest_ready(&self) -> Option<OpId> {
+        Some(self.first + highest(&self.ready)?)
     }
 
     /// Returns the operator with a message that goes first.
@@ -201,6 +219,30 @@ impl<B> Queues<B> {
         taken
     }
 
+    /// Cuts the first batch that enters an operator in two with `cut`, which returns the rows after the one at hand. They
+    /// stay first; the batch goes to the end of the queue, but before the end of its group (FLOW-45).
+    pub fn step_aside(
+        &mut self,
+        operator: OpId,
+        cut: impl FnOnce(&mut Message<B>) -> Result<Option<Box<Message<B>>>>,
+    ) -> Result<()> {
+        let at = self.at(operator).0;
+        let queue = &mut self.inboxes[at].entering;
+        let Some(mut heavy) = queue.pop_front() else { return Ok(()) };
+        let Some(others) = cut(&mut heavy)? else {
+            queue.push_front(heavy);
+            return Ok(());
+        };
+        queue.push_front(others);
+        let is_end = |message: &Message<B>| !message.is_data() && message.group == heavy.group;
+        let end = queue
+            .iter()
+            .position(|message| is_end(message))
+            .filter(|_| !mutation::is_set(Mutation::HeavyRowGoesAfterEnd));
+        queue.insert(end.unwrap_or(queue.len()), heavy);
+        Ok(())
+    }
+
     /// Returns the oldest batch that enters an operator.
     pub fn oldest(&mut self, operator: OpId) -> Option<&mut Message<B>> {
         let at = self.at(operator).0;
@@ -238,6 +280,7 @@ impl<B> Queues<B> {
 }
 
 /// Returns the highest number in a set of bits.
+#[inline(always)]
 fn highest(bits: &[u64]) -> Option<OpId> {
     let word = bits.iter().rposition(|word| *word != 0)?;
     let bit = 63 - bits[word].leading_zeros() as usize;

@@ -27,11 +27,10 @@ use mangrove_graph::{Error, FastMap, Result};
 use crate::batch::Batch;
 use crate::cancel::Groups;
 use crate::control::QueryControl;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Detail};
 use crate::group::{GroupId, NodeId, OuterTags};
 use crate::lanes::{LaneNumber, Lanes, Place};
 use crate::message::{Body, Message};
-use crate::policy::Inside;
 use crate::queues::Queues;
 use crate::topology::{Exchange, OpId, Topology};
 
@@ -79,6 +78,8 @@ pub(crate) struct Router<B: Batch> {
     pub rows_out: Vec<u64>,
     /// The number of single instances that were cancelled.
     pub tags_cancelled: u64,
+    /// The number of heavy instances that have begun again in a group of their own.
+    pub set_apart: u64,
     /// By operator, edge, group and receiving node: the data messages sent, for the end to announce (FLOW-12). Kept
     /// only if the query runs on several nodes.
     sent: FastMap<(OpId, usize, GroupId, NodeId), u64>,
@@ -103,6 +104,7 @@ impl<B: Batch> Router<B> {
             outbox: Vec::new(),
             rows_out: vec![0; count],
             tags_cancelled: 0,
+            set_apart: 0,
             sent: FastMap::default(),
             arrivals: FastMap::default(),
             topology,
@@ -120,7 +122,7 @@ impl<B: Batch> Router<B> {
             && self.queues.is_idle()
             && self.lanes.reset();
         self.complete = false;
-        self.tags_cancelled = 0;
+        (self.tags_cancelled, self.set_apart) = (0, 0);
         self.rows_out.fill(0);
         self.groups.reset() && is_over
     }
@@ -199,17 +201,11 @@ impl<B: Batch> Router<B> {
 
     /// A message in a spare box, or else in a new one.
     pub fn message(&mut self, operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Box<Message<B>> {
-        match self.spare.pop() {
-            Some(mut message) => {
-                (message.operator, message.port, message.group) = (operator, port, group);
-                message.body = body;
-                message
-            }
-            None => Box::new(Message::new(operator, port, group, body)),
-        }
+        message_in(&mut self.spare, operator, port, group, body)
     }
 
     /// Keeps the box of a message that is worked off.
+    #[inline(always)]
     pub fn worked_off(&mut self, mut message: Box<Message<B>>) {
         if self.spare.len() < SPARE_BOXES_MAX {
             message.body = Body::End { messages: 0, instances: 0 };
@@ -380,6 +376,30 @@ impl<B: Batch> Router<B> {
         }
     }
 
+    /// Lets the rows that follow a heavy row in its message go first, if their operator needs no order (FLOW-45).
+    pub fn step_aside(&mut self, place: Place, control: &QueryControl) -> Result<()> {
+        // FLOW-12: between nodes, each message counts.
+        if self.nodes > 1 || place.lane > 0 || !self.topology.is_unordered(place.operator) {
+            return Ok(());
+        }
+        let spare = &mut self.spare;
+        self.queues.step_aside(place.operator, |heavy| {
+            let Body::Data { batch: Some(batch), charged } = &mut heavy.body else { return Ok(None) };
+            let next = heavy.cursor.row as usize + 1;
+            if next >= batch.rows() || matches!(heavy.cursor.detail, Detail::Held(_)) {
+                return Ok(None);
+            }
+            let rest = batch.split_off(next);
+            // FLOW-13: each part is charged for itself.
+            control.release(*charged);
+            *charged = batch.bytes() as u64;
+            control.charge(*charged)?;
+            let mut others = message_in(spare, heavy.operator, heavy.port, heavy.group, Body::data(rest));
+            charge(&mut others, control)?;
+            Ok(Some(others))
+        })
+    }
+
     /// Receives a frame from another node.
     pub fn accept(&mut self, frame: &[u8], control: &QueryControl) -> Result<()> {
         let message: Message<B> = decode(frame)?;
@@ -391,6 +411,7 @@ impl<B: Batch> Router<B> {
 
     /// Returns the operator of a scope to which a message has come back; otherwise the ready operator with the highest
     /// number (FLOW-14), or what a policy puts before it (FLOW-43).
+    #[inline(always)]
     pub fn next_ready(&self) -> Option<Place> {
         let shared = |operator| Place { lane: 0, operator };
         if let Some(message) = self.direct.as_ref().filter(|message| self.returns(message)) {
@@ -400,7 +421,7 @@ impl<B: Batch> Router<B> {
             return Some(shared(operator));
         }
         let direct = self.direct.as_ref().map(|message| message.operator);
-        let operator = direct.max(self.queues.next(Inside::Dfs));
+        let operator = direct.max(self.queues.highest_ready());
         if !self.lanes.is_empty()
             && let Some(place) = self.lanes.next(operator)
         {
@@ -410,6 +431,7 @@ impl<B: Batch> Router<B> {
     }
 
     /// Returns the next message at a place.
+    #[inline(always)]
     pub fn next_message(&mut self, place: Place) -> Option<Box<Message<B>>> {
         if place.lane > 0 {
             return self.lanes.pop(place);
@@ -422,6 +444,7 @@ impl<B: Batch> Router<B> {
     }
 
     /// Updates what is known of a place after a call of its operator.
+    #[inline(always)]
     pub fn update_ready(&mut self, place: Place) {
         if place.lane == 0 {
             self.queues.update(place.operator);
@@ -430,6 +453,7 @@ impl<B: Batch> Router<B> {
 
     /// Counts a data message that was taken out of an inbox. Returns the number of instances of its group if the group
     /// is thereby complete at the port (FLOW-12).
+    #[inline(always)]
     pub fn count_received(&mut self, operator: OpId, port: u8, group: GroupId) -> Option<u32> {
         if self.nodes == 1 {
             return None;
@@ -440,6 +464,7 @@ impl<B: Batch> Router<B> {
 
     /// Counts an end-of-stream that was taken out of an inbox. Returns the number of instances of its group if the
     /// group is thereby complete at the port (FLOW-12).
+    #[inline(always)]
     pub fn count_end(
         &mut self,
         operator: OpId,
@@ -474,6 +499,24 @@ impl<B: Batch> Router<B> {
     fn all_send(&self, operator: OpId, port: u8) -> bool {
         let into = |edge: &&crate::topology::Edge| edge.to == operator && edge.port == port;
         self.topology.outputs.iter().flatten().find(into).is_some_and(|edge| edge.all_send)
+    }
+}
+
+/// A message in a spare box, or else in a new one.
+fn message_in<B>(
+    spare: &mut Vec<Box<Message<B>>>,
+    operator: OpId,
+    port: u8,
+    group: GroupId,
+    body: Body<B>,
+) -> Box<Message<B>> {
+    match spare.pop() {
+        Some(mut message) => {
+            (message.operator, message.port, message.group) = (operator, port, group);
+            message.body = body;
+            message
+        }
+        None => Box::new(Message::new(operator, port, group, body)),
     }
 }
 

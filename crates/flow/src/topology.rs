@@ -68,6 +68,9 @@ pub struct Topology {
     /// others.
     scope_ends: Vec<OpId>,
     policies: Vec<Policy>,
+    /// For each operator, true if its rows need no order.
+    unordered: Vec<bool>,
+    sets_all_apart: bool,
     /// The innermost scope around each operator, by the number of the scope's operator.
     around: Vec<Option<OpId>>,
 }
@@ -103,6 +106,16 @@ impl Topology {
         self.policies[scope as usize]
     }
 
+    /// Returns true if every instance counts as heavy.
+    pub(crate) fn sets_all_apart(&self) -> bool {
+        self.sets_all_apart
+    }
+
+    /// Returns true if an operator may work off the rows of a group in any order.
+    pub(crate) fn is_unordered(&self, operator: OpId) -> bool {
+        self.unordered[operator as usize]
+    }
+
     /// Returns the first operator inside a scope, and how many there are, with those of nested scopes.
     pub(crate) fn inside(&self, scope: OpId) -> (OpId, usize) {
         let first = scope + 1;
@@ -130,12 +143,23 @@ impl TopologyBuilder {
         self.topology.placements.push(placement);
         self.topology.scope_ends.push(0);
         self.topology.policies.push(Policy::default());
+        self.topology.unordered.push(false);
         id
     }
 
     /// Sets the policy of a scope, by the scope's operator.
     pub fn set_policy(&mut self, scope: OpId, policy: Policy) {
         self.topology.policies[scope as usize] = policy;
+    }
+
+    /// Says that an operator without state may work off the rows of a group in any order.
+    pub fn set_unordered(&mut self, operator: OpId) {
+        self.topology.unordered[operator as usize] = true;
+    }
+
+    /// For tests: each message in a scope counts its first instance as heavy.
+    pub fn set_all_apart(&mut self) {
+        self.topology.sets_all_apart = true;
     }
 
     /// Returns the number that the next operator will get.
@@ -174,6 +198,14 @@ impl TopologyBuilder {
     /// Returns the finished topology.
     pub fn build(mut self) -> Topology {
         let Topology { scope_ends, around, .. } = &mut self.topology;
+        // The way back from a scope may begin at the operator of a scope nested last in it, whose own operators follow.
+        for scope in (0..scope_ends.len()).rev().filter(|scope| scope_ends[*scope] > 0).collect::<Vec<_>>() {
+            let mut inside = scope + 1;
+            while inside < usize::from(scope_ends[scope]) {
+                scope_ends[scope] = scope_ends[scope].max(scope_ends[inside]);
+                inside += 1;
+            }
+        }
         // FLOW-9: the operators of a scope follow the scope's own operator, and scopes nest.
         let mut entered: Vec<OpId> = Vec::new();
         *around = (0..scope_ends.len() as OpId)
@@ -210,5 +242,24 @@ mod tests {
         let around: Vec<Option<OpId>> = all.iter().map(|operator| topology.scope_around(*operator)).collect();
         assert_eq!(around, [None, None, Some(1), Some(1), Some(3), Some(1), None]);
         assert!(topology.is_scope(1) && topology.is_scope(3) && !topology.is_scope(4));
+    }
+
+    #[test]
+    fn a_scope_holds_the_operators_of_scopes_nested_last_in_it() {
+        let mut b = TopologyBuilder::default();
+        let all: Vec<OpId> = (0..6).map(|_| b.operator(Placement::Home)).collect();
+        // 1 { 2 { 3 { 4 } } }
+        for (from, to) in [(0, 1), (4, 3), (3, 2), (2, 1), (1, 5)] {
+            b.connect(all[from], all[to], 0, Exchange::Local);
+        }
+        for (scope, first) in [(1, 2), (2, 3), (3, 4)] {
+            b.enter(all[scope], all[first], 0, Exchange::Local);
+        }
+        let topology = b.build();
+        assert_eq!([1, 2, 3].map(|scope| topology.inside(scope)), [(2, 3), (3, 2), (4, 1)]);
+        assert_eq!(
+            (0..6).map(|operator| topology.scope_around(operator)).collect::<Vec<_>>(),
+            [None, None, Some(1), Some(2), Some(3), None]
+        );
     }
 }

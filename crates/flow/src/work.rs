@@ -24,6 +24,7 @@ use crate::cancel::{Cancellation, Disposition, Groups};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{GroupId, NodeId};
+use crate::heavy::{Apart, HeavyInstance};
 use crate::lanes::Place;
 use crate::late::ReadCredit;
 use crate::message::{Body, Message};
@@ -225,14 +226,26 @@ impl<B: Batch> Work<B> {
     ) -> Result<()> {
         let id = place.operator;
         if message.is_data() {
+            let all_apart = self.router.topology.sets_all_apart();
+            let apart = if all_apart { unfinished_row(&message) } else { None };
             let taken = self.take_batch::<LATE>(id, &mut message, control)?;
             if LATE {
                 // FLOW-31: a hold serves one step.
                 message.hold = None;
             }
             match taken {
-                Taken::Done => message.cursor = Cursor::default(),
-                Taken::More => return self.router.put_back(place.lane, message, control),
+                Taken::Done => {
+                    if let Some(heavy) = apart.and_then(|(group, tag)| self.router.groups.as_heavy(group, tag)) {
+                        // The message is worked off, so none steps aside.
+                        self.begin_again(heavy, control)?;
+                    }
+                    message.cursor = Cursor::default();
+                }
+                Taken::More => {
+                    let heavy = self.heavy_instance(&message);
+                    self.router.put_back(place.lane, message, control)?;
+                    return heavy.map_or(Ok(()), |heavy| self.set_apart(heavy, place, control));
+                }
                 Taken::Waits(wait) => return self.wait(message, wait, control),
             }
         }
@@ -264,6 +277,38 @@ impl<B: Batch> Work<B> {
         }
         self.router.worked_off(message);
         Ok(())
+    }
+
+    /// Returns a heavy instance that a step has not finished a message of, or one around it.
+    fn heavy_instance(&mut self, message: &Message<B>) -> Option<HeavyInstance> {
+        let (group, tag) = unfinished_row(message)?;
+        if self.router.topology.sets_all_apart() {
+            return self.router.groups.as_heavy(group, tag);
+        }
+        self.router.groups.count_step(group, tag)
+    }
+
+    /// Sets a heavy instance apart from the others of its group, if its scope allows that (FLOW-44). `place` is that of
+    /// its message.
+    fn set_apart(&mut self, heavy: HeavyInstance, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        match self.begin_again(heavy, control)? {
+            Apart::HasResults => self.router.step_aside(place, control),
+            Apart::BeginsAgain | Apart::Stays => Ok(()),
+        }
+    }
+
+    /// Lets a heavy instance begin again in a group of its own, if its scope allows that.
+    fn begin_again(&mut self, heavy: HeavyInstance, control: &Arc<QueryControl>) -> Result<Apart> {
+        let HeavyInstance { group, tag, scope } = heavy;
+        let mut apart = Apart::Stays;
+        let _done = self.call(scope, control, |operator, out| {
+            if let AnyOperator::Stateful(operator) = operator {
+                apart = operator.set_apart(group, tag, out)?;
+            }
+            Ok(Step::Done)
+        })?;
+        self.router.set_apart += u64::from(apart == Apart::BeginsAgain);
+        Ok(apart)
     }
 
     /// Gives a batch to its operator, without the rows whose work is cancelled.
@@ -576,6 +621,13 @@ impl<B: Batch> Work<B> {
         }
         Ok(())
     }
+}
+
+/// Returns the scope group and the tag of the row at hand of a batch, if there is one and it is in a scope.
+fn unfinished_row<B: Batch>(message: &Message<B>) -> Option<(GroupId, u32)> {
+    let Message { group, body: Body::Data { batch: Some(batch), .. }, cursor, .. } = message else { return None };
+    let at = cursor.row as usize;
+    (*group != GroupId::ROOT && at < batch.rows()).then(|| (*group, batch.tag(at)))
 }
 
 /// The outcome of giving a message to its operator.

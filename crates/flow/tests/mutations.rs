@@ -46,6 +46,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::CancellationReachesNeighbor,
         Mutation::StateOutlivesCancellation,
         Mutation::MessagesOutliveCancellation,
+        Mutation::HeavyRowGoesAfterEnd,
     ];
     let all_late = [
         Mutation::EndOvertakesParcels,

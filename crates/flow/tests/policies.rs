@@ -147,7 +147,7 @@ fn each_policy_has_its_order() {
 fn run_with_policies(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let below = random.random_range(1..100);
-    let topology = Arc::new(nested::topology(nested::policies(&mut random)));
+    let topology = Arc::new(nested::topology(nested::policies(&mut random), random.random_bool(0.5)));
     let mut runtime = NodeRuntime::new(0, 1, topology, nested::operators(below), control(QueryLimits::default()));
     runtime.begin(None).expect("a run begins");
     runtime.start(Numbers(vec![(0, 0)])).expect("a run starts");

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryControl,
+    AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryControl,
     QueryLimits, ReadCredit, Sharers, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Need, Result};
@@ -70,6 +70,10 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
 
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Numbers>) {
         self.operator.cancelled(group, tags, out);
+    }
+
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Numbers>) -> Result<Apart> {
+        self.operator.set_apart(inside, tag, out)
     }
 }
 
@@ -202,7 +206,7 @@ impl Plan {
         };
         match self {
             Plan::Scoped => return scoped(),
-            Plan::Exists => return nested::topology(Default::default()),
+            Plan::Exists => return nested::topology(Default::default(), false),
             Plan::Nested => {
                 let outer = next(&mut b, tail);
                 let hop = b.operator(at);
@@ -239,7 +243,9 @@ impl Plan {
     /// The topology, with policies that a seed chooses.
     fn any_topology(self, random: &mut StdRng) -> Topology {
         match self {
-            Plan::Exists if random.random_bool(0.5) => nested::topology(nested::policies(random)),
+            Plan::Exists if random.random_bool(0.5) => {
+                nested::topology(nested::policies(random), random.random_bool(0.5))
+            }
             plan => plan.topology(),
         }
     }

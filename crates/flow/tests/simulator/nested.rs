@@ -13,8 +13,8 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_flow::{
-    AnyOperator, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, OpId, Operator, OuterTags, Output,
-    Placement, Policy, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Apart, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, OpId, Operator, OuterTags,
+    Output, Placement, Policy, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Need, Result};
 use mangrove_virtual_nodes::LateReader;
@@ -66,6 +66,8 @@ struct Asked {
     rows: Vec<(u32, i64)>,
     /// The instances with a result.
     found: HashSet<u32>,
+    /// The instances that have begun again in groups of their own.
+    gone: HashSet<u32>,
 }
 
 /// Lets each row through for which the pipeline inside finds something, at the first result.
@@ -114,19 +116,23 @@ impl Exists {
                 self.end_if_done(group, out)?;
                 continue;
             }
-            let count = rows.len();
-            self.live += count;
-            let tags: Vec<u32> = rows.iter().map(|(tag, _)| *tag).collect();
-            let inside = out.open_group(group, OuterTags::Each(tags.clone()));
-            self.record.with(|record| record.groups.insert(inside, (group, tags)));
+            self.live += rows.len();
             self.waiting.entry(group).or_default().0 += 1;
-            let entering = Numbers((0..).zip(rows.iter().map(|(_, n)| *n)).collect());
-            self.asked.insert(inside, Asked { outside: group, rows, found: HashSet::new() });
-            out.emit(0, inside, entering)?;
-            out.finish(0, inside, count as u32)?;
+            self.ask(group, rows, out)?;
         }
         assert!(self.live <= max, "{} instances, and {max} may be inside", self.live);
         Ok(())
+    }
+
+    /// Lets rows of a group in.
+    fn ask(&mut self, group: GroupId, rows: Vec<(u32, i64)>, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let tags: Vec<u32> = rows.iter().map(|(tag, _)| *tag).collect();
+        let inside = out.open_group(group, OuterTags::Each(tags.clone()));
+        self.record.with(|record| record.groups.insert(inside, (group, tags)));
+        let (count, entering) = (rows.len() as u32, (0..).zip(rows.iter().map(|(_, n)| *n)).collect());
+        self.asked.insert(inside, Asked { outside: group, rows, found: HashSet::new(), gone: HashSet::new() });
+        out.emit(0, inside, Numbers(entering))?;
+        out.finish(0, inside, count)
     }
 
     /// Sends the end of a group outside, if it has come and nothing of the group is inside or queued.
@@ -148,12 +154,12 @@ impl Operator<Numbers> for Exists {
             self.queued.push_back((group, batch.0));
             return self.admit(out);
         }
-        let Asked { outside, rows, found } = self.asked.get_mut(&group).expect("a group that is open");
+        let Asked { outside, rows, found, gone } = self.asked.get_mut(&group).expect("a group that is open");
         // A result of an instance that is canceled here may be on its way, but none of one that is canceled outside.
         self.record.check(*outside, tags.iter().map(|tag| rows[*tag as usize].0), out.operator());
         let mut passed = Vec::new();
         for tag in tags {
-            if found.insert(tag) {
+            if !gone.contains(&tag) && found.insert(tag) {
                 passed.push(rows[tag as usize]);
                 if self.random.random_bool(0.7) {
                     out.cancel_tag(group, out.operator() + 1..self.end, tag);
@@ -175,6 +181,24 @@ impl Operator<Numbers> for Exists {
         self.waiting.get_mut(&outside).expect("a group outside").0 -= 1;
         self.end_if_done(outside, out)?;
         self.admit(out)
+    }
+
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Numbers>) -> Result<Apart> {
+        let asked = self.asked.get_mut(&inside).expect("a group that is open");
+        if out.policy().instances_max.is_some() || asked.rows.len() == 1 || asked.gone.contains(&tag) {
+            return Ok(Apart::Stays);
+        }
+        if asked.found.contains(&tag) {
+            return Ok(Apart::HasResults);
+        }
+        asked.gone.insert(tag);
+        let (outside, row) = (asked.outside, asked.rows[tag as usize]);
+        out.cancel_tag(inside, out.operator() + 1..self.end, tag);
+        self.record.with(|record| record.canceled.insert((inside, tag)));
+        self.waiting.entry(outside).or_default().0 += 1;
+        self.live += 1;
+        self.ask(outside, vec![row], out)?;
+        Ok(Apart::BeginsAgain)
     }
 
     /// Rows are queued only while instances are inside, so `admit` is called again and ends their groups.
@@ -285,7 +309,8 @@ impl Kernel<Numbers> for Multiples {
 /// What the innermost pipeline looks for: multiples of this number.
 const WANTED: i64 = 11;
 
-pub fn topology(policies: [Policy; 3]) -> Topology {
+/// The scopes with these policies. `sets_all_apart`: every instance counts as heavy.
+pub fn topology(policies: [Policy; 3], sets_all_apart: bool) -> Topology {
     let mut b = TopologyBuilder::default();
     let all: Vec<OpId> = (0..14).map(|_| b.operator(Placement::Home)).collect();
     let mut connect = |from: usize, to: usize, port| b.connect(all[from], all[to], port, Exchange::Local);
@@ -302,6 +327,10 @@ pub fn topology(policies: [Policy; 3]) -> Topology {
     connect(12, 13, 0);
     for (scope, policy) in [2, 4, 6].into_iter().zip(policies) {
         b.set_policy(all[scope], policy);
+    }
+    [3, 5, 7].iter().for_each(|spread| b.set_unordered(all[*spread]));
+    if sets_all_apart {
+        b.set_all_apart();
     }
     b.build()
 }

@@ -30,6 +30,9 @@ impl Batch for Numbers {
     fn bytes(&self) -> usize {
         self.0.len() * 16
     }
+    fn tag(&self, row: usize) -> u32 {
+        self.0[row].0
+    }
     fn split_off(&mut self, row: usize) -> Self {
         Numbers(self.0.split_off(row))
     }

@@ -52,6 +52,11 @@ pub(crate) struct AskedRows {
 }
 
 impl AskedRows {
+    /// Those of a batch that has one leader, row 0, and this number of followers.
+    pub fn of_leader(&self, followers: u32) -> Self {
+        AskedRows { leaders: vec![0], followers: (1..=followers).map(|row| (row, 0)).collect(), version: self.version }
+    }
+
     /// A leader works also for its followers. If one of them belongs to another instance outside, marks that in `outer`,
     /// the instances outside of the rows `entered`: the leader's test goes on when its own instance is cancelled.
     pub fn mark_shared(&self, rows: &Rows, entered: &[u32], outer: &mut [u32]) {

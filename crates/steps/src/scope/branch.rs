@@ -12,6 +12,12 @@
 //! wrote. If the answer of a test depends on the object of a row alone, the test runs once for each object
 //! ([`crate::scope::answers`]).
 //!
+//! If the client asks for an order between instances, each row is a batch of its own, so that the runtime orders
+//! instances.
+//!
+//! A heavy instance without a result may begin again in a group of its own (FLOW-44). Its row becomes a batch that is
+//! *apart*, and the other rows of its message leave without it.
+//!
 //! ```text
 //! a batch:  waiting ─► in pipeline 0 ─► … ─► in pipeline n-1 ─► done ─► released, in the order of arrival
 //!              ▲   serial: the next row enters   │
@@ -20,7 +26,11 @@
 
 use std::ops::Range;
 
-use mangrove_flow::{Batch as _, Cursor, GroupId, OpId, Operator, OuterTags, Output, QueryControl, Step, TagSet};
+use std::collections::VecDeque;
+
+use mangrove_flow::{
+    Apart, Batch as _, Cursor, GroupId, OpId, Operator, OuterTags, Output, QueryControl, Step, TagSet,
+};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 use mangrove_plan::physical::Merged;
@@ -47,6 +57,10 @@ pub(crate) enum BranchKind {
     SideEffect,
 }
 
+/// The most instances inside at a time if each row is a batch of its own and the client names no limit: the runtime
+/// chooses among them before each message.
+const EACH_APART_MAX: usize = 64;
+
 /// The structure of a branch scope, fixed by the plan.
 pub(crate) struct BranchShape {
     pub kind: BranchKind,
@@ -57,6 +71,10 @@ pub(crate) struct BranchShape {
     pub serial: bool,
     /// True if results leave in the order of the rows.
     pub ordered: bool,
+    /// True if each row is a batch of its own.
+    pub each_apart: bool,
+    /// True if a heavy instance may begin again in a group of its own.
+    pub may_begin_again: bool,
     /// The part of the results that paths remember.
     pub remember: Remember,
     /// True if the answer for a row depends on its object and on side effects alone.
@@ -82,6 +100,8 @@ struct WaitingBatch {
     pipeline: usize,
     /// Rows that had a result.
     hit: TagSet,
+    /// Rows that have become batches of their own.
+    gone: TagSet,
     /// Results, and the row that each came from; used only if order matters.
     kept: Rows,
     kept_of: Vec<u32>,
@@ -90,6 +110,41 @@ struct WaitingBatch {
 }
 
 impl WaitingBatch {
+    /// A batch that has not entered. `times`: the number of traversers that each row stands for, if they enter one by
+    /// one.
+    fn new(rows: Rows, times: Option<Vec<u64>>) -> Self {
+        WaitingBatch {
+            rows,
+            entered: Vec::new(),
+            leaders: None,
+            next: 0,
+            times,
+            times_left: 0,
+            pipeline: 0,
+            hit: TagSet::default(),
+            gone: TagSet::default(),
+            kept: Rows::of(ObjectColumn::Values(Vec::new())),
+            kept_of: Vec::new(),
+            asked: AskedRows::default(),
+        }
+    }
+
+    /// Takes a row out, with the rows that follow its answer, as a batch in the same pipeline.
+    fn take_apart(&mut self, row: u32) -> WaitingBatch {
+        let mut taken = vec![row];
+        taken.extend(self.asked.followers.iter().filter(|(_, leader)| *leader == row).map(|(follower, _)| *follower));
+        taken.iter().for_each(|row| {
+            self.gone.insert(*row);
+        });
+        self.asked.followers.retain(|(_, leader)| *leader != row);
+        self.asked.leaders.retain(|leader| *leader != row);
+        let mut apart = WaitingBatch::new(self.rows.take(&taken), None);
+        apart.leaders = self.leaders.as_ref().map(|_| vec![0]);
+        (apart.next, apart.pipeline, apart.entered) = (1, self.pipeline, vec![0]);
+        apart.asked = self.asked.of_leader(taken.len() as u32 - 1);
+        apart
+    }
+
     /// Returns the number of rows that enter, unless they are cancelled.
     fn count(&self) -> usize {
         self.leaders.as_ref().map_or(self.rows.len(), Vec::len)
@@ -149,6 +204,8 @@ impl WaitingBatch {
 pub(crate) struct BranchScope {
     shape: BranchShape,
     queue: WaitQueue<WaitingBatch>,
+    /// The batches that have not entered, if each row is a batch of its own and only some may be inside.
+    waiting: VecDeque<u64>,
     /// The answers by vertex, if the answer depends on the object alone.
     answers: Option<TestAnswers>,
 }
@@ -156,17 +213,21 @@ pub(crate) struct BranchScope {
 impl BranchScope {
     pub fn new(shape: BranchShape) -> Self {
         let answers = shape.by_object.then(TestAnswers::default);
-        BranchScope { shape, queue: WaitQueue::default(), answers }
+        BranchScope { shape, queue: WaitQueue::default(), waiting: VecDeque::new(), answers }
     }
 
     fn exit(&self) -> usize {
         self.shape.pipelines
     }
 
-    /// Returns the most rows that may be inside at a time, of one batch; `None` for no limit. Batches then run one after
-    /// the other.
+    /// Returns the most rows that may be inside at a time; `None` for no limit. Batches then run one after the other,
+    /// unless each row is a batch of its own.
     fn at_once(&self, out: &Output<'_, Rows>) -> Option<usize> {
-        if self.shape.serial { Some(1) } else { out.policy().instances_max.map(|max| max.get() as usize) }
+        if self.shape.serial {
+            return Some(1);
+        }
+        let max = out.policy().instances_max.map(|max| max.get() as usize);
+        max.or(self.shape.each_apart.then_some(EACH_APART_MAX))
     }
 
     /// Lets the next rows of a batch in: all of them, or as many as may be inside at a time. If there are none, the
@@ -218,6 +279,28 @@ impl BranchScope {
         out.finish(edge, scope_group, count)
     }
 
+    /// Makes a batch of each row of a message.
+    fn wait_apart(
+        &mut self,
+        group: GroupId,
+        rows: &Rows,
+        times: Option<&[u64]>,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<()> {
+        for row in 0..rows.len() {
+            let own = rows.take(&[row as u32]);
+            let bytes = own.bytes() as u64;
+            let state = WaitingBatch::new(own, times.map(|times| vec![times[row]]));
+            let number = match self.shape.ordered {
+                true => self.queue.push(group, state),
+                false => self.queue.push_apart(group, state),
+            };
+            self.queue.charge(number, bytes, out)?;
+            self.waiting.push_back(number);
+        }
+        Ok(())
+    }
+
     fn take_results(&mut self, scope_group: GroupId, results: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some(number) = self.queue.batch_of(scope_group) else { return Ok(()) };
         let exit = self.exit();
@@ -231,6 +314,10 @@ impl BranchScope {
             let Some(&row) = batch.entered.get(tag as usize) else {
                 return Err(Error::bug("a scope gave a result for an instance that it does not have"));
             };
+            // FLOW-44: its instance has begun again.
+            if batch.gone.contains(row) {
+                continue;
+            }
             let is_first = batch.hit.insert(row);
             if first_only && is_first && shape.kind != BranchKind::SideEffect {
                 out.cancel_tag(scope_group, shape.inside.clone(), tag);
@@ -260,8 +347,8 @@ impl BranchScope {
         out.close_group(scope_group);
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
         batch.pipeline += 1;
-        let WaitingBatch { hit, entered, .. } = batch;
-        entered.retain(|row| !hit.contains(*row));
+        let WaitingBatch { hit, gone, entered, .. } = batch;
+        entered.retain(|row| !hit.contains(*row) && !gone.contains(*row));
         if batch.pipeline < pipelines && !batch.entered.is_empty() {
             return self.enter_pipeline(number, out);
         }
@@ -296,14 +383,33 @@ impl BranchScope {
         answers.learn(&batch.rows, &batch.asked, &batch.hit, out)
     }
 
-    /// Releases batches that are done. If the number of instances is limited, lets the batch begin that is then at the
-    /// head.
+    /// Lets batches begin that are rows of their own, as many as there is room for. Returns true if one of them is done
+    /// already.
+    fn admit(&mut self, out: &mut Output<'_, Rows>) -> Result<bool> {
+        let max = self.at_once(out).unwrap_or(usize::MAX);
+        let mut is_any_done = false;
+        while self.queue.inside_count() < max
+            && let Some(number) = self.waiting.pop_front()
+        {
+            self.enter_rows(number, out)?;
+            is_any_done |= !self.queue.is_inside(number);
+        }
+        Ok(is_any_done)
+    }
+
+    /// Releases batches that are done. If the number of instances is limited, lets others begin.
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<Step> {
         let exit = self.exit();
         loop {
             let shape = &self.shape;
             if self.queue.release(exit, out, |batch, control| leaving(batch, shape, control))? == Step::More {
                 return Ok(Step::More);
+            }
+            if self.shape.each_apart {
+                if self.admit(out)? {
+                    continue;
+                }
+                return Ok(Step::Done);
             }
             let head = self.queue.head().filter(|_| self.at_once(out).is_some());
             match head {
@@ -340,13 +446,17 @@ fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: b
 
 /// Returns the rows that leave the scope when a batch is done.
 fn leaving(batch: WaitingBatch, shape: &BranchShape, control: &QueryControl) -> Result<LeavingRows> {
-    let WaitingBatch { rows, hit, mut kept, mut kept_of, .. } = batch;
+    let WaitingBatch { rows, hit, gone, mut kept, mut kept_of, .. } = batch;
+    let is_gone = |row: u32| gone.contains(row);
     let rows = match shape.kind {
-        BranchKind::Filter(kind) => rows.filter(|_, row| hit.contains(row as u32) == (kind != FilterKind::None)),
-        BranchKind::SideEffect => rows,
+        BranchKind::Filter(kind) => {
+            rows.filter(|_, row| !is_gone(row as u32) && hit.contains(row as u32) == (kind != FilterKind::None))
+        }
+        BranchKind::SideEffect if gone.is_empty() => rows,
+        BranchKind::SideEffect => rows.filter(|_, row| !is_gone(row as u32)),
         BranchKind::FlatMap { otherwise_row, .. } => {
             if otherwise_row {
-                let missed: Vec<u32> = (0..rows.len() as u32).filter(|r| !hit.contains(*r)).collect();
+                let missed: Vec<u32> = (0..rows.len() as u32).filter(|r| !hit.contains(*r) && !is_gone(*r)).collect();
                 kept.append(rows.take(&missed));
                 kept_of.extend(missed);
             }
@@ -361,7 +471,7 @@ impl Operator<Rows> for BranchScope {
         if let Some(answers) = &mut self.answers {
             answers.clear();
         }
-        self.queue.is_empty()
+        self.queue.is_empty() && self.waiting.is_empty()
     }
 
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
@@ -374,21 +484,16 @@ impl Operator<Rows> for BranchScope {
         }
         batch.computed.clear();
         let times = if self.shape.merged == Merged::Apart { batch.bulk.take() } else { None };
+        if self.shape.each_apart {
+            self.wait_apart(group, &batch, times.as_deref(), out)?;
+            self.admit(out)?;
+            if !self.queue.is_releasing() {
+                while self.release(out)? == Step::More {}
+            }
+            return Ok(());
+        }
         let bytes = batch.bytes() as u64;
-        let state = WaitingBatch {
-            rows: batch,
-            entered: Vec::new(),
-            leaders: None,
-            next: 0,
-            times,
-            times_left: 0,
-            pipeline: 0,
-            hit: TagSet::default(),
-            kept: Rows::of(ObjectColumn::Values(Vec::new())),
-            kept_of: Vec::new(),
-            asked: AskedRows::default(),
-        };
-        let number = self.queue.push(group, state);
+        let number = self.queue.push(group, WaitingBatch::new(batch, times));
         self.queue.charge(number, bytes, out)?;
         // If the number of instances is limited, batches run one after the other, too.
         if self.at_once(out).is_none() || self.queue.head() == Some(number) {
@@ -399,6 +504,26 @@ impl Operator<Rows> for BranchScope {
             }
         }
         Ok(())
+    }
+
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Rows>) -> Result<Apart> {
+        let may_begin_again = self.shape.may_begin_again && self.at_once(out).is_none();
+        let Some(number) = self.queue.batch_of(inside) else { return Ok(Apart::Stays) };
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(Apart::Stays) };
+        let Some(&row) = batch.entered.get(tag as usize) else { return Ok(Apart::Stays) };
+        if !may_begin_again || batch.entered.len() == 1 || batch.gone.contains(row) || batch.times.is_some() {
+            return Ok(Apart::Stays);
+        }
+        if batch.hit.contains(row) {
+            return Ok(Apart::HasResults);
+        }
+        let apart = batch.take_apart(row);
+        let bytes = apart.rows.bytes() as u64;
+        let apart = self.queue.push_apart(group, apart);
+        self.queue.charge(apart, bytes, out)?;
+        out.cancel_tag(inside, self.shape.inside.clone(), tag);
+        self.enter_pipeline(apart, out)?;
+        Ok(Apart::BeginsAgain)
     }
 
     /// Batches leave in steps; the row of the cursor is 1 after the first one.
