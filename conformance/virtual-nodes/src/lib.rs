@@ -4,6 +4,8 @@
 //! ([`Nodes`]). The view of a node refuses to read data of another node ([`OwnedView`]). If a differential test passes
 //! on one node and on several, every row was at its owner whenever an operator read the graph for it.
 //!
+//! [`run_on_threads`] runs the nodes of a query on threads, each with a share of the nodes.
+//!
 //! [`run_with_helpers`] runs a query of one node with helpers, in an order of turns that a seed chooses.
 //!
 //! For tests only: `mangrove` depends on this crate behind its feature `virtual-nodes`.
@@ -14,7 +16,9 @@
 mod helpers;
 mod nodes;
 mod owned_view;
+mod threads;
 
 pub use helpers::run_with_helpers;
 pub use nodes::Nodes;
 pub use owned_view::OwnedView;
+pub use threads::{ThreadsOutcome, run_on_threads};
