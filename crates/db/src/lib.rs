@@ -98,6 +98,8 @@ pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
+#[cfg(feature = "virtual-nodes")]
+pub use nodes::NodeThreads;
 pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServicesHandle};
 pub use query::gauges::{QueryFigures, QueryGauges};
 pub use query::prepared::{PlanCacheReport, Prepared};

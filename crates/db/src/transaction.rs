@@ -227,6 +227,25 @@ impl Transaction {
         )
     }
 
+    /// Runs a prepared traversal over virtual nodes on threads. The answers are those of [`Transaction::run`]. Also
+    /// returns the number of turns in which a thread ran a node of another one. Fails for a traversal that writes or
+    /// shares side effects, because it has to run on one node.
+    #[cfg(feature = "virtual-nodes")]
+    pub fn run_on_threads(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        threads: &crate::NodeThreads,
+    ) -> Result<(Vec<(Value, u64)>, u64)> {
+        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        if planned.plan.pinned {
+            return Err(Error::invalid("a traversal that writes or shares side effects runs on one node"));
+        }
+        let settings = self.settings(prepared, parameters, options);
+        crate::nodes::run_threaded(&planned.plan, &settings, threads, options.materialize)
+    }
+
     /// Runs a prepared traversal with helpers that take turns on this thread, in an order that the seed chooses. The
     /// answers are those of [`Transaction::run`]. A traversal that writes or shares side effects runs without helpers.
     #[cfg(feature = "virtual-nodes")]

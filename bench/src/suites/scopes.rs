@@ -1,0 +1,122 @@
+//! Banyan's complex queries with scopes, beside the same questions without them (Banyan, figure 5a).
+//!
+//! With scopes, a loop is a `repeat()`, and a test is a nested traversal, which is canceled at its first result. Without,
+//! loops are unrolled into hops with a `dedup()` between them, and tests are joins. The texts are in
+//! `conformance/queries/sets/banyan-cq.toml`. The suite looks at both plans: the one without must have no loop and no
+//! scope, except that of the `sideEffect()` which collects the companies of the start person once.
+//!
+//! Both forms read the same graph in the same engine and are checked with the same reference. What differs is how much
+//! of the graph they read, and what they keep meanwhile.
+
+use std::cell::RefCell;
+
+use mangrove::Result;
+use mangrove_queries::{Query, QuerySet, papers};
+
+use super::Context;
+use crate::harness::{Timing, wrong};
+use crate::options::{Options, Suite};
+use crate::plot::{BoxPlot, boxes_svg};
+use crate::queries::asked::Asked;
+use crate::queries::choices::QueryChoices;
+use crate::queries::drawn::Drawn;
+use crate::queries::forms::{measure, ratios};
+use crate::queries::network::Network;
+use crate::queries::station::Place;
+use crate::report::{Growing, Metric, Row};
+
+const SUITE: Suite = Suite::Scopes;
+
+/// The name of the other form, in the query set and in reports.
+const WITHOUT: &str = "without scopes";
+
+/// A query with scopes may take this many times as long as without. More means that the planner should leave them out.
+const TIMES_SLOWER_MAX: f64 = 1.1;
+
+pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let set = QuerySet::named("banyan-cq");
+    let boxes = RefCell::new(Vec::new());
+    Network::each(&on_all_cores(context.options), SUITE, report, &|network, report| {
+        let drawn = Drawn::of(&network.reference);
+        for query in &set.queries {
+            let case = Asked::case(network, query);
+            if !context.options.wants(&case, WITHOUT) {
+                continue;
+            }
+            let Some(with) = Asked::of_paper(network, &drawn, &set, query) else {
+                report.note(SUITE.name(), format!("{case} was left out: there are no parameters."));
+                continue;
+            };
+            let forms = [with.clone(), form_of(&with, query, WITHOUT)?];
+            let database = &network.replicas.smallest().database;
+            let plans = [database.explain(&forms[0].text)?, database.explain(&forms[1].text)?];
+            if !has_scopes(&plans[0]) || has_scopes(&plans[1]) {
+                return Err(wrong(format!(
+                    "{case}: the forms with and without scopes have the plans\n{}",
+                    plans.join("\n")
+                )));
+            }
+            let times = measure(context.options, database, &forms, Place::Executors)?;
+            boxes.borrow_mut().push(push(report, &case, &times[0], &times[1]));
+        }
+        Ok(())
+    })?;
+    if let Some(path) = &context.options.choices.plot {
+        let svg = boxes_svg("time without scopes : time with scopes, by parameters", &boxes.borrow());
+        std::fs::write(path, svg).map_err(|e| mangrove::Error::from(e).context(path.display()))?;
+    }
+    Ok(())
+}
+
+/// The same options with one database, which has an executor for each core.
+pub(super) fn on_all_cores(options: &Options) -> Options {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let queries = QueryChoices { executors: vec![cores], ..options.queries.clone() };
+    Options { queries, ..options.clone() }
+}
+
+/// Another form of a question.
+pub(super) fn form_of(asked: &Asked, query: &Query, name: &str) -> Result<Asked> {
+    let form = query.forms.get(name).ok_or_else(|| wrong(format!("{} has no form {name}", query.name)))?;
+    let case = format!("{}, {name}", asked.case);
+    let comparison = papers::form_comparison(query, form);
+    Ok(Asked { case, text: form.text.trim().to_owned(), comparison, ..asked.clone() })
+}
+
+/// Returns true if a plan has a loop, or a scope other than that of a `sideEffect()`.
+pub(super) fn has_scopes(plan: &str) -> bool {
+    let is_scope =
+        |line: &str| line.starts_with("repeat") || line.starts_with("scope a row") && !line.contains("side effect");
+    plan.lines().any(|line| is_scope(line.trim_start()))
+}
+
+/// Reports both forms, and their ratio by parameters.
+fn push(report: &mut Growing<'_>, case: &str, with: &[f64], without: &[f64]) -> BoxPlot {
+    let [times, times_without] = [with, without].map(|times| Timing::of(times.to_vec()));
+    let most = TIMES_SLOWER_MAX * times_without.median;
+    report.push(Row::time(SUITE.name(), case, WITHOUT, times_without));
+    report.push(Row::time(SUITE.name(), case, "scopes", times).beside(times_without.median).aiming_at(most));
+    let values = ratios(without, with);
+    let Timing { median, min, max } = Timing::of(values.clone());
+    let row = Row::single(SUITE.name(), case, "speedup by parameters", Metric::Speedup, median, "×");
+    report.push(row.between(min, max));
+    BoxPlot { name: case.to_owned(), values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_show_whether_they_have_scopes() {
+        let database = mangrove::Database::in_memory();
+        let set = QuerySet::named("banyan-cq");
+        for query in &set.queries {
+            assert!(has_scopes(&database.explain(query.text.trim()).unwrap()), "{}", query.name);
+            for (name, form) in &query.forms {
+                let plan = database.explain(form.text.trim()).unwrap();
+                assert_eq!(has_scopes(&plan), !name.contains(WITHOUT), "{}, {name}:\n{plan}", query.name);
+            }
+        }
+    }
+}
