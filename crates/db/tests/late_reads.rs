@@ -133,6 +133,43 @@ fn operators_ask_for_what_they_read() {
     }
 }
 
+/// Results whose order is promised keep it, and so do the results of nested traversals and what side effects show.
+#[test]
+fn the_order_that_is_promised_is_kept() {
+    let database = ring(2_500);
+    let in_order = [
+        "g.V().order().by('name').values('name')",
+        "g.V().order().by('age', desc).by('name').out().values('name')",
+        "g.V().hasLabel('person').order().by('name').limit(1500).valueMap('age')",
+        "g.V().hasId(5, 6, 7).aggregate(local, 'x').out().where(without('x')).aggregate(local, 'x').values('name')",
+    ];
+    let nested = [
+        "g.V().local(union(label(), id()).fold())",
+        "g.V().project('pair').by(union(values('name'), label(), id()).fold())",
+        "g.V().map(union(in('knows').values('name'), values('name')).fold())",
+        "g.V().has('age', 7).project('way').by(repeat(out('knows')).times(2).emit().values('name').fold())",
+    ];
+    for (traversal, is_in_order) in in_order.iter().map(|t| (*t, true)).chain(nested.map(|t| (t, false))) {
+        let prepared = database.prepare(traversal).unwrap();
+        let texts = |results: Vec<(Value, u64)>| match is_in_order {
+            true => results.iter().flat_map(|(v, times)| vec![format!("{v:?}"); *times as usize]).collect(),
+            false => sorted(results),
+        };
+        let expected: Vec<String> =
+            texts(database.run(&prepared, &Parameters::new()).unwrap().collect_bulked().unwrap());
+        assert!(expected.len() >= 5, "{traversal}: {expected:?}");
+        for seed in 0..12 {
+            let habits = Habits { at_hand: 0.4, early: 0.2, room: [0, 3_000][seed as usize % 2], ..Habits::default() };
+            let late = begin_late(&database, |view| view, habits, seed);
+            let options = QueryOptions::default();
+            let found = late.transaction.run_late(&prepared, &Parameters::new(), &options, late.view.reader(), seed);
+            let found: Vec<String> = texts(found.unwrap());
+            assert!(found == expected, "{traversal}, seed {seed}");
+            late.check_that_nothing_is_left();
+        }
+    }
+}
+
 /// What is not asked for is read all the same, and blocks.
 #[test]
 fn other_reads_block() {
@@ -202,6 +239,26 @@ fn a_query_that_waits_keeps_its_time_limit() {
     let results = late.transaction.run_with(&prepared, &Parameters::new(), &options).unwrap();
     assert_eq!(kind(results.collect_bulked()), ErrorKind::Timeout);
     late.check_that_nothing_is_left();
+}
+
+#[test]
+fn a_query_without_memory_leaves_nothing() {
+    let database = ring(3_000);
+    let prepared = database.prepare("g.V().out().values('name').fold()").unwrap();
+    let mut failed = 0;
+    for (memory_bytes, seed) in [4_000, 20_000, 60_000, 200_000].into_iter().flat_map(|b| (0..10).map(move |s| (b, s)))
+    {
+        let limits = QueryLimits { memory_bytes, ..QueryLimits::default() };
+        let options = QueryOptions { limits, ..QueryOptions::default() };
+        let late = begin_late(&database, |view| view, Habits { early: 0.3, again: 0.3, ..Habits::default() }, seed);
+        let outcome = late.transaction.run_late(&prepared, &Parameters::new(), &options, late.view.reader(), seed);
+        if let Err(error) = outcome {
+            assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{error}");
+            failed += 1;
+        }
+        late.check_that_nothing_is_left();
+    }
+    assert!(failed >= 20, "{failed}");
 }
 
 #[test]

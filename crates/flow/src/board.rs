@@ -311,12 +311,12 @@ impl<B> Board<B> {
 
     /// After [`Board::end`]: forgets all tickets and returns them. No completion has an effect then.
     pub fn forget_all(&self) -> Vec<Ticket> {
-        let ((tickets, parked), homebound) = {
+        let ((tickets, parked, outcomes), homebound) = {
             let mut state = self.state.lock();
             (state.late.clear(), std::mem::take(&mut state.homebound))
         };
         // The drop of a hold may take a lock of the view.
-        drop((parked, homebound));
+        drop((parked, outcomes, homebound));
         tickets
     }
 

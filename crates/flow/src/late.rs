@@ -228,11 +228,25 @@ impl<P> Lot<P> {
         forgotten
     }
 
-    /// Forgets everything: the run is over. Returns the tickets that were not completed, and what waited.
-    pub fn clear(&mut self) -> (Vec<Ticket>, Vec<P>) {
-        let (tickets, mut entries): (Vec<_>, Vec<_>) = self.forget(|_| true).into_iter().unzip();
+    /// Forgets everything: the run is over. Returns the tickets that were not completed, what waited, and the outcomes
+    /// of reads whose message was not parked because the run failed first.
+    pub fn clear(&mut self) -> (Vec<Ticket>, Vec<P>, Vec<Result<Hold>>) {
+        let (mut tickets, mut entries): (Vec<_>, Vec<_>) = self.forget(|_| true).into_iter().unzip();
         entries.extend(self.refused.drain(..));
-        (tickets, entries)
+        let mut outcomes = Vec::new();
+        for number in 0..self.slots.len() as u32 {
+            let Slot { generation, state } = &self.slots[number as usize];
+            let ticket = Ticket { run: self.run, number, generation: *generation };
+            match state {
+                State::Free | State::Parked { .. } => continue,
+                State::Asking => tickets.push(ticket),
+                State::Completed(_) => {}
+            }
+            if let State::Completed(outcome) = self.end(number) {
+                outcomes.push(outcome);
+            }
+        }
+        (tickets, entries, outcomes)
     }
 }
 
@@ -269,6 +283,12 @@ mod tests {
         assert!(matches!(lot.complete(ticket, hold()), Completed::Early));
         assert!(matches!(lot.complete(ticket, hold()), Completed::Ignored(_)));
         assert!(matches!(lot.park(ticket, 'a', 9, 9), Some(('a', Ok(_)))));
+        // The run fails between the read and the parking.
+        let early = lot.begin(CREDIT).unwrap();
+        assert!(matches!(lot.complete(early, hold()), Completed::Early));
+        let (tickets, _, outcomes) = lot.clear();
+        assert_eq!((tickets.len(), outcomes.len()), (0, 1));
+        assert!(matches!(lot.complete(early, hold()), Completed::Ignored(_)));
         let unused = lot.begin(CREDIT).unwrap();
         lot.withdraw(unused);
         assert!(matches!(lot.complete(unused, hold()), Completed::Ignored(_)));
@@ -286,9 +306,9 @@ mod tests {
         assert!(matches!(lot.complete(first, hold()), Completed::Back('a', _)));
         assert_eq!(lot.take_refused(), ['c']);
         assert_eq!(lot.refuse('c', round), Some('c'), "it asked before the completion");
-        assert!(lot.begin(CREDIT).is_some());
-        let (tickets, left) = lot.clear();
-        assert_eq!((tickets, left), (vec![second], vec!['b']));
+        let third = lot.begin(CREDIT).unwrap();
+        let (tickets, left, _) = lot.clear();
+        assert_eq!((&tickets[..], &left[..]), (&[second, third][..], &['b'][..]), "asked for, and not parked");
         assert!(matches!(lot.complete(second, hold()), Completed::Ignored(_)), "forgotten");
         // A single need above the credit is read alone.
         let large = lot.begin(CREDIT).unwrap();
