@@ -394,10 +394,12 @@ impl Groups {
     }
 
     /// Returns how to treat a batch of a group that waits at an operator. Ends are always delivered (FLOW-7).
+    #[inline]
     pub fn disposition(&self, group: GroupId, operator: OpId) -> Disposition<'_> {
-        if self.cancellations.is_empty() {
-            return Disposition::Deliver;
-        }
+        if self.cancellations.is_empty() { Disposition::Deliver } else { self.disposition_among(group, operator) }
+    }
+
+    fn disposition_among(&self, group: GroupId, operator: OpId) -> Disposition<'_> {
         let mut canceled: Option<Cow<'_, TagSet>> = None;
         for cancellation in self.cancellations.get(&group).into_iter().flatten() {
             if !cancellation.operators.contains(&operator) {

@@ -254,6 +254,7 @@ impl<B: Batch> Router<B> {
     }
 
     /// Returns the lane that a message waits in (FLOW-42).
+    #[inline]
     fn lane_of(&self, message: &Message<B>) -> LaneNumber {
         if self.lanes.is_empty() {
             return 0;
