@@ -185,8 +185,8 @@ impl TopologyBuilder {
     }
 
     fn push(&mut self, from: OpId, edge: Edge) -> usize {
-        // FLOW-9: only the way back from a scope leads to a lower number.
-        if edge.to < from {
+        // FLOW-9: only the way back from a scope leads to a lower number, or to the scope itself if nothing is inside.
+        if edge.to <= from {
             let end = &mut self.topology.scope_ends[edge.to as usize];
             *end = (*end).max(from + 1);
         }
@@ -242,6 +242,16 @@ mod tests {
         let around: Vec<Option<OpId>> = all.iter().map(|operator| topology.scope_around(*operator)).collect();
         assert_eq!(around, [None, None, Some(1), Some(1), Some(3), Some(1), None]);
         assert!(topology.is_scope(1) && topology.is_scope(3) && !topology.is_scope(4));
+    }
+
+    #[test]
+    fn a_scope_without_operators_is_a_scope() {
+        let mut b = TopologyBuilder::default();
+        let scope = b.operator(Placement::Home);
+        b.enter(scope, scope, 1, Exchange::Local);
+        let topology = b.build();
+        assert!(topology.is_scope(scope));
+        assert_eq!(topology.inside(scope), (scope + 1, 0));
     }
 
     #[test]

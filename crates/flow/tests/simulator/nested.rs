@@ -13,8 +13,8 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_flow::{
-    AnyOperator, Apart, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, OpId, Operator, OuterTags,
-    Output, Placement, Policy, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Apart, Between, Cursor, Detail, Exchange, GroupId, Inside, Kernel, NodeRuntime, OpId, Operator,
+    OuterTags, Output, Placement, Policy, Progress, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Need, Result};
 use mangrove_virtual_nodes::LateReader;
@@ -191,6 +191,10 @@ impl Operator<Numbers> for Exists {
         if asked.found.contains(&tag) {
             return Ok(Apart::HasResults);
         }
+        // It stays until it has results, or is asked again.
+        if self.random.random_bool(0.5) {
+            return Ok(Apart::Stays);
+        }
         asked.gone.insert(tag);
         let (outside, row) = (asked.outside, asked.rows[tag as usize]);
         out.cancel_tag(inside, out.operator() + 1..self.end, tag);
@@ -267,7 +271,7 @@ impl Operator<Numbers> for Hold {
     }
 }
 
-/// Replaces n by n + 1, …, n + fan, one row in each step.
+/// Replaces n by n + 1, …, n + fan, one number in each step.
 struct Spread(i64);
 
 impl Kernel<Numbers> for Spread {
@@ -284,8 +288,13 @@ impl Kernel<Numbers> for Spread {
     ) -> Result<Step> {
         let (tag, n) = batch.0[at.row as usize];
         read([n], out)?;
-        out.emit(0, group, Numbers((1..=self.0).map(|d| (tag, n + d)).collect()))?;
-        at.go_to(at.row as usize + 1);
+        let made = if let Detail::Words([made, _]) = at.detail { made as i64 } else { 0 };
+        out.emit(0, group, Numbers(vec![(tag, n + made + 1)]))?;
+        if made + 1 < self.0 {
+            at.detail = Detail::Words([made as u64 + 1, 0]);
+        } else {
+            at.go_to(at.row as usize + 1);
+        }
         Ok(if (at.row as usize) < batch.0.len() { Step::More } else { Step::Done })
     }
 }

@@ -75,8 +75,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Takes the orders of work away from the scopes of a pipeline where something reads the order. `reader` reads the
-/// output of the pipeline. Fails if the step of such a scope names the policy.
+/// Takes the orders of work away from the scopes of a pipeline where something reads the order, and lets their heavy
+/// instances stay. `reader` reads the output of the pipeline. Fails if the step of such a scope names the policy.
 pub(super) fn keep_read_orders(pipeline: &mut Pipeline, reader: OrderReader) -> Result<()> {
     let readers = reader.of_stages(pipeline);
     for (stage, reader) in pipeline.stages.iter_mut().zip(readers) {
@@ -91,6 +91,11 @@ pub(super) fn keep_read_orders(pipeline: &mut Pipeline, reader: OrderReader) -> 
                 scheduling.policy = ScopePolicy { orders: left, ..asked.policy };
                 scheduling.fixed_by = why.or(asked.fixed_by);
             }
+        }
+        if let Op::Local(scope) = &mut stage.operator
+            && reader.order_matters
+        {
+            scope.stays_together = scope.stays_together.or(Some(READ_OUTSIDE));
         }
         let mut outcome = Ok(());
         // The operator cannot be read while its pipelines change, so the readers are found first.

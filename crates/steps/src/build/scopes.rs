@@ -161,7 +161,7 @@ impl Builder {
             serial: scope.serial,
             ordered: scope.ordered,
             each_apart: policy.orders.is_some() && !scope.serial,
-            may_begin_again: scope.stays_together.is_none() && !self.reader.order_matters,
+            may_begin_again: scope.stays_together.is_none(),
             remember: self.remember(stage),
             by_object: scope.by_object,
             merged: scope.merged,
