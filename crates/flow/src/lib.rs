@@ -25,7 +25,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-27 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-29 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
@@ -64,7 +64,7 @@ pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
-pub use operator::{Operator, Output};
+pub use operator::{Operator, Output, SharedState};
 pub use runtime::NodeRuntime;
 pub use sharing::Sharers;
 pub use stats::{HelperStats, OperatorStats};

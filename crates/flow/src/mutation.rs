@@ -13,6 +13,8 @@ pub enum Mutation {
     HomeSleepsBesideWork,
     /// A passing operator of a helper keeps what it holds.
     PassingOperatorKeepsRows,
+    /// A helper's replica does not join the state that the home shares (FLOW-29).
+    ReplicaDoesNotJoin,
 }
 
 #[cfg(feature = "mutations")]

@@ -27,6 +27,7 @@ use crate::board::{Board, Wake};
 use crate::control::QueryControl;
 use crate::group::NodeId;
 use crate::helper::OpenRun;
+use crate::operator::SharedState;
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::{HelperStats, OperatorStats};
 use crate::topology::{OpId, Topology};
@@ -68,12 +69,15 @@ impl<B: Batch> NodeRuntime<B> {
         let board = Arc::new(Board::new());
         self.work.router.groups.note_changes();
         self.work.sharing = Some(Box::new(Sharing::new(board.clone(), sharers.clone())));
+        let states: Vec<Option<SharedState>> = self.work.operators.iter_mut().map(AnyOperator::share).collect();
+        let is_local = |(one, state): (&AnyOperator<B>, &Option<SharedState>)| one.is_local() || state.is_some();
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: self.work.router.topology.clone(),
-            local: self.work.operators.iter().map(AnyOperator::is_local).collect(),
+            local: self.work.operators.iter().zip(&states).map(is_local).collect(),
+            states: states.iter().map(|state| state.as_ref().map(Arc::downgrade)).collect(),
             sharers,
             timed: self.work.timed,
         }

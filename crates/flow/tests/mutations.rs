@@ -39,6 +39,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::PartIsUncounted,
         Mutation::HomeSleepsBesideWork,
         Mutation::PassingOperatorKeepsRows,
+        Mutation::ReplicaDoesNotJoin,
     ];
     let missed: Vec<Mutation> = all.into_iter().filter(|mutation| !is_noticed(*mutation)).collect();
     let _ = std::panic::take_hook();

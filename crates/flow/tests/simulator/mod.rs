@@ -2,17 +2,21 @@
 //!
 //! [`Checked`] watches each operator: nothing comes to a port after its end, and no end comes twice (FLOW-3).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+#[cfg(not(feature = "model"))]
+use std::sync::Mutex;
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, Output, Placement, QueryLimits, Sharers, Step,
-    Topology, TopologyBuilder,
+    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, Output, Placement, QueryLimits, SharedState,
+    Sharers, Step, Topology, TopologyBuilder,
 };
 use mangrove_graph::Result;
 use mangrove_virtual_nodes::run_with_helpers;
 use rand::prelude::*;
 use rand::rngs::StdRng;
+#[cfg(feature = "model")]
+use shuttle::sync::Mutex;
 
 use crate::toys::*;
 
@@ -29,6 +33,14 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
 
     fn is_passing(&self) -> bool {
         self.operator.is_passing()
+    }
+
+    fn share(&mut self) -> Option<SharedState> {
+        self.operator.share()
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.operator.join(state);
     }
 
     fn flush(&mut self, out: &mut Output<'_, Numbers>) -> Result<()> {
@@ -81,6 +93,44 @@ impl Operator<Numbers> for Gather {
 
     fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
         self.flush(out)?;
+        out.finish_all(group, instances)
+    }
+}
+
+/// What threads have seen of each group.
+type SharedNumbers = Mutex<HashMap<GroupId, HashSet<i64>>>;
+
+/// Lets each number of a group through once. Its threads share what they have seen (FLOW-29). After the last number it
+/// sends how many it has let through, as a negative number.
+struct Distinct(Arc<SharedNumbers>);
+
+impl Distinct {
+    fn new() -> Self {
+        Distinct(Arc::new(Mutex::new(HashMap::new())))
+    }
+}
+
+impl Operator<Numbers> for Distinct {
+    fn share(&mut self) -> Option<SharedState> {
+        Some(self.0.clone())
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.0 = state.clone().downcast().expect("the state of the same operator");
+    }
+
+    fn receive(&mut self, _: u8, group: GroupId, mut batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        {
+            let mut groups = self.0.lock().unwrap();
+            let seen = groups.entry(group).or_default();
+            batch.0.retain(|(_, n)| seen.insert(*n));
+        }
+        out.emit(0, group, batch)
+    }
+
+    fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let seen = self.0.lock().unwrap().remove(&group).map_or(0, |seen| seen.len());
+        out.emit(0, group, Numbers(vec![(0, -(seen as i64))]))?;
         out.finish_all(group, instances)
     }
 }
@@ -147,13 +197,15 @@ pub enum Plan {
     Nested,
     /// start → scan → neighbors → where { neighbors → gather → neighbors } → sum
     Where,
+    /// start → scan → neighbors → distinct → neighbors → sum
+    Distinct,
     /// start → scan → neighbors → limit
     Limit,
     /// start → scan → neighbors, whose rows must keep their order
     Ordered,
 }
 
-pub const PLANS: [Plan; 5] = [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Limit, Plan::Ordered];
+pub const PLANS: [Plan; 6] = [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Distinct, Plan::Limit, Plan::Ordered];
 
 /// Rows that `Plan::Limit` lets through.
 const LIMIT: usize = 70;
@@ -196,6 +248,7 @@ impl Plan {
                 b.connect(second, scope, 1, Exchange::Local);
                 tail = next(&mut b, scope);
             }
+            Plan::Distinct => (0..4).for_each(|_| tail = next(&mut b, tail)),
             Plan::Limit => {
                 let hop = next(&mut b, tail);
                 tail = next(&mut b, hop);
@@ -230,6 +283,12 @@ impl Plan {
                 AnyOperator::kernel(Neighbors(2)),
                 watched(Sum::default()),
             ],
+            Plan::Distinct => vec![
+                AnyOperator::kernel(Neighbors(3)),
+                watched(Distinct::new()),
+                AnyOperator::kernel(Neighbors(2)),
+                watched(Sum::default()),
+            ],
             Plan::Limit => vec![AnyOperator::kernel(Neighbors(3)), watched(Limit(LIMIT))],
             Plan::Ordered => vec![AnyOperator::kernel(Neighbors(3))],
         });
@@ -253,6 +312,12 @@ impl Plan {
             Plan::Where => {
                 let sum: i64 = (0..below).flat_map(|n| hop(n, 3)).sum();
                 assert_eq!(found, [sum]);
+            }
+            Plan::Distinct => {
+                let distinct = 1..below + 3;
+                // The last number goes through the hop, too.
+                let all = distinct.clone().chain(std::iter::once(-(distinct.end - distinct.start)));
+                assert_eq!(found, [all.flat_map(|n| hop(n, 2)).sum::<i64>()]);
             }
             Plan::Limit => assert_eq!(found.len(), LIMIT.min(3 * below as usize)),
             Plan::Ordered => {
