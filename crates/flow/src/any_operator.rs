@@ -9,7 +9,7 @@ use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::GroupId;
 use crate::kernel::{Kernel, Part};
-use crate::operator::{Operator, Output};
+use crate::operator::{Operator, Output, SharedState};
 
 /// An operator as the runtime holds it.
 pub enum AnyOperator<B: Batch> {
@@ -35,11 +35,27 @@ impl<B: Batch> AnyOperator<B> {
         matches!(self, AnyOperator::Kernel(_))
     }
 
-    /// Returns true if a helper uses its own replica.
+    /// Returns true if a helper uses its own replica, whether or not state is shared.
     pub(crate) fn is_local(&self) -> bool {
         match self {
             AnyOperator::Kernel(_) => true,
             AnyOperator::Stateful(operator) => operator.is_passing(),
+        }
+    }
+
+    /// See [`Operator::share`].
+    pub(crate) fn share(&mut self) -> Option<SharedState> {
+        match self {
+            AnyOperator::Kernel(_) => None,
+            AnyOperator::Stateful(operator) => operator.share(),
+        }
+    }
+
+    /// See [`Operator::join`].
+    pub(crate) fn join(&mut self, state: &SharedState) {
+        match self {
+            AnyOperator::Kernel(_) => {}
+            AnyOperator::Stateful(operator) => operator.join(state),
         }
     }
 

@@ -25,6 +25,7 @@ use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
 use crate::late::ReadCredit;
 use crate::mutation::{self, Mutation};
+use crate::operator::WeakState;
 use crate::sharing::Sharers;
 use crate::topology::Topology;
 use crate::work::{Progress, RUNNING, Work, has_ended};
@@ -38,6 +39,8 @@ pub struct OpenRun<B: Batch> {
     pub(crate) topology: Arc<Topology>,
     /// For each operator, true if a helper uses its own replica.
     pub(crate) local: Arc<[bool]>,
+    /// For each operator, the state that threads share (FLOW-29). The home holds it.
+    pub(crate) states: Arc<[Option<WeakState>]>,
     pub(crate) sharers: Sharers,
     /// The late reads that the run may have under way.
     pub(crate) credit: ReadCredit,
@@ -53,6 +56,7 @@ impl<B: Batch> Clone for OpenRun<B> {
             control: self.control.clone(),
             topology: self.topology.clone(),
             local: self.local.clone(),
+            states: self.states.clone(),
             sharers: self.sharers.clone(),
             credit: self.credit,
             timed: self.timed,
@@ -180,7 +184,7 @@ impl<B: Batch> Helper<B> {
         let Some(context) = self.run.context.upgrade() else { return Ok(HelperStatus::Over) };
         turn.work.context = context;
         if !std::mem::replace(&mut self.has_begun, true) {
-            turn.work.begin_local()?;
+            turn.work.begin_local(&self.run.states)?;
             turn.work.read_late(&self.run.board, self.run.credit);
         }
         let control = &self.run.control;

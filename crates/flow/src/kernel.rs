@@ -44,12 +44,10 @@ pub trait Kernel<B: Batch>: Send {
         context: &B::Context,
     ) -> Result<Option<Part<B>>> {
         let _ = context;
-        let left = input.rows().saturating_sub(at.row as usize + 1);
-        if left < rows_min || matches!(at.detail, Detail::Held(_)) {
+        if matches!(at.detail, Detail::Held(_)) {
             return Ok(None);
         }
-        let batch = input.split_off(input.rows() - left.div_ceil(2));
-        Ok(Some(Part { batch, cursor: Cursor::default() }))
+        Ok(Part::cut_off(input, at, rows_min))
     }
 }
 
@@ -59,4 +57,16 @@ pub struct Part<B> {
     pub batch: B,
     /// The position at which it begins.
     pub cursor: Cursor,
+}
+
+impl<B: Batch> Part<B> {
+    /// Cuts off half of the rows after the row at hand, if there are as many as `rows_min`.
+    pub fn cut_off(input: &mut B, at: &Cursor, rows_min: usize) -> Option<Self> {
+        let left = input.rows().saturating_sub(at.row as usize + 1);
+        if left == 0 || left < rows_min {
+            return None;
+        }
+        let batch = input.split_off(input.rows() - left.div_ceil(2));
+        Some(Part { batch, cursor: Cursor::default() })
+    }
 }

@@ -39,6 +39,8 @@ pub enum Mutation {
     CompletionDoesNotWake,
     /// The rest of a heavy row goes after the end of its group (FLOW-45).
     HeavyRowGoesAfterEnd,
+    /// A helper's replica does not join the state that the home shares (FLOW-29).
+    ReplicaDoesNotJoin,
 }
 
 #[cfg(feature = "mutations")]

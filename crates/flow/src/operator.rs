@@ -10,10 +10,14 @@
 //!   for the group is worked off.
 //! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges
 //!   or values of parameters.
+//! - **FLOW-29.** After [`Operator::share`], any thread of the run changes the shared state, in any order. Only the home
+//!   receives ends of groups. The end of a group comes after every thread has worked off the group's rows (FLOW-21), so
+//!   the state of the group is complete then, and no thread uses it after that.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use mangrove_graph::{Need, Result};
 
@@ -26,6 +30,13 @@ use crate::heavy::Apart;
 use crate::policy::Policy;
 use crate::router::Router;
 use crate::topology::OpId;
+
+/// The state of an operator that the threads of an open run change together (FLOW-29). Its locks are held for a part of
+/// a call, and never while an operator sends.
+pub type SharedState = Arc<dyn Any + Send + Sync>;
+
+/// A reference to a shared state that its operator at the home holds.
+pub(crate) type WeakState = Weak<dyn Any + Send + Sync>;
 
 /// An operator with state, of one query on one node. It keeps its state by group and tag.
 ///
@@ -77,6 +88,19 @@ pub trait Operator<B: Batch>: Send {
     /// then calls its own replica instead of sending the rows home.
     fn is_passing(&self) -> bool {
         false
+    }
+
+    /// At the home, when the run is opened for helpers: an operator that any thread may call puts its state into a form
+    /// that threads share, and returns it (FLOW-29). A helper then calls its own replica instead of sending the rows
+    /// home. This default returns `None`: the state stays at the home.
+    fn share(&mut self) -> Option<SharedState> {
+        None
+    }
+
+    /// On a helper, before any batch: receives what [`Operator::share`] of the home's operator has returned. A replica
+    /// keeps a weak reference, so that the state ends with the run.
+    fn join(&mut self, state: &SharedState) {
+        let _ = state;
     }
 
     /// On a helper, which is about to end its parcel: sends what a passing operator holds.

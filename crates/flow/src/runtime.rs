@@ -28,6 +28,7 @@ use crate::control::QueryControl;
 use crate::group::NodeId;
 use crate::helper::OpenRun;
 use crate::late::ReadCredit;
+use crate::operator::SharedState;
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::{HelperStats, OperatorStats};
 use crate::topology::{OpId, Topology};
@@ -116,12 +117,15 @@ impl<B: Batch> NodeRuntime<B> {
                 board
             }
         };
+        let states: Vec<Option<SharedState>> = self.work.operators.iter_mut().map(AnyOperator::share).collect();
+        let is_local = |(one, state): (&AnyOperator<B>, &Option<SharedState>)| one.is_local() || state.is_some();
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: self.work.router.topology.clone(),
-            local: self.work.operators.iter().map(AnyOperator::is_local).collect(),
+            local: self.work.operators.iter().zip(&states).map(is_local).collect(),
+            states: states.iter().map(|state| state.as_ref().map(Arc::downgrade)).collect(),
             sharers,
             credit: self.work.asking.as_ref().map_or(ReadCredit::of(0), |asking| asking.credit),
             timed: self.work.timed,

@@ -29,7 +29,7 @@ use crate::lanes::Place;
 use crate::late::ReadCredit;
 use crate::message::{Body, Message};
 use crate::mutation::{self, Mutation};
-use crate::operator::Output;
+use crate::operator::{Output, WeakState};
 use crate::router::{Router, charge, charge_rest};
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::OperatorStats;
@@ -118,11 +118,21 @@ impl<B: Batch> Work<B> {
         self.asking = is_late.then(|| Box::new(Asking::new(board.clone(), credit)));
     }
 
-    /// On a helper: begins the run at the operators that it uses.
-    pub fn begin_local(&mut self) -> Result<()> {
+    /// On a helper: begins the run at the operators that it uses. They join the states of the home's operators.
+    pub fn begin_local(&mut self, states: &[Option<WeakState>]) -> Result<()> {
         let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
-        let mut local = self.operators.iter_mut().filter(|operator| operator.is_local());
-        local.try_for_each(|operator| operator.begin(context))
+        for (operator, state) in self.operators.iter_mut().zip(states) {
+            if operator.is_local() || state.is_some() {
+                operator.begin(context)?;
+            }
+            // A state is gone if the run is over.
+            if let Some(state) = state.as_ref().and_then(WeakState::upgrade)
+                && !mutation::is_set(Mutation::ReplicaDoesNotJoin)
+            {
+                operator.join(&state);
+            }
+        }
+        Ok(())
     }
 
     /// On a helper: lets its passing operators send what they hold. Returns true if messages wait then.

@@ -47,6 +47,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::StateOutlivesCancellation,
         Mutation::MessagesOutliveCancellation,
         Mutation::HeavyRowGoesAfterEnd,
+        Mutation::ReplicaDoesNotJoin,
     ];
     let all_late = [
         Mutation::EndOvertakesParcels,

@@ -4,17 +4,21 @@
 
 pub mod nested;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+#[cfg(not(feature = "model"))]
+use std::sync::Mutex;
 
 use mangrove_flow::{
     AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryControl,
-    QueryLimits, ReadCredit, Sharers, Step, TagSet, Topology, TopologyBuilder,
+    QueryLimits, ReadCredit, SharedState, Sharers, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Need, Result};
 use mangrove_virtual_nodes::{Habits, LateReader, run_with_helpers, run_with_late_reads};
 use rand::prelude::*;
 use rand::rngs::StdRng;
+#[cfg(feature = "model")]
+use shuttle::sync::Mutex;
 
 use crate::toys::*;
 
@@ -41,6 +45,14 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
 
     fn is_passing(&self) -> bool {
         self.operator.is_passing()
+    }
+
+    fn share(&mut self) -> Option<SharedState> {
+        self.operator.share()
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.operator.join(state);
     }
 
     fn flush(&mut self, out: &mut Output<'_, Numbers>) -> Result<()> {
@@ -116,6 +128,44 @@ impl Operator<Numbers> for Gather {
     }
 }
 
+/// What threads have seen of each group.
+type SharedNumbers = Mutex<HashMap<GroupId, HashSet<i64>>>;
+
+/// Lets each number of a group through once. Its threads share what they have seen (FLOW-29). After the last number it
+/// sends how many it has let through, as a negative number.
+struct Distinct(Arc<SharedNumbers>);
+
+impl Distinct {
+    fn new() -> Self {
+        Distinct(Arc::new(Mutex::new(HashMap::new())))
+    }
+}
+
+impl Operator<Numbers> for Distinct {
+    fn share(&mut self) -> Option<SharedState> {
+        Some(self.0.clone())
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.0 = state.clone().downcast().expect("the state of the same operator");
+    }
+
+    fn receive(&mut self, _: u8, group: GroupId, mut batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        {
+            let mut groups = self.0.lock().unwrap();
+            let seen = groups.entry(group).or_default();
+            batch.0.retain(|(_, n)| seen.insert(*n));
+        }
+        out.emit(0, group, batch)
+    }
+
+    fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let seen = self.0.lock().unwrap().remove(&group).map_or(0, |seen| seen.len());
+        out.emit(0, group, Numbers(vec![(0, -(seen as i64))]))?;
+        out.finish_all(group, instances)
+    }
+}
+
 /// Lets each row through for which the pipeline inside finds something. The first result of an instance cancels it.
 #[derive(Default)]
 struct Where(Vec<(GroupId, Asked)>, Vec<(GroupId, u32)>);
@@ -180,13 +230,16 @@ pub enum Plan {
     Where,
     /// Scopes nested three deep, with random cancellations ([`nested`]).
     Exists,
+    /// start → scan → neighbors → distinct → neighbors → sum
+    Distinct,
     /// start → scan → neighbors → limit
     Limit,
     /// start → scan → neighbors, whose rows must keep their order
     Ordered,
 }
 
-pub const PLANS: [Plan; 6] = [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Exists, Plan::Limit, Plan::Ordered];
+pub const PLANS: [Plan; 7] =
+    [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Exists, Plan::Distinct, Plan::Limit, Plan::Ordered];
 
 /// Rows that `Plan::Limit` lets through.
 const LIMIT: usize = 70;
@@ -230,6 +283,7 @@ impl Plan {
                 b.connect(second, scope, 1, Exchange::Local);
                 tail = next(&mut b, scope);
             }
+            Plan::Distinct => (0..4).for_each(|_| tail = next(&mut b, tail)),
             Plan::Limit => {
                 let hop = next(&mut b, tail);
                 tail = next(&mut b, hop);
@@ -282,6 +336,12 @@ impl Plan {
                 AnyOperator::kernel(Neighbors(2)),
                 watched(Sum::default()),
             ],
+            Plan::Distinct => vec![
+                AnyOperator::kernel(Neighbors(3)),
+                watched(Distinct::new()),
+                AnyOperator::kernel(Neighbors(2)),
+                watched(Sum::default()),
+            ],
             Plan::Limit => vec![AnyOperator::kernel(Neighbors(3)), watched(Limit(LIMIT))],
             Plan::Ordered => vec![AnyOperator::kernel(Neighbors(3))],
         });
@@ -307,6 +367,12 @@ impl Plan {
                 assert_eq!(found, [sum]);
             }
             Plan::Exists => assert_eq!(found, [nested::answer(below)]),
+            Plan::Distinct => {
+                let distinct = 1..below + 3;
+                // The last number goes through the hop, too.
+                let all = distinct.clone().chain(std::iter::once(-(distinct.end - distinct.start)));
+                assert_eq!(found, [all.flat_map(|n| hop(n, 2)).sum::<i64>()]);
+            }
             Plan::Limit => assert_eq!(found.len(), LIMIT.min(3 * below as usize)),
             Plan::Ordered => {
                 let all: Vec<i64> = (0..below).flat_map(|n| hop(n, 3)).collect();

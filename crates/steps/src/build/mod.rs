@@ -96,6 +96,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         nodes,
         interleaved: plan.interleaved,
         depth: 0,
+        is_nested: false,
         visited: None,
         taken: KeySource::Computed,
     };
@@ -179,6 +180,8 @@ struct Builder {
     /// True if traversers go through the steps one after the other, because side effects show the order.
     interleaved: bool,
     depth: usize,
+    /// True inside a scope whose groups are many: all but loops.
+    is_nested: bool,
     /// The shared memory of the `dedup()`s in the loop whose body is being built.
     visited: Option<Arc<Visited>>,
     /// The source of the keys for the next operator that sorts or groups.
@@ -209,12 +212,17 @@ impl Builder {
     /// Makes a number that of an operator without state.
     fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
         self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
-        let is_unordered = !self.is_ordered && !self.reader.order_matters;
+        let is_unordered = self.is_unordered();
         self.stealable[id as usize] = is_unordered;
         self.any_order[id as usize] = is_unordered;
         if is_unordered {
             self.topology.set_unordered(id);
         }
+    }
+
+    /// Returns true if rows may come in any order at this point.
+    fn is_unordered(&self) -> bool {
+        !self.is_ordered && !self.reader.order_matters
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -288,8 +296,9 @@ impl Builder {
         let loop_around = self.visited.take();
         let outside = std::mem::replace(&mut self.reader, reader);
         let takes_any_order = std::mem::take(&mut self.takes_any_order);
+        let was_nested = std::mem::replace(&mut self.is_nested, true);
         let end = self.chain(pipeline, begin)?;
-        (self.reader, self.takes_any_order) = (outside, takes_any_order);
+        (self.reader, self.takes_any_order, self.is_nested) = (outside, takes_any_order, was_nested);
         self.visited = loop_around;
         self.depth -= 1;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
@@ -544,7 +553,11 @@ impl Builder {
                 let taken = std::mem::take(&mut self.taken);
                 self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone()))?
             }
-            Op::Dedup { computed } => self.gather(&tail, stage, Dedup::new(*computed, self.visited.clone()))?,
+            Op::Dedup { computed } => {
+                // Inside a scope there are many small groups, for which shared sets would cost more than they save.
+                let may_share = self.nodes == 1 && !self.is_nested && self.is_unordered();
+                self.gather(&tail, stage, Dedup::new(*computed, self.visited.clone(), may_share))?
+            }
             Op::Range { low, high } => {
                 let upstream = first..self.topology.next();
                 self.gather(&tail, stage, Range::new(low.clone(), high.clone(), upstream, self.interleaved))?

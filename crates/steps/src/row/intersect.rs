@@ -8,7 +8,7 @@
 //! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by
 //! one.
 
-use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Part, Step};
 use mangrove_graph::{Direction, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Need, Result, VertexId};
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
@@ -68,6 +68,20 @@ impl HeldDetail for RowsTogether {
         self.rows = left.iter().filter_map(|at| new(self.rows[*at])).map(|row| row as u32).collect();
     }
 }
+
+impl RowsTogether {
+    /// Leaves out the rows of the batch from this one on, which is after the row at hand.
+    fn cut(&mut self, end: u32) {
+        let count = self.rows.partition_point(|row| *row < end);
+        self.rows.truncate(count);
+        self.vertices.truncate(count);
+        self.targets.iter_mut().for_each(|of| of.truncate(count));
+        self.end = self.end.min(end);
+    }
+}
+
+/// A row costs as much here as this many rows of most kernels, so messages with fewer rows are cut.
+const ROW_WEIGHT: usize = 16;
 
 /// The maximum number of neighbors that one step reads, in messages.
 const CHUNKS_MAX: usize = 16;
@@ -204,6 +218,23 @@ impl Kernel<Rows> for Intersect {
 
     fn recycle(&mut self) {
         self.closings.iter_mut().for_each(|(_, lists)| lists.recycle());
+    }
+
+    fn split(
+        &mut self,
+        rows: &mut Rows,
+        at: &mut Cursor,
+        rows_min: usize,
+        _: &ExecutionContext,
+    ) -> Result<Option<Part<Rows>>> {
+        let part = Part::cut_off(rows, at, rows_min.div_ceil(ROW_WEIGHT));
+        if part.is_some()
+            && let Some(mut together) = at.take_held::<RowsTogether>()
+        {
+            together.cut(rows.len() as u32);
+            at.detail = Detail::Held(together);
+        }
+        Ok(part)
     }
 
     fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {

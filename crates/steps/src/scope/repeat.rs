@@ -281,7 +281,7 @@ impl Operator<Rows> for LoopScope {
     }
 
     fn recycle(&mut self) -> bool {
-        self.loops.is_empty() && self.outside.is_empty() && self.visited.is_empty()
+        self.loops.is_empty() && self.outside.is_empty() && self.visited.recycle()
     }
 
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
