@@ -151,7 +151,7 @@ fn a_policy_that_cannot_be_kept_is_refused() {
         ("g.V().map(out()).with('maxInstance', 1)", "`map` has no option `maxInstance`; did you mean `maxInstances`?"),
         ("g.V().out().with('policy', 'dfs')", "`out` cannot have a policy or a limit on instances: it opens no scope"),
         ("g.V().union(out(), in()).with('policy', 'dfs')", "its branches see the whole stream"),
-        ("g.V().where(eq(1)).with('policy', 'dfs')", "it opens no scope"),
+        ("g.V().as('a').out().where(eq('a')).with('policy', 'dfs')", "it opens no scope"),
         ("g.addV('x').with('policy', 'dfs')", "`addV` cannot have a policy"),
         ("g.with('policy', 'bfs').addV('x')", "the traversal writes, so its steps run in a fixed order"),
         ("g.V().map(addV()).with('policy', 'bfs')", "the traversal writes"),
