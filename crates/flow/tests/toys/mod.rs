@@ -78,7 +78,7 @@ pub fn need<'a>(numbers: impl IntoIterator<Item = i64>) -> Need<'a> {
 }
 
 fn vertex(number: i64) -> VertexId {
-    VertexId::new(TabletId(0), number as u64)
+    VertexId::new(TabletId(0), 2 * number.unsigned_abs() + u64::from(number < 0))
 }
 
 /// Reads numbers, if the run has late reads. Fails unless all of them were asked for.
