@@ -297,8 +297,10 @@ impl Plan {
     /// The topology, with policies that a seed chooses.
     fn any_topology(self, random: &mut StdRng) -> Topology {
         match self {
-            Plan::Exists if random.random_bool(0.5) => {
-                nested::topology(nested::policies(random), random.random_bool(0.5))
+            Plan::Scoped => scoped_with(random.random_bool(0.5)),
+            Plan::Exists => {
+                let policies = if random.random_bool(0.5) { nested::policies(random) } else { Default::default() };
+                nested::topology(policies, random.random_bool(0.5))
             }
             plan => plan.topology(),
         }

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::MonotonicClock;
 use mangrove_flow::{
-    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, Kernel, NodeId, Operator, OuterTags, Output, Placement,
-    QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Apart, Batch, Cursor, Detail, Exchange, GroupId, Kernel, NodeId, Operator, OuterTags, Output,
+    Placement, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Elements, Error, LateReads, Need, Result, TabletId, VertexId};
 use mangrove_virtual_nodes::LateReader;
@@ -170,6 +170,11 @@ pub struct Scope {
 }
 
 impl Operator<Numbers> for Scope {
+    /// No instance begins again, as if results of it had left.
+    fn set_apart(&mut self, _: GroupId, _: u32, _: &mut Output<'_, Numbers>) -> Result<Apart> {
+        Ok(Apart::HasResults)
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         if port == 1 {
             let outside = self.inside[&group];
@@ -263,6 +268,11 @@ pub fn control(limits: QueryLimits) -> Arc<QueryControl> {
 
 /// start → scan → neighbors → scope { neighbors → sum } → sum → sink
 pub fn scoped() -> Topology {
+    scoped_with(false)
+}
+
+/// As [`scoped`]; with `true`, rows of a message go before the row at hand whenever a step leaves work over.
+pub fn scoped_with(sets_all_apart: bool) -> Topology {
     let mut b = TopologyBuilder::default();
     let start = b.operator(Placement::Home);
     let scan = b.operator(Placement::Spread);
@@ -280,6 +290,10 @@ pub fn scoped() -> Topology {
     b.connect(scope, sum, 0, Exchange::Home);
     let sink = b.operator(Placement::Home);
     b.connect(sum, sink, 0, Exchange::Local);
+    b.set_unordered(inner_hop);
+    if sets_all_apart {
+        b.set_all_apart();
+    }
     b.build()
 }
 
