@@ -199,8 +199,10 @@ impl<B> Queues<B> {
             return Ok(());
         };
         queue.push_front(others);
-        let is_end = |message: &Box<Message<B>>| !message.is_data() && message.group == heavy.group;
-        let end = queue.iter().position(is_end).filter(|_| !mutation::is_set(Mutation::HeavyRowGoesAfterEnd));
+        let end = queue
+            .iter()
+            .position(|message| !message.is_data() && message.group == heavy.group)
+            .filter(|_| !mutation::is_set(Mutation::HeavyRowGoesAfterEnd));
         queue.insert(end.unwrap_or(queue.len()), heavy);
         Ok(())
     }
