@@ -64,7 +64,7 @@ pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, TagSet};
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
-pub use operator::{Operator, Output, SharedState};
+pub use operator::{Operator, Output, Shared, SharedState};
 pub use runtime::NodeRuntime;
 pub use sharing::Sharers;
 pub use stats::{HelperStats, OperatorStats};

@@ -96,7 +96,7 @@ fn helped(plan: Plan, helpers: usize, below: i64) {
 
 #[test]
 fn a_run_with_helpers_ends_with_its_results() {
-    for plan in [Plan::Scoped, Plan::Where, Plan::Limit, Plan::Distinct] {
+    for plan in [Plan::Scoped, Plan::Where, Plan::Limit, Plan::Distinct, Plan::Rounds] {
         explore(move || helped(plan, 1, 9));
         explore(move || helped(plan, 2, 9));
     }

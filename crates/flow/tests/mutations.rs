@@ -40,6 +40,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::HomeSleepsBesideWork,
         Mutation::PassingOperatorKeepsRows,
         Mutation::ReplicaDoesNotJoin,
+        Mutation::EveryPortIsShared,
     ];
     let missed: Vec<Mutation> = all.into_iter().filter(|mutation| !is_noticed(*mutation)).collect();
     let _ = std::panic::take_hook();

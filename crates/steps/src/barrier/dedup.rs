@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Weak};
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl, SharedState};
+use mangrove_flow::{GroupId, Operator, Output, QueryControl, Shared, SharedState};
 use mangrove_graph::{FastMap, Result};
 use parking_lot::Mutex;
 
@@ -84,7 +84,7 @@ impl Operator<Rows> for Dedup {
         Ok(SeenRows::default().admit(batch, self.computed).0)
     }
 
-    fn share(&mut self) -> Option<SharedState> {
+    fn share(&mut self) -> Option<Shared> {
         if !self.may_share {
             return None;
         }
@@ -93,11 +93,11 @@ impl Operator<Rows> for Dedup {
                 let shared = |(group, seen)| (group, Arc::new(SharedSeen::new(seen)));
                 let groups = Arc::new(Mutex::new(std::mem::take(groups).into_iter().map(shared).collect()));
                 self.memory = Memory::Shared(groups.clone());
-                Some(groups)
+                Some(Shared { state: groups, from_port: 0 })
             }
             Memory::Loop(visited) => {
                 visited.share();
-                Some(visited.clone())
+                Some(Shared { state: visited.clone(), from_port: 0 })
             }
             Memory::Shared(_) | Memory::Joined(_) | Memory::JoinedLoop(_) => None,
         }

@@ -188,7 +188,8 @@ impl Builder {
         let (until_first, emit_first, once) = (plan.until_first, plan.emit_first, plan.once);
         let collections_made = plan.collections_made;
         let shape = LoopShape { until, until_first, emit, emit_first, once, collections_made };
-        self.set(next.from, LoopScope::new(shape, visited));
+        let may_share = self.may_share();
+        self.set(next.from, LoopScope::new(shape, visited, may_share));
         Ok(next)
     }
 
