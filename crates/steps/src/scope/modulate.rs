@@ -225,7 +225,7 @@ impl Modulate {
         let mut meter = Meter::new(out.control());
         let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
         meter.charge(jobs.iter().map(|job| job.items.len() * ITEM_BYTES).sum())?;
-        for (job, values) in jobs.iter_mut().zip(inputs) {
+        for (job, values) in jobs.iter_mut().zip(inputs).filter(|(_, values)| !values.is_empty()) {
             let objects = ObjectColumn::from_values(values);
             let taken = self.by[job.by].take_all(&objects, context, &mut meter)?;
             job.results = taken.ok_or_else(|| Error::bug("no by() needs a pipeline"))?;
