@@ -10,10 +10,10 @@
 //!   for the group is worked off.
 //! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges
 //!   or values of parameters.
-//! - **FLOW-29.** After [`Operator::share`], any thread of the run changes the shared state, in any order. Only the home
-//!   receives ends of groups, and batches at ports below [`Shared::from_port`]. The end of a group comes after every
-//!   thread has worked off the group's rows (FLOW-21). So the state of the group is complete then, and no thread uses it
-//!   after that.
+//! - **FLOW-29.** After [`Operator::share`], any thread of the run changes the shared state, in any order. Only the
+//!   home receives ends of groups, and batches at ports below [`Shared::from_port`]. The end of a group comes after
+//!   every thread has worked off the group's rows (FLOW-21). So the state of the group is complete then, and no thread
+//!   uses it after that.
 
 use std::any::Any;
 use std::ops::Range;

@@ -114,7 +114,7 @@ pub(crate) struct Router<B: Batch> {
     pub inboxes: Vec<Inbox<B>>,
     /// A message to an operator whose inbox was idle when the message was sent.
     pub direct: Option<Box<Message<B>>>,
-    /// On a helper: for each operator, the lowest port at which the helper uses its own replica. Other messages go home.
+    /// On a helper: for each operator, the lowest port at which the helper uses its replica. Other messages go home.
     pub local: Option<Arc<[Option<u8>]>>,
     /// On a helper: messages for the home.
     pub homebound: Vec<Box<Message<B>>>,

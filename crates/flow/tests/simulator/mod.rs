@@ -145,8 +145,8 @@ struct Round {
 /// The rounds that are open, by their groups.
 type SharedRounds = Mutex<HashMap<GroupId, Round>>;
 
-/// A loop: rows go through the pipeline inside [`ROUNDS`] times. Threads share the rows that return (FLOW-29); rows enter
-/// at the home.
+/// A loop: rows go through the pipeline inside [`ROUNDS`] times. Threads share the rows that return (FLOW-29); rows
+/// enter at the home.
 struct Rounds {
     shared: Arc<SharedRounds>,
     /// The first round of each group that has entered.

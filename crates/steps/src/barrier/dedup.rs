@@ -47,8 +47,8 @@ pub(crate) struct Dedup {
 }
 
 impl Dedup {
-    /// Compares this many computed columns together; 0: the object. `visited` belongs to the loop around it. `may_share`
-    /// is for one whose rows may come in any order, and whose groups are few.
+    /// Compares this many computed columns together; 0: the object. `visited` belongs to the loop around it.
+    /// `may_share` is for one whose rows may come in any order, and whose groups are few.
     pub fn new(computed: usize, visited: Option<Arc<Visited>>, may_share: bool) -> Self {
         let memory = visited.map_or_else(|| Memory::Groups(FastMap::default()), Memory::Loop);
         Dedup { computed, memory, may_share, spare: None, scratch: Scratch::default() }

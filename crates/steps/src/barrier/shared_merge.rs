@@ -73,8 +73,8 @@ impl SharedMerger {
         Ok(())
     }
 
-    /// Takes the next rows, about as many as a message holds. No thread may add rows between the first batch and the last
-    /// one.
+    /// Takes the next rows, about as many as a message holds. No thread may add rows between the first batch and the
+    /// last one.
     pub fn take_next(&self, out: &Output<'_, Rows>) -> Option<Rows> {
         let mut taken: Option<Rows> = None;
         for shard in &self.shards {

@@ -1,7 +1,7 @@
 //! The set of rows that a `dedup()` has let through, if several threads work on the query.
 //!
-//! The set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock of each
-//! shard once, so a row costs a few nanoseconds more than in a set of one thread. It holds one lock at a time.
+//! The set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock of
+//! each shard once, so a row costs a few nanoseconds more than in a set of one thread. It holds one lock at a time.
 //!
 //! Vertices and edges are bits of pages: elements with adjacent ids share a page. Such a set is small, because most
 //! traversals reach many of the vertices of a label. Other values are entries of hash tables.

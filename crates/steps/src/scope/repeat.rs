@@ -234,8 +234,8 @@ const BODY: usize = 1;
 const EXIT: usize = 2;
 
 impl LoopScope {
-    /// A loop whose `dedup()`s in the body share `visited`. `may_share` is for one whose rows may come in any order, and
-    /// that few groups enter.
+    /// A loop whose `dedup()`s in the body share `visited`. `may_share` is for one whose rows may come in any order,
+    /// and that few groups enter.
     pub fn new(shape: LoopShape, visited: Arc<Visited>, may_share: bool) -> Self {
         let (loops, outside) = Default::default();
         let (shared, joined, scratch) = (None, None, Scratch::default());
