@@ -9,7 +9,7 @@ use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::GroupId;
 use crate::kernel::{Kernel, Part};
-use crate::operator::{Operator, Output, SharedState};
+use crate::operator::{Operator, Output, Shared, SharedState};
 
 /// An operator as the runtime holds it.
 pub enum AnyOperator<B: Batch> {
@@ -44,7 +44,7 @@ impl<B: Batch> AnyOperator<B> {
     }
 
     /// See [`Operator::share`].
-    pub(crate) fn share(&mut self) -> Option<SharedState> {
+    pub(crate) fn share(&mut self) -> Option<Shared> {
         match self {
             AnyOperator::Kernel(_) => None,
             AnyOperator::Stateful(operator) => operator.share(),

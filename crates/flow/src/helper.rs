@@ -37,8 +37,8 @@ pub struct OpenRun<B: Batch> {
     pub(crate) context: Weak<Option<B::Context>>,
     pub(crate) control: Arc<QueryControl>,
     pub(crate) topology: Arc<Topology>,
-    /// For each operator, true if a helper uses its own replica.
-    pub(crate) local: Arc<[bool]>,
+    /// For each operator, the lowest port at which a helper uses its own replica.
+    pub(crate) local: Arc<[Option<u8>]>,
     /// For each operator, the state that threads share (FLOW-29). The home holds it.
     pub(crate) states: Arc<[Option<WeakState>]>,
     pub(crate) sharers: Sharers,

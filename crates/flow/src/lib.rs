@@ -81,7 +81,7 @@ pub use heavy::Apart;
 pub use helper::{Helper, HelperStatus, OpenRun};
 pub use kernel::{Kernel, Part};
 pub use late::ReadCredit;
-pub use operator::{Operator, Output, SharedState};
+pub use operator::{Operator, Output, Shared, SharedState};
 pub use policy::{Between, Inside, Policy};
 pub use runtime::NodeRuntime;
 pub use sharing::Sharers;

@@ -41,6 +41,8 @@ pub enum Mutation {
     HeavyRowGoesAfterEnd,
     /// A helper's replica does not join the state that the home shares (FLOW-29).
     ReplicaDoesNotJoin,
+    /// A helper's replica receives batches at all ports of an operator with shared state (FLOW-29).
+    EveryPortIsShared,
 }
 
 #[cfg(feature = "mutations")]

@@ -10,9 +10,10 @@
 //!   for the group is worked off.
 //! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges
 //!   or values of parameters.
-//! - **FLOW-29.** After [`Operator::share`], any thread of the run changes the shared state, in any order. Only the home
-//!   receives ends of groups. The end of a group comes after every thread has worked off the group's rows (FLOW-21), so
-//!   the state of the group is complete then, and no thread uses it after that.
+//! - **FLOW-29.** After [`Operator::share`], any thread of the run changes the shared state, in any order. Only the
+//!   home receives ends of groups, and batches at ports below [`Shared::from_port`]. The end of a group comes after
+//!   every thread has worked off the group's rows (FLOW-21). So the state of the group is complete then, and no thread
+//!   uses it after that.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -34,6 +35,14 @@ use crate::topology::OpId;
 /// The state of an operator that the threads of an open run change together (FLOW-29). Its locks are held for a part of
 /// a call, and never while an operator sends.
 pub type SharedState = Arc<dyn Any + Send + Sync>;
+
+/// What an operator of the home shares with its replicas ([`Operator::share`]).
+pub struct Shared {
+    /// The state.
+    pub state: SharedState,
+    /// Batches at this port and at higher ones go to the replica of the helper. Those at lower ports go home.
+    pub from_port: u8,
+}
 
 /// A reference to a shared state that its operator at the home holds.
 pub(crate) type WeakState = Weak<dyn Any + Send + Sync>;
@@ -84,7 +93,7 @@ pub trait Operator<B: Batch>: Send {
         Ok(batch)
     }
 
-    /// Returns true if the operator holds rows only for speed, and may send them at any time, merged or not. A helper
+    /// Returns true if the operator holds no rows, or only for speed, so that it may send them at any time. A helper
     /// then calls its own replica instead of sending the rows home.
     fn is_passing(&self) -> bool {
         false
@@ -93,7 +102,7 @@ pub trait Operator<B: Batch>: Send {
     /// At the home, when the run is opened for helpers: an operator that any thread may call puts its state into a form
     /// that threads share, and returns it (FLOW-29). A helper then calls its own replica instead of sending the rows
     /// home. This default returns `None`: the state stays at the home.
-    fn share(&mut self) -> Option<SharedState> {
+    fn share(&mut self) -> Option<Shared> {
         None
     }
 

@@ -61,8 +61,8 @@ pub(crate) struct Router<B: Batch> {
     lanes: Lanes<B>,
     /// A message to an operator whose inbox was idle when the message was sent.
     pub direct: Option<Box<Message<B>>>,
-    /// On a helper: for each operator, true if the helper uses its own replica. Messages to the others go home.
-    pub local: Option<Arc<[bool]>>,
+    /// On a helper: for each operator, the lowest port at which the helper uses its replica. Other messages go home.
+    pub local: Option<Arc<[Option<u8>]>>,
     /// On a helper: messages for the home.
     pub homebound: Vec<Box<Message<B>>>,
     /// Boxes of messages that are worked off.
@@ -217,7 +217,9 @@ impl<B: Batch> Router<B> {
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
     fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        if self.local.as_ref().is_some_and(|local| !local[message.operator as usize]) {
+        let is_here =
+            |local: &Arc<[Option<u8>]>| local[message.operator as usize].is_some_and(|port| port <= message.port);
+        if !self.local.as_ref().is_none_or(is_here) {
             self.homebound.push(message);
             return Ok(());
         }

@@ -28,7 +28,8 @@ use crate::control::QueryControl;
 use crate::group::NodeId;
 use crate::helper::OpenRun;
 use crate::late::ReadCredit;
-use crate::operator::SharedState;
+use crate::mutation::{self, Mutation};
+use crate::operator::Shared;
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::{HelperStats, OperatorStats};
 use crate::topology::{OpId, Topology};
@@ -117,15 +118,18 @@ impl<B: Batch> NodeRuntime<B> {
                 board
             }
         };
-        let states: Vec<Option<SharedState>> = self.work.operators.iter_mut().map(AnyOperator::share).collect();
-        let is_local = |(one, state): (&AnyOperator<B>, &Option<SharedState>)| one.is_local() || state.is_some();
+        let states: Vec<Option<Shared>> = self.work.operators.iter_mut().map(AnyOperator::share).collect();
+        let local_port = |(one, shared): (&AnyOperator<B>, &Option<Shared>)| {
+            let every_port = one.is_local() || shared.is_some() && mutation::is_set(Mutation::EveryPortIsShared);
+            if every_port { Some(0) } else { shared.as_ref().map(|shared| shared.from_port) }
+        };
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: self.work.router.topology.clone(),
-            local: self.work.operators.iter().zip(&states).map(is_local).collect(),
-            states: states.iter().map(|state| state.as_ref().map(Arc::downgrade)).collect(),
+            local: self.work.operators.iter().zip(&states).map(local_port).collect(),
+            states: states.iter().map(|state| state.as_ref().map(|shared| Arc::downgrade(&shared.state))).collect(),
             sharers,
             credit: self.work.asking.as_ref().map_or(ReadCredit::of(0), |asking| asking.credit),
             timed: self.work.timed,

@@ -104,7 +104,7 @@ impl<B: Batch> Work<B> {
         topology: Arc<Topology>,
         operators: Vec<AnyOperator<B>>,
         context: Arc<Option<B::Context>>,
-        local: Arc<[bool]>,
+        local: Arc<[Option<u8>]>,
         timed: bool,
     ) -> Self {
         let mut work = Work { context, timed, ..Work::new(0, 1, topology, operators) };

@@ -48,6 +48,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::MessagesOutliveCancellation,
         Mutation::HeavyRowGoesAfterEnd,
         Mutation::ReplicaDoesNotJoin,
+        Mutation::EveryPortIsShared,
     ];
     let all_late = [
         Mutation::EndOvertakesParcels,

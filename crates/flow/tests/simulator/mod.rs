@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use mangrove_flow::{
     AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryControl,
-    QueryLimits, ReadCredit, SharedState, Sharers, Step, TagSet, Topology, TopologyBuilder,
+    QueryLimits, ReadCredit, Shared, SharedState, Sharers, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Need, Result};
 use mangrove_virtual_nodes::{Habits, LateReader, run_with_helpers, run_with_late_reads};
@@ -47,7 +47,7 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
         self.operator.is_passing()
     }
 
-    fn share(&mut self) -> Option<SharedState> {
+    fn share(&mut self) -> Option<Shared> {
         self.operator.share()
     }
 
@@ -142,8 +142,8 @@ impl Distinct {
 }
 
 impl Operator<Numbers> for Distinct {
-    fn share(&mut self) -> Option<SharedState> {
-        Some(self.0.clone())
+    fn share(&mut self) -> Option<Shared> {
+        Some(Shared { state: self.0.clone(), from_port: 0 })
     }
 
     fn join(&mut self, state: &SharedState) {
@@ -163,6 +163,78 @@ impl Operator<Numbers> for Distinct {
         let seen = self.0.lock().unwrap().remove(&group).map_or(0, |seen| seen.len());
         out.emit(0, group, Numbers(vec![(0, -(seen as i64))]))?;
         out.finish_all(group, instances)
+    }
+}
+
+/// A round of [`Rounds`]: the group outside, the number of the round, and the rows for the next one.
+struct Round {
+    outside: GroupId,
+    number: u32,
+    next: Vec<(u32, i64)>,
+}
+
+/// The rounds that are open, by their groups.
+type SharedRounds = Mutex<HashMap<GroupId, Round>>;
+
+/// A loop: rows go through the pipeline inside [`ROUNDS`] times. Threads share the rows that return (FLOW-29); rows
+/// enter at the home.
+struct Rounds {
+    shared: Arc<SharedRounds>,
+    /// The first round of each group that has entered.
+    first: HashMap<GroupId, GroupId>,
+}
+
+const ROUNDS: u32 = 3;
+
+impl Rounds {
+    fn new() -> Self {
+        Rounds { shared: Arc::new(Mutex::new(HashMap::new())), first: HashMap::new() }
+    }
+
+    fn open(&self, outside: GroupId, number: u32, out: &mut Output<'_, Numbers>) -> GroupId {
+        let inside = out.open_group(outside, OuterTags::Same);
+        self.shared.lock().unwrap().insert(inside, Round { outside, number, next: Vec::new() });
+        inside
+    }
+}
+
+impl Operator<Numbers> for Rounds {
+    fn share(&mut self) -> Option<Shared> {
+        Some(Shared { state: self.shared.clone(), from_port: 1 })
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.shared = state.clone().downcast().expect("the state of the same operator");
+    }
+
+    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 0 {
+            let inside = match self.first.get(&group) {
+                Some(inside) => *inside,
+                None => self.open(group, 1, out),
+            };
+            self.first.insert(group, inside);
+            return out.emit(0, inside, batch);
+        }
+        let mut rounds = self.shared.lock().unwrap();
+        rounds.get_mut(&group).expect("a round is open until its group has ended").next.extend(batch.0);
+        Ok(())
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 0 {
+            let inside = self.first.remove(&group).expect("a row has entered");
+            return out.finish(0, inside, instances);
+        }
+        let round = self.shared.lock().unwrap().remove(&group).expect("a round ends once");
+        out.close_group(group);
+        let is_last = round.number == ROUNDS;
+        let (edge, to) =
+            if is_last { (1, round.outside) } else { (0, self.open(round.outside, round.number + 1, out)) };
+        for rows in round.next.chunks(1_000) {
+            out.emit(edge, to, Numbers(rows.to_vec()))?;
+        }
+        out.finish(edge, to, instances)
     }
 }
 
@@ -232,14 +304,16 @@ pub enum Plan {
     Exists,
     /// start → scan → neighbors → distinct → neighbors → sum
     Distinct,
+    /// start → scan → rounds { neighbors → neighbors } → sum
+    Rounds,
     /// start → scan → neighbors → limit
     Limit,
     /// start → scan → neighbors, whose rows must keep their order
     Ordered,
 }
 
-pub const PLANS: [Plan; 7] =
-    [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Exists, Plan::Distinct, Plan::Limit, Plan::Ordered];
+pub const PLANS: [Plan; 8] =
+    [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Exists, Plan::Distinct, Plan::Rounds, Plan::Limit, Plan::Ordered];
 
 /// Rows that `Plan::Limit` lets through.
 const LIMIT: usize = 70;
@@ -284,6 +358,14 @@ impl Plan {
                 tail = next(&mut b, scope);
             }
             Plan::Distinct => (0..4).for_each(|_| tail = next(&mut b, tail)),
+            Plan::Rounds => {
+                let rounds = next(&mut b, tail);
+                let hop = b.operator(at);
+                b.enter(rounds, hop, 0, Exchange::Local);
+                let last = next(&mut b, hop);
+                b.connect(last, rounds, 1, Exchange::Local);
+                tail = next(&mut b, rounds);
+            }
             Plan::Limit => {
                 let hop = next(&mut b, tail);
                 tail = next(&mut b, hop);
@@ -344,6 +426,12 @@ impl Plan {
                 AnyOperator::kernel(Neighbors(2)),
                 watched(Sum::default()),
             ],
+            Plan::Rounds => vec![
+                watched(Rounds::new()),
+                AnyOperator::kernel(Neighbors(2)),
+                AnyOperator::kernel(Neighbors(1)),
+                watched(Sum::default()),
+            ],
             Plan::Limit => vec![AnyOperator::kernel(Neighbors(3)), watched(Limit(LIMIT))],
             Plan::Ordered => vec![AnyOperator::kernel(Neighbors(3))],
         });
@@ -374,6 +462,11 @@ impl Plan {
                 // The last number goes through the hop, too.
                 let all = distinct.clone().chain(std::iter::once(-(distinct.end - distinct.start)));
                 assert_eq!(found, [all.flat_map(|n| hop(n, 2)).sum::<i64>()]);
+            }
+            Plan::Rounds => {
+                let round = |n: i64| hop(n, 2).flat_map(move |n| hop(n, 1));
+                let sum: i64 = (0..below).flat_map(round).flat_map(round).flat_map(round).sum();
+                assert_eq!(found, [sum]);
             }
             Plan::Limit => assert_eq!(found.len(), LIMIT.min(3 * below as usize)),
             Plan::Ordered => {

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Weak};
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl, SharedState, TagSet};
+use mangrove_flow::{GroupId, Operator, Output, QueryControl, Shared, SharedState, TagSet};
 use mangrove_graph::{FastMap, Result};
 use parking_lot::Mutex;
 
@@ -47,8 +47,8 @@ pub(crate) struct Dedup {
 }
 
 impl Dedup {
-    /// Compares this many computed columns together; 0: the object. `visited` belongs to the loop around it. `may_share`
-    /// is for one whose rows may come in any order, and whose groups are few.
+    /// Compares this many computed columns together; 0: the object. `visited` belongs to the loop around it.
+    /// `may_share` is for one whose rows may come in any order, and whose groups are few.
     pub fn new(computed: usize, visited: Option<Arc<Visited>>, may_share: bool) -> Self {
         let memory = visited.map_or_else(|| Memory::Groups(FastMap::default()), Memory::Loop);
         Dedup { computed, memory, may_share, spare: None, scratch: Scratch::default() }
@@ -97,7 +97,7 @@ impl Operator<Rows> for Dedup {
         out.control().release(bytes);
     }
 
-    fn share(&mut self) -> Option<SharedState> {
+    fn share(&mut self) -> Option<Shared> {
         if !self.may_share {
             return None;
         }
@@ -106,11 +106,11 @@ impl Operator<Rows> for Dedup {
                 let shared = |(group, seen)| (group, Arc::new(SharedSeen::new(seen)));
                 let groups = Arc::new(Mutex::new(std::mem::take(groups).into_iter().map(shared).collect()));
                 self.memory = Memory::Shared(groups.clone());
-                Some(groups)
+                Some(Shared { state: groups, from_port: 0 })
             }
             Memory::Loop(visited) => {
                 visited.share();
-                Some(visited.clone())
+                Some(Shared { state: visited.clone(), from_port: 0 })
             }
             Memory::Shared(_) | Memory::Joined(_) | Memory::JoinedLoop(_) => None,
         }

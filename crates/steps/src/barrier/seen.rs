@@ -17,8 +17,8 @@ pub(super) enum SeenKey {
 }
 
 impl SeenKey {
-    /// The key of an object. A stream may bring the same vertex in a column of vertices and in a mixed one, so both have
-    /// the same key.
+    /// The key of an object. A stream may bring the same vertex in a column of vertices and in a mixed one, so both
+    /// have the same key.
     pub fn of(object: Value) -> Self {
         match object {
             Value::Vertex(id) => SeenKey::Vertex(id.to_bits()),

@@ -52,7 +52,11 @@ impl SharedMerger {
     pub fn add(&self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
         if !Merger::merges(&rows, out.context()) {
             // The rows stay together. Their first object spreads messages over the shards.
-            return if rows.is_empty() { Ok(()) } else { self.shards[shard_of(&rows.objects, 0)].lock().add(rows, out) };
+            return if rows.is_empty() {
+                Ok(())
+            } else {
+                self.shards[shard_of(&rows.objects, 0)].lock().add(rows, out)
+            };
         }
         let mut by_shard: [Vec<u32>; SHARDS] = Default::default();
         (0..rows.len()).for_each(|row| by_shard[shard_of(&rows.objects, row)].push(row as u32));
@@ -69,8 +73,8 @@ impl SharedMerger {
         Ok(())
     }
 
-    /// Takes the next rows, about as many as a message holds. No thread may add rows between the first batch and the last
-    /// one.
+    /// Takes the next rows, about as many as a message holds. No thread may add rows between the first batch and the
+    /// last one.
     pub fn take_next(&self, out: &Output<'_, Rows>) -> Option<Rows> {
         let mut taken: Option<Rows> = None;
         for shard in &self.shards {

@@ -1,7 +1,7 @@
 //! The set of rows that a `dedup()` has let through, if several threads work on the query.
 //!
-//! The set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock of each
-//! shard once, so a row costs a few nanoseconds more than in a set of one thread. It holds one lock at a time.
+//! The set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock of
+//! each shard once, so a row costs a few nanoseconds more than in a set of one thread. It holds one lock at a time.
 //!
 //! Vertices and edges are bits of pages: elements with adjacent ids share a page. Such a set is small, because most
 //! traversals reach many of the vertices of a label. Other values are entries of hash tables.
@@ -9,6 +9,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
+use mangrove_graph::{FastSet, Value, VertexId};
 use parking_lot::Mutex;
 
 use crate::barrier::seen::{ENTRY_BYTES, SeenKey, SeenRows, computed_key, held_bytes};
@@ -90,6 +91,14 @@ pub(crate) struct Scratch {
     is_new: Vec<bool>,
 }
 
+impl Scratch {
+    fn begin(&mut self, rows: usize) {
+        self.is_new.clear();
+        self.is_new.resize(rows, false);
+        self.shards.clear();
+    }
+}
+
 impl SharedSeen {
     /// A set that contains what one thread has seen. The query stays charged for it as before.
     pub fn new(seen: SeenRows) -> Self {
@@ -102,8 +111,23 @@ impl SharedSeen {
             set.shards[set.shard_of(tag, &key)].lock().insert(tag, key);
         });
         // Only what comes later is charged anew.
-        let moved: u64 = set.shards.iter().map(|shard| shard.lock().bytes()).sum();
+        let moved = set.shard_bytes();
         SharedSeen { moved: set.moved.wrapping_sub(moved), ..set }
+    }
+
+    /// A set of vertices that one thread has seen. The query is charged this much for each.
+    pub fn of_vertices(vertices: FastSet<(u32, VertexId)>, bytes: u64) -> Self {
+        let charged = vertices.len() as u64 * bytes;
+        let set = SharedSeen { moved: charged, ..SharedSeen::new(SeenRows::default()) };
+        for (tag, id) in vertices {
+            set.shards[shard_of_element(tag, id.to_bits())].lock().insert(tag, SeenKey::Vertex(id.to_bits()));
+        }
+        let moved = set.shard_bytes();
+        SharedSeen { moved: charged.wrapping_sub(moved), ..set }
+    }
+
+    fn shard_bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().bytes()).sum()
     }
 
     fn shard_of(&self, tag: u32, key: &SeenKey) -> usize {
@@ -115,9 +139,7 @@ impl SharedSeen {
 
     /// Returns the rows that are the first of their kind, and the bytes that remembering them adds.
     pub fn admit(&self, batch: Rows, computed: usize, scratch: &mut Scratch) -> (Rows, u64) {
-        scratch.is_new.clear();
-        scratch.is_new.resize(batch.len(), false);
-        scratch.shards.clear();
+        scratch.begin(batch.len());
         let added = match &batch.objects {
             ObjectColumn::Vertices(ids) if computed == 0 => {
                 let bits = |row: usize| (batch.tag(row), ids[row].to_bits());
@@ -132,6 +154,27 @@ impl SharedSeen {
         let mut first = batch.filter(|_, row| scratch.is_new[row]);
         first.bulk = None;
         (first, added)
+    }
+
+    /// Returns the rows that are at a vertex for the first time, and those that are at no vertex; and the bytes that
+    /// remembering them adds.
+    pub fn admit_vertices(&self, rows: &Rows, scratch: &mut Scratch) -> (Vec<u32>, u64) {
+        let vertex = |row: usize| match &rows.objects {
+            ObjectColumn::Vertices(ids) => Some(ids[row]),
+            ObjectColumn::Edges(_) => None,
+            ObjectColumn::Values(values) => match &values[row] {
+                Value::Vertex(id) => Some(*id),
+                _ => None,
+            },
+        };
+        let shard = |row| vertex(row).map_or(0, |id| shard_of_element(rows.tag(row), id.to_bits()) as u8);
+        scratch.begin(rows.len());
+        scratch.shards.extend((0..rows.len()).map(shard));
+        let added = self.each_shard(scratch, |shard, row| {
+            vertex(row).is_none_or(|id| set_bit(&mut shard.vertices, rows.tag(row), id.to_bits()))
+        });
+        let new = (0..rows.len()).filter(|row| scratch.is_new[*row]).map(|row| row as u32).collect();
+        (new, added)
     }
 
     /// Adds the elements of rows, given by instance and bits.
@@ -208,7 +251,7 @@ impl SharedSeen {
 
     /// Returns the bytes that the query is charged for the set.
     pub fn bytes(&self) -> u64 {
-        self.shards.iter().fold(self.moved, |sum, shard| sum.wrapping_add(shard.lock().bytes()))
+        self.moved.wrapping_add(self.shard_bytes())
     }
 }
 
@@ -216,7 +259,7 @@ impl SharedSeen {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use mangrove_graph::{TabletId, Value, VertexId};
+    use mangrove_graph::TabletId;
     use proptest::prelude::*;
 
     use super::*;

@@ -7,8 +7,8 @@
 //! (`local()`, `where()` …), every row has a loop of its own, by its tag.
 //!
 //! A loop and the `dedup()`s in its body share the table by an `Arc`. Both are at home on the same node (FLOW-6). If
-//! helpers have joined the run, their replicas of the `dedup()`s use the table, too; then the lock is held for a look-up
-//! only.
+//! helpers have joined the run, their replicas of the `dedup()`s use the table, too; then the lock is held for a
+//! look-up only.
 
 use std::sync::Arc;
 

@@ -225,6 +225,12 @@ impl Builder {
         !self.is_ordered && !self.reader.order_matters
     }
 
+    /// Returns true if an operator with state may share it with helpers (FLOW-29). Inside a scope there are many small
+    /// groups, for which shared states would cost more than they save.
+    fn may_share(&self) -> bool {
+        self.nodes == 1 && !self.is_nested && self.is_unordered()
+    }
+
     /// Numbers a new operator and connects it to the end of a chain.
     fn attach(&mut self, tail: &ChainEnd, need: RowLocation, description: OperatorDescription<'_>) -> Result<ChainEnd> {
         let placement = match need {
@@ -554,8 +560,7 @@ impl Builder {
                 self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone()))?
             }
             Op::Dedup { computed } => {
-                // Inside a scope there are many small groups, for which shared sets would cost more than they save.
-                let may_share = self.nodes == 1 && !self.is_nested && self.is_unordered();
+                let may_share = self.may_share();
                 self.gather(&tail, stage, Dedup::new(*computed, self.visited.clone(), may_share))?
             }
             Op::Range { low, high } => {

@@ -193,7 +193,8 @@ impl Builder {
         let collections_made = plan.collections_made;
         let overlaps = plan.overlaps();
         let shape = LoopShape { until, until_first, emit, emit_first, once, overlaps, collections_made };
-        self.set(next.from, LoopScope::new(shape, visited));
+        let may_share = self.may_share();
+        self.set(next.from, LoopScope::new(shape, visited, may_share));
         Ok(next)
     }
 

@@ -236,16 +236,13 @@ impl Modulate {
         }
     }
 
-    /// Returns the computed columns of rows whose `by()`s take the objects themselves and need no pipeline.
+    /// Returns the computed columns of rows whose `by()`s take the objects themselves. None of them needs a pipeline.
     fn of_objects(&self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
         let columns = match &self.over {
             Over::Current => self.by.len(),
             Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
             _ => return Ok(None),
         };
-        if self.pipelines > 0 {
-            return Ok(None);
-        }
         let mut computed = Vec::with_capacity(columns);
         for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(columns) {
             let Some(mut column) = taker.take(&rows.objects, context)? else { return Ok(None) };
@@ -257,15 +254,32 @@ impl Modulate {
         Ok(Some(computed))
     }
 
-    fn enter(&mut self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// Sends rows on at once, with their computed columns, if no `by()` needs a pipeline.
+    fn pass(&self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let context = out.context();
-        // A batch that needs no pipeline goes on at once, unless an earlier one waits (STEPS-6).
-        if self.queue.is_empty()
-            && let Some(computed) = self.of_objects(&rows, context)?
-        {
+        if let Some(computed) = self.of_objects(&rows, context)? {
             rows.computed = computed;
-            return out.emit(self.pipelines, group, rows);
+            return out.emit(0, group, rows);
         }
+        let mut meter = Meter::new(out.control());
+        let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
+        meter.charge(jobs.iter().map(|job| job.items.len() * ITEM_BYTES).sum())?;
+        for (job, values) in jobs.iter_mut().zip(inputs).filter(|(_, values)| !values.is_empty()) {
+            let objects = ObjectColumn::from_values(values);
+            let taken = self.by[job.by].take_all(&objects, context, &mut meter)?;
+            job.results = taken.ok_or_else(|| Error::bug("no by() needs a pipeline"))?;
+            if self.productive[job.by] {
+                make_productive(&mut job.results);
+            }
+        }
+        let batch = ModulatedBatch { rows, jobs, lengths, due: VecDeque::new(), has_begun: true };
+        let rows = with_computed(batch, &self.over, &mut meter)?;
+        drop(meter);
+        out.emit(0, group, rows)
+    }
+
+    fn enter(&mut self, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let context = out.context();
         let mut meter = Meter::new(out.control());
         let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
         let mut due: VecDeque<DueJob> = VecDeque::new();
@@ -507,6 +521,11 @@ impl Operator<Rows> for Modulate {
         })
     }
 
+    /// Without a pipeline it works row by row, so helpers do that themselves.
+    fn is_passing(&self) -> bool {
+        self.pipelines == 0
+    }
+
     fn recycle(&mut self) -> bool {
         self.queue.is_empty() && self.jobs.is_empty()
     }
@@ -518,6 +537,9 @@ impl Operator<Rows> for Modulate {
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
             return self.take_results(group, batch, out);
+        }
+        if self.pipelines == 0 {
+            return self.pass(group, batch, out);
         }
         self.enter(group, batch, out)?;
         // The batch may be done already. No batch follows it, so at most its own rows leave.

@@ -22,16 +22,25 @@
 //! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance
 //! goes on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is
 //! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles.
+//!
+//! If helpers have joined the run, the rows that an iteration leaves and the vertices that were reached are shared with
+//! the replicas (FLOW-29): each thread tests the rows that come out of the body on it, and merges those that go on into
+//! the same shards. Only the home lets rows enter the loop, and begins iterations. Overlapping iterations are not shared.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use hashbrown::HashSet;
-use mangrove_flow::{Cursor, Detail, GroupId, Operator, OuterTags, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{
+    Cursor, Detail, GroupId, Operator, OuterTags, Output, QueryControl, Shared, SharedState, Step, TagSet,
+};
 use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
+use parking_lot::Mutex;
 
 use crate::barrier::merge::Merger;
+use crate::barrier::seen::SeenRows;
+use crate::barrier::shared_merge::SharedMerger;
+use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
@@ -78,36 +87,169 @@ struct RunningLoop {
     /// The number of the iterations that have ended.
     ended: u32,
     /// The rows of the last open iteration that have not entered yet.
-    entering: Merger,
+    entering: WaitingRows,
     /// The rows for the iteration after those that are open.
-    next: Merger,
+    next: WaitingRows,
     /// The instances of the group outside, after its end has arrived.
     instances: Option<u32>,
     /// With `once`: the vertices that each instance has reached.
-    reached: FastSet<(u32, VertexId)>,
+    reached: Reached,
     /// The instances that were cancelled since what they reached was forgotten.
     cancelled: usize,
+}
+
+/// Rows that wait for an iteration.
+enum WaitingRows {
+    /// Of one thread.
+    Own(Merger),
+    /// Of several threads.
+    Shared(Arc<SharedMerger>),
+}
+
+impl WaitingRows {
+    fn new(is_shared: bool) -> Self {
+        if is_shared { WaitingRows::Shared(Arc::default()) } else { WaitingRows::Own(Merger::default()) }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            WaitingRows::Own(rows) => rows.is_empty(),
+            WaitingRows::Shared(rows) => rows.is_empty(),
+        }
+    }
+
+    fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
+        match self {
+            WaitingRows::Own(held) => held.add(rows, out),
+            WaitingRows::Shared(held) => held.add(rows, out),
+        }
+    }
+
+    fn take_next(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
+        match self {
+            WaitingRows::Own(rows) => rows.take_next(out),
+            WaitingRows::Shared(rows) => rows.take_next(out),
+        }
+    }
+
+    /// Returns the rows in a form for several threads.
+    fn shared(&mut self) -> Arc<SharedMerger> {
+        let shared = match self {
+            WaitingRows::Own(rows) => Arc::new(SharedMerger::new(std::mem::take(rows))),
+            WaitingRows::Shared(rows) => return rows.clone(),
+        };
+        *self = WaitingRows::Shared(shared.clone());
+        shared
+    }
+}
+
+/// The vertices that the instances of a loop have reached.
+enum Reached {
+    /// On one thread.
+    Own(FastSet<(u32, VertexId)>),
+    /// On several threads.
+    Shared(Arc<SharedSeen>),
 }
 
 /// The approximate bytes of an entry of the set of reached vertices.
 const REACHED_BYTES: u64 = 24;
 
-impl RunningLoop {
-    /// Returns the rows that reach a vertex for the first time.
-    fn admit(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<Rows> {
-        let before = self.reached.len();
-        let mut is_new = |row: usize| match &rows.objects {
-            ObjectColumn::Vertices(vertices) => self.reached.insert((rows.tag(row), vertices[row])),
-            ObjectColumn::Edges(_) => true,
-            ObjectColumn::Values(values) => match &values[row] {
-                Value::Vertex(vertex) => self.reached.insert((rows.tag(row), *vertex)),
-                _ => true,
-            },
+impl Reached {
+    fn new(is_shared: bool) -> Self {
+        match is_shared {
+            true => Reached::Shared(Arc::new(SharedSeen::new(SeenRows::default()))),
+            false => Reached::Own(FastSet::default()),
+        }
+    }
+
+    /// Returns the rows that reach a vertex for the first time. The results of the tests stay with their rows.
+    fn admit(&mut self, rows: Rows, scratch: &mut Scratch, out: &Output<'_, Rows>) -> Result<Rows> {
+        let (new, bytes) = match self {
+            Reached::Shared(reached) => reached.admit_vertices(&rows, scratch),
+            Reached::Own(reached) => {
+                let before = reached.len();
+                let mut is_new = |row: usize| match &rows.objects {
+                    ObjectColumn::Vertices(vertices) => reached.insert((rows.tag(row), vertices[row])),
+                    ObjectColumn::Edges(_) => true,
+                    ObjectColumn::Values(values) => match &values[row] {
+                        Value::Vertex(vertex) => reached.insert((rows.tag(row), *vertex)),
+                        _ => true,
+                    },
+                };
+                let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
+                (new, (reached.len() - before) as u64 * REACHED_BYTES)
+            }
         };
-        let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
-        let rows = if new.len() == rows.len() { rows } else { rows.take(&new) };
-        out.control().charge((self.reached.len() - before) as u64 * REACHED_BYTES)?;
-        Ok(rows)
+        out.control().charge(bytes)?;
+        Ok(rows.keep(&new))
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Reached::Own(reached) => reached.len() as u64 * REACHED_BYTES,
+            Reached::Shared(reached) => reached.bytes(),
+        }
+    }
+
+    /// Forgets what these instances have reached, or all. Returns the bytes of what it forgot. What several threads share
+    /// stays until the end of the loop.
+    fn forget(&mut self, tags: Option<&TagSet>) -> u64 {
+        let Reached::Own(reached) = self else { return 0 };
+        let before = reached.len();
+        match tags {
+            None => reached.clear(),
+            Some(tags) => reached.retain(|(tag, _)| !tags.contains(*tag)),
+        }
+        (before - reached.len()) as u64 * REACHED_BYTES
+    }
+
+    /// Returns the number of vertices that can be forgotten.
+    fn len(&self) -> usize {
+        match self {
+            Reached::Own(reached) => reached.len(),
+            Reached::Shared(_) => 0,
+        }
+    }
+
+    /// Returns the vertices in a form for several threads.
+    fn shared(&mut self) -> Arc<SharedSeen> {
+        let shared = match self {
+            Reached::Own(reached) => Arc::new(SharedSeen::of_vertices(std::mem::take(reached), REACHED_BYTES)),
+            Reached::Shared(reached) => return reached.clone(),
+        };
+        *self = Reached::Shared(shared.clone());
+        shared
+    }
+}
+
+/// An iteration, as the threads of an open run see it.
+struct Iteration {
+    /// The group outside the loop.
+    group: GroupId,
+    number: u32,
+    next: Arc<SharedMerger>,
+    reached: Arc<SharedSeen>,
+}
+
+/// The iterations of an open run, by their groups.
+#[derive(Default)]
+struct SharedLoops(Mutex<FastMap<GroupId, Arc<Iteration>>>);
+
+impl SharedLoops {
+    /// The last of the open iterations of a loop begins.
+    fn begin(&self, group: GroupId, state: &mut RunningLoop) {
+        let (next, reached) = (state.next.shared(), state.reached.shared());
+        let Some(inside) = state.open.back() else { return };
+        let number = state.ended + state.open.len() as u32 - 1;
+        self.0.lock().insert(*inside, Arc::new(Iteration { group, number, next, reached }));
+    }
+
+    fn get(&self, inside: GroupId) -> Option<Arc<Iteration>> {
+        self.0.lock().get(&inside).cloned()
+    }
+
+    fn end(&self, inside: GroupId) {
+        self.0.lock().remove(&inside);
     }
 }
 
@@ -118,6 +260,13 @@ pub(crate) struct LoopScope {
     loops: FastMap<GroupId, RunningLoop>,
     /// By the group of an iteration: the group outside, and the number of the iteration.
     outside: FastMap<GroupId, (GroupId, u32)>,
+    /// True if several threads may work at it.
+    may_share: bool,
+    /// In an open run: its iterations.
+    shared: Option<Arc<SharedLoops>>,
+    /// On a helper: those of the home.
+    joined: Option<Weak<SharedLoops>>,
+    scratch: Scratch,
 }
 
 const BEFORE: usize = 0;
@@ -125,20 +274,28 @@ const BODY: usize = 1;
 const EXIT: usize = 2;
 
 impl LoopScope {
-    /// A loop whose `dedup()`s in the body share `visited`.
-    pub fn new(shape: LoopShape, visited: Arc<Visited>) -> Self {
-        LoopScope { shape, visited, loops: FastMap::default(), outside: FastMap::default() }
+    /// A loop whose `dedup()`s in the body share `visited`. `may_share` is for one whose rows may come in any order,
+    /// and that few groups enter.
+    pub fn new(shape: LoopShape, visited: Arc<Visited>, may_share: bool) -> Self {
+        let (loops, outside) = Default::default();
+        let (shared, joined, scratch) = (None, None, Scratch::default());
+        let may_share = may_share && !shape.overlaps;
+        LoopScope { shape, visited, loops, outside, may_share, shared, joined, scratch }
     }
 
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
-        let (outside, visited) = (&mut self.outside, &self.visited);
+        let (outside, visited, shared) = (&mut self.outside, &self.visited, &self.shared);
         self.loops.entry(group).or_insert_with(|| {
             let inside = out.open_group(group, OuterTags::Same);
             visited.iteration_begins(group, inside);
             outside.insert(inside, (group, 0));
-            let (entering, next) = Default::default();
-            let (open, reached) = (VecDeque::from([inside]), HashSet::default());
-            RunningLoop { open, ended: 0, entering, next, instances: None, reached, cancelled: 0 }
+            let (entering, next) = (WaitingRows::new(shared.is_some()), WaitingRows::new(shared.is_some()));
+            let (open, reached) = (VecDeque::from([inside]), Reached::new(shared.is_some()));
+            let mut state = RunningLoop { open, ended: 0, entering, next, instances: None, reached, cancelled: 0 };
+            if let Some(shared) = shared {
+                shared.begin(group, &mut state);
+            }
+            state
         })
     }
 
@@ -149,6 +306,9 @@ impl LoopScope {
         self.visited.iteration_begins(group, inside);
         self.outside.insert(inside, (group, state.ended + state.open.len() as u32));
         state.open.push_back(inside);
+        if let Some(shared) = &self.shared {
+            shared.begin(group, state);
+        }
         Some(inside)
     }
 
@@ -173,6 +333,31 @@ impl LoopScope {
             Some(inside) => out.emit(BEFORE, inside, rows),
             None => Ok(()),
         }
+    }
+
+    /// Works on rows of an iteration that several threads work on.
+    fn receive_shared(
+        &mut self,
+        port: u8,
+        inside: GroupId,
+        mut batch: Rows,
+        loops: &SharedLoops,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<()> {
+        let Some(iteration) = loops.get(inside) else { return Ok(()) };
+        let group = iteration.group;
+        if port == 1 {
+            let rows = self.test(batch, true, iteration.number, group, out)?;
+            return out.emit(BODY, inside, rows);
+        }
+        if self.shape.collections_made > 0 {
+            check_nesting(&batch, self.shape.collections_made, out.control())?;
+        }
+        if self.shape.once {
+            batch = Reached::Shared(iteration.reached.clone()).admit(batch, &mut self.scratch, out)?;
+        }
+        let rows = self.test(batch, false, iteration.number + 1, group, out)?;
+        iteration.next.add(rows, out)
     }
 
     fn holds(test: Option<&LoopCondition>, rows: &Rows, row: usize, iterations: u32) -> bool {
@@ -223,6 +408,9 @@ impl LoopScope {
     fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Option<GroupId>> {
         out.close_group(inside);
         self.visited.iteration_ends(inside);
+        if let Some(shared) = &self.shared {
+            shared.end(inside);
+        }
         let Some((group, _)) = self.outside.remove(&inside) else { return Ok(None) };
         let Some(state) = self.loops.get_mut(&group) else { return Ok(None) };
         state.open.pop_front();
@@ -232,7 +420,7 @@ impl LoopScope {
         }
         if state.next.is_empty() && state.open.is_empty() {
             let instances = state.instances.unwrap_or(1);
-            out.control().release(state.reached.len() as u64 * REACHED_BYTES);
+            out.control().release(state.reached.bytes());
             self.loops.remove(&group);
             self.visited.loop_ends(group, out);
             out.finish(EXIT, group, instances)?;
@@ -280,7 +468,23 @@ impl Operator<Rows> for LoopScope {
         self.shape.until.iter_mut().chain(&mut self.shape.emit).try_for_each(|test| test.begin(context))
     }
 
+    fn share(&mut self) -> Option<Shared> {
+        if !self.may_share {
+            return None;
+        }
+        let shared = Arc::new(SharedLoops::default());
+        self.loops.iter_mut().for_each(|(group, state)| shared.begin(*group, state));
+        self.shared = Some(shared.clone());
+        // Rows enter the loop at port 0, which opens a group.
+        Some(Shared { state: shared, from_port: 1 })
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.joined = state.clone().downcast().ok().map(|loops| Arc::downgrade(&loops));
+    }
+
     fn recycle(&mut self) -> bool {
+        self.shared = None;
         self.loops.is_empty() && self.outside.is_empty() && self.visited.recycle()
     }
 
@@ -295,6 +499,14 @@ impl Operator<Rows> for LoopScope {
             return out.emit(BEFORE, inside, batch);
         }
         let inside = group;
+        if let Some(joined) = &self.joined {
+            // If the state is gone, the run is over.
+            let Some(loops) = joined.upgrade() else { return Ok(()) };
+            return self.receive_shared(port, inside, batch, &loops, out);
+        }
+        if let Some(loops) = self.shared.clone() {
+            return self.receive_shared(port, inside, batch, &loops, out);
+        }
         let Some(&(group, iteration)) = self.outside.get(&inside) else { return Ok(()) };
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;
@@ -306,8 +518,7 @@ impl Operator<Rows> for LoopScope {
         if self.shape.once
             && let Some(state) = self.loops.get_mut(&group)
         {
-            // The results of the tests stay with their rows.
-            batch = state.admit(batch, out)?;
+            batch = state.reached.admit(batch, &mut self.scratch, out)?;
         }
         let rows = self.test(batch, false, iteration + 1, group, out)?;
         self.go_on(group, iteration, rows, out)
@@ -317,24 +528,22 @@ impl Operator<Rows> for LoopScope {
     /// group is cancelled for them, too (FLOW-40).
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
         let Some(state) = self.loops.get_mut(&group) else { return };
-        let before = state.reached.len();
-        match tags {
+        let bytes = match tags {
             None => {
-                for merger in [&mut state.entering, &mut state.next] {
-                    while merger.take_next(out).is_some() {}
+                for rows in [&mut state.entering, &mut state.next] {
+                    while rows.take_next(out).is_some() {}
                 }
-                state.reached.clear();
+                state.reached.forget(None)
             }
             Some(tags) => {
                 state.cancelled += tags.len();
-                let Some(all) = out.cancelled_tags(group).filter(|_| are_worth_a_pass(state.cancelled, before)) else {
-                    return;
-                };
+                let is_worth_it = are_worth_a_pass(state.cancelled, state.reached.len());
+                let Some(all) = out.cancelled_tags(group).filter(|_| is_worth_it) else { return };
                 state.cancelled = 0;
-                state.reached.retain(|(tag, _)| !all.contains(*tag));
+                state.reached.forget(Some(&all))
             }
-        }
-        out.control().release((before - state.reached.len()) as u64 * REACHED_BYTES);
+        };
+        out.control().release(bytes);
     }
 
     /// At the end of an iteration, each step sends one batch of the rows that wait; the cursor holds the group outside.

@@ -94,6 +94,10 @@ impl Split {
 }
 
 impl Operator<Rows> for Split {
+    fn is_passing(&self) -> bool {
+        self.arrivals.is_none() && !self.in_turn
+    }
+
     fn recycle(&mut self) -> bool {
         self.held.is_empty() && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
     }
@@ -223,6 +227,10 @@ impl Switch {
 }
 
 impl Operator<Rows> for Switch {
+    fn is_passing(&self) -> bool {
+        self.arrivals.is_none()
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.options.iter_mut().try_for_each(|option| match option {
             OptionMatch::Equals(operand, value) => {
@@ -306,6 +314,10 @@ impl Merge {
 }
 
 impl Operator<Rows> for Merge {
+    fn is_passing(&self) -> bool {
+        !self.announced
+    }
+
     fn recycle(&mut self) -> bool {
         self.groups.is_empty()
     }
