@@ -276,7 +276,7 @@ struct Spread(i64);
 
 impl Kernel<Numbers> for Spread {
     fn needs<'a>(&'a mut self, batch: &'a Numbers, at: &Cursor, _: &'a Option<LateReader>) -> Result<Need<'a>> {
-        Ok(need([batch.0[at.row as usize].1]))
+        Ok(need(batch.0.iter().skip(at.row as usize).map(|(_, n)| *n)))
     }
 
     fn step(

@@ -120,7 +120,7 @@ pub const STEP_ROWS: usize = 200;
 
 impl Kernel<Numbers> for Neighbors {
     fn needs<'a>(&'a mut self, input: &'a Numbers, at: &Cursor, _: &'a Option<LateReader>) -> Result<Need<'a>> {
-        Ok(need(input.0.iter().skip(at.row as usize).take(STEP_ROWS).map(|(_, n)| *n)))
+        Ok(need(input.0.iter().skip(at.row as usize).map(|(_, n)| *n)))
     }
 
     fn step(
