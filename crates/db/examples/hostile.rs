@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     let this = std::env::current_exe().expect("a program knows its path");
     let (mut all, mut failed) = (Vec::new(), Vec::new());
     for (name, _) in TRAVERSALS {
-        let output = Command::new(&this).args([&count.to_string(), &kills.to_string(), name]).output();
+        let output = Command::new(&this).args([&*count.to_string(), &*kills.to_string(), name]).output();
         let Ok(output) = output else {
             failed.push(*name);
             continue;
