@@ -35,6 +35,8 @@ pub trait Batch: Sized + Send + 'static {
         let _ = control;
         Ok(())
     }
+    /// Returns the tag of a row: the instance that it belongs to.
+    fn tag(&self, row: usize) -> u32;
     /// Cuts off the rows from `row` on.
     fn split_off(&mut self, row: usize) -> Self;
     /// Returns a copy.

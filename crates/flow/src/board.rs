@@ -25,9 +25,10 @@ use std::collections::VecDeque;
 
 use mangrove_graph::{Error, FastMap};
 
-use crate::group::{Ancestry, Cancellation, GroupId};
+use crate::cancel::Cancellation;
+use crate::group::GroupId;
+use crate::message::Message;
 use crate::mutation::{self, Mutation};
-use crate::router::Message;
 use crate::stats::{HelperStats, OperatorStats};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
 use crate::topology::OpId;
@@ -46,8 +47,6 @@ pub(crate) struct Token {
 pub(crate) struct Parcel<B> {
     pub token: Token,
     pub message: Box<Message<B>>,
-    /// The groups whose cancellations concern the message.
-    pub ancestry: Ancestry,
 }
 
 /// What comes home from helpers.

@@ -190,11 +190,10 @@ impl<B: Batch> Helper<B> {
             let token = match self.token {
                 Some(token) => token,
                 None => {
-                    let Some(Parcel { token, message, ancestry }) = board.take() else {
+                    let Some(Parcel { token, message }) = board.take() else {
                         status = HelperStatus::Idle;
                         break;
                     };
-                    turn.work.router.groups.adopt(ancestry);
                     self.version = u64::MAX;
                     turn.work.router.accept_shared(message);
                     *self.token.insert(token)
@@ -202,7 +201,8 @@ impl<B: Batch> Helper<B> {
             };
             let version = board.version();
             if std::mem::replace(&mut self.version, version) != version {
-                turn.work.router.groups.refresh(|group| board.cancellations(group));
+                // All that follows from a parcel at kernels is of its group.
+                turn.work.router.groups.adopt(token.group, board.cancellations(token.group));
             }
             let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
                 Progress::Yielded => false,

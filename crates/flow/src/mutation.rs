@@ -1,4 +1,4 @@
-//! Rules that a test may break, to see that the simulation of helpers notices (feature `mutations`).
+//! Rules that a test may break, to see that the simulation of queries notices (feature `mutations`).
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,16 @@ pub enum Mutation {
     HomeSleepsBesideWork,
     /// A passing operator of a helper keeps what it holds.
     PassingOperatorKeepsRows,
+    /// A cancellation does not reach nested groups (FLOW-40).
+    CancellationStopsAtGroup,
+    /// A cancellation reaches the instances nested in the next instance (FLOW-40).
+    CancellationReachesNeighbor,
+    /// Operators with state are not told of cancellations (FLOW-41).
+    StateOutlivesCancellation,
+    /// Batches of a canceled group stay in their inboxes (FLOW-41).
+    MessagesOutliveCancellation,
+    /// The rest of a heavy row goes after the end of its group (FLOW-45).
+    HeavyRowGoesAfterEnd,
 }
 
 #[cfg(feature = "mutations")]

@@ -11,15 +11,19 @@
 //! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges
 //!   or values of parameters.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_graph::Result;
 
 use crate::batch::Batch;
+use crate::cancel::Disposition;
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
-use crate::group::{GroupId, NodeId, TagSet};
+use crate::group::{GroupId, NodeId, OuterTags, TagSet};
+use crate::heavy::Apart;
+use crate::policy::Policy;
 use crate::router::Router;
 use crate::topology::OpId;
 
@@ -88,6 +92,20 @@ pub trait Operator<B: Batch>: Send {
         self.finish(port, group, instances, out)?;
         Ok(Step::Done)
     }
+
+    /// For the operator of a scope: an instance of a group inside is heavy (FLOW-44). If it may, the operator cancels it
+    /// there and lets it begin again in a group of its own. This default lets it stay.
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, B>) -> Result<Apart> {
+        let _ = (inside, tag, out);
+        Ok(Apart::Stays)
+    }
+
+    /// Instances of a group are canceled here: those of `tags`, or all if there are none. The operator drops their
+    /// state and releases its charge (FLOW-41). No row of them comes any more, but the end of their group does
+    /// (FLOW-7). It is also called for groups of which the operator holds nothing. This default does nothing.
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, B>) {
+        let _ = (group, tags, out);
+    }
 }
 
 /// The actions of an operator during a call: sending messages, opening and closing groups, canceling work.
@@ -135,14 +153,26 @@ impl<'a, B: Batch> Output<'a, B> {
         self.router.complete = true;
     }
 
-    /// Opens a group of scope instances inside `parent`. Its home is this node.
-    pub fn open_group(&mut self, parent: GroupId) -> GroupId {
-        self.router.groups.open(parent, self.operator)
+    /// Opens a group of scope instances inside `parent`. Its home is this node. `outer` says which instances of the
+    /// parent its instances belong to: they are canceled together (FLOW-40).
+    pub fn open_group(&mut self, parent: GroupId, outer: OuterTags) -> GroupId {
+        self.router.open_group(parent, self.operator, outer)
+    }
+
+    /// Returns the policy of the scope, for the operator of a scope.
+    pub fn policy(&self) -> Policy {
+        self.router.topology.policy(self.operator)
+    }
+
+    /// Adds instances to a group with [`OuterTags::Growing`]: for each one, the instance of the parent that it belongs
+    /// to.
+    pub fn add_instances(&mut self, group: GroupId, outer: impl IntoIterator<Item = u32>) {
+        self.router.groups.add_instances(group, outer);
     }
 
     /// Closes a group that has ended at every operator of its scope.
     pub fn close_group(&mut self, group: GroupId) {
-        self.router.groups.close(group);
+        self.router.close_group(group);
     }
 
     /// Cancels the work that the operators of a range still have to do for a group.
@@ -150,7 +180,8 @@ impl<'a, B: Batch> Output<'a, B> {
         self.router.groups.cancel(group, operators);
     }
 
-    /// Cancels the work that the operators of a range still have to do for one instance of a group.
+    /// Cancels the work that the operators of a range still have to do for one instance of a group, and for all
+    /// instances nested in it there (FLOW-40).
     pub fn cancel_tag(&mut self, group: GroupId, operators: Range<OpId>, tag: u32) {
         if self.router.groups.cancel_tag(group, operators, tag) {
             self.router.tags_cancelled += 1;
@@ -159,14 +190,14 @@ impl<'a, B: Batch> Output<'a, B> {
 
     /// Returns true if the operator's own work for a group is cancelled.
     pub fn is_cancelled(&self, group: GroupId) -> bool {
-        matches!(self.router.groups.disposition(group, self.operator), crate::group::Disposition::Drop)
+        matches!(self.router.groups.disposition(group, self.operator), Disposition::Drop)
     }
 
     /// Returns the cancelled instances of a group. The runtime drops their rows from batches that arrive. An operator
-    /// that keeps rows, or that passes the tags of the outer group on into its scope, asks here.
-    pub fn cancelled_tags(&self, group: GroupId) -> Option<&TagSet> {
+    /// that keeps rows asks here.
+    pub fn cancelled_tags(&self, group: GroupId) -> Option<Cow<'_, TagSet>> {
         match self.router.groups.disposition(group, self.operator) {
-            crate::group::Disposition::DropTags(tags) => Some(tags),
+            Disposition::DropTags(tags) => Some(tags),
             _ => None,
         }
     }

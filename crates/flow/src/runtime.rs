@@ -206,6 +206,11 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.sharing.as_ref().map(|sharing| sharing.board().stats()).unwrap_or_default()
     }
 
+    /// Returns the number of heavy instances that have begun again in groups of their own so far (FLOW-44).
+    pub fn set_apart_count(&self) -> u64 {
+        self.work.router.set_apart
+    }
+
     /// Returns the number of scope groups opened so far, the most that were open at a time, and the number of single
     /// instances that were cancelled.
     pub fn scope_counts(&self) -> (u64, u64, u64) {

@@ -7,8 +7,8 @@ use mangrove_graph::{FastMap, FastSet};
 
 use crate::batch::Batch;
 use crate::board::{Board, Token};
-use crate::group::Groups;
-use crate::router::Message;
+use crate::cancel::Groups;
+use crate::message::Message;
 
 /// The operators of a run at which messages may be shared.
 #[derive(Clone, Debug)]

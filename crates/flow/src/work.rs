@@ -19,12 +19,16 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Homebound, Parcel, Token};
+use crate::cancel::{Cancellation, Disposition};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
-use crate::group::{Disposition, GroupId, NodeId};
+use crate::group::{GroupId, NodeId};
+use crate::heavy::{Apart, HeavyInstance};
+use crate::lanes::Place;
+use crate::message::{Body, Message};
 use crate::mutation::{self, Mutation};
 use crate::operator::Output;
-use crate::router::{Body, Message, Router, charge};
+use crate::router::{Router, charge};
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::OperatorStats;
 use crate::topology::{OpId, Topology};
@@ -162,7 +166,7 @@ impl<B: Batch> Work<B> {
                 self.meet_helpers(control)?;
             }
             // FLOW-14: the router knows the order.
-            let Some(operator) = self.router.next_ready() else {
+            let Some(place) = self.router.next_ready() else {
                 return Ok(match self.router.complete {
                     true => Progress::Complete,
                     false if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) => Progress::Waiting,
@@ -171,18 +175,18 @@ impl<B: Batch> Work<B> {
             };
             control.check_at(self.messages)?;
             self.messages += 1;
-            self.step(operator, control)?;
-            self.router.update_ready(operator);
+            self.step(place, control)?;
+            self.router.update_ready(place);
         }
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
 
     /// Calls an operator once, with its next message.
-    fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
-        let at = id as usize;
+    fn step(&mut self, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        let at = place.operator as usize;
         let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if let Some(message) = self.router.next_message(id) {
-            self.take(id, message, control)?;
+        if let Some(message) = self.router.next_message(place) {
+            self.take(place, message, control)?;
         }
         if self.timed {
             self.stats[at].nanos += control.clock().now_nanos().saturating_sub(started);
@@ -192,14 +196,28 @@ impl<B: Batch> Work<B> {
 
     /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3). If work is
     /// left, the message waits with its cursor (FLOW-2).
-    fn take(&mut self, id: OpId, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
+    fn take(&mut self, place: Place, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
+        let id = place.operator;
         let Message { port, group, body, cursor, .. } = &mut *message;
         let (port, group) = (*port, *group);
         let closed = match body {
             Body::Data { batch, charged } => {
                 control.release(*charged + cursor.bytes());
+                let at = cursor.row as usize;
+                let set_apart = match batch {
+                    Some(batch) if group != GroupId::ROOT && self.router.topology.sets_all_apart() => {
+                        (at < batch.rows()).then(|| batch.tag(at))
+                    }
+                    _ => None,
+                };
                 if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
-                    return self.router.put_back(message, control);
+                    let heavy = self.heavy_instance(group, batch, cursor);
+                    self.router.put_back(place.lane, message, control)?;
+                    return heavy.map_or(Ok(()), |heavy| self.set_apart(heavy, place, control));
+                }
+                if let Some(heavy) = set_apart.and_then(|tag| self.router.groups.as_heavy(group, tag)) {
+                    // The message is worked off, so none steps aside.
+                    self.begin_again(heavy, control)?;
                 }
                 *cursor = Cursor::default();
                 self.router.count_received(id, port, group)
@@ -223,11 +241,44 @@ impl<B: Batch> Work<B> {
             };
             if self.call(id, control, end)? == Step::More {
                 *body = Body::Closing { instances };
-                return self.router.put_back(message, control);
+                return self.router.put_back(place.lane, message, control);
             }
         }
         self.router.worked_off(message);
         Ok(())
+    }
+
+    /// Returns a heavy instance that a step has not finished a message of, or one around it.
+    fn heavy_instance(&mut self, group: GroupId, batch: &Option<B>, at: &Cursor) -> Option<HeavyInstance> {
+        let batch = batch.as_ref().filter(|batch| group != GroupId::ROOT && (at.row as usize) < batch.rows())?;
+        let tag = batch.tag(at.row as usize);
+        if self.router.topology.sets_all_apart() {
+            return self.router.groups.as_heavy(group, tag);
+        }
+        self.router.groups.count_step(group, tag)
+    }
+
+    /// Sets a heavy instance apart from the others of its group, if its scope allows that (FLOW-44). `place` is that of
+    /// its message.
+    fn set_apart(&mut self, heavy: HeavyInstance, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        match self.begin_again(heavy, control)? {
+            Apart::HasResults => self.router.step_aside(place, control),
+            Apart::BeginsAgain | Apart::Stays => Ok(()),
+        }
+    }
+
+    /// Lets a heavy instance begin again in a group of its own, if its scope allows that.
+    fn begin_again(&mut self, heavy: HeavyInstance, control: &Arc<QueryControl>) -> Result<Apart> {
+        let HeavyInstance { group, tag, scope } = heavy;
+        let mut apart = Apart::Stays;
+        let _done = self.call(scope, control, |operator, out| {
+            if let AnyOperator::Stateful(operator) = operator {
+                apart = operator.set_apart(group, tag, out)?;
+            }
+            Ok(Step::Done)
+        })?;
+        self.router.set_apart += u64::from(apart == Apart::BeginsAgain);
+        Ok(apart)
     }
 
     /// Gives a batch to its operator, without the rows whose work is cancelled.
@@ -244,7 +295,7 @@ impl<B: Batch> Work<B> {
         // FLOW-7: only rows are dropped here; ends do not come here.
         match self.router.groups.disposition(group, id) {
             Disposition::Drop => return Ok(Step::Done),
-            Disposition::DropTags(tags) => input.discard(tags, cursor),
+            Disposition::DropTags(tags) => input.discard(&tags, cursor),
             Disposition::Deliver => {}
         }
         let rows = input.rows() as u64;
@@ -275,10 +326,35 @@ impl<B: Batch> Work<B> {
             return outcome;
         }
         self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
+        if self.router.groups.has_fresh() {
+            self.carry_out_cancellations(control);
+        }
         if let Some(sharing) = &self.sharing {
             sharing.publish(&mut self.router.groups);
         }
         outcome
+    }
+
+    /// Carries out what a call has canceled: in nested groups (FLOW-40), in the state of operators, and in inboxes
+    /// (FLOW-41).
+    fn carry_out_cancellations(&mut self, control: &Arc<QueryControl>) {
+        let Some(context) = &*self.context else { return };
+        let reached = self.router.groups.descend();
+        for (group, Cancellation { operators, tags }) in &reached {
+            for id in operators.start..operators.end.min(self.operators.len() as OpId) {
+                let AnyOperator::Stateful(operator) = &mut self.operators[id as usize] else { continue };
+                if self.router.groups.may_be_at(*group, self.router.topology.scope_around(id))
+                    && !mutation::is_set(Mutation::StateOutlivesCancellation)
+                {
+                    let out = Output { router: &mut self.router, control, context, operator: id };
+                    operator.cancelled(*group, tags.as_ref(), &out);
+                }
+            }
+            if tags.is_none() && !mutation::is_set(Mutation::MessagesOutliveCancellation) {
+                self.router.drop_batches(*group, operators.clone(), control);
+            }
+        }
+        self.router.groups.give_back(reached);
     }
 
     /// On the home: receives what helpers have sent, and shares work if another thread has none.
@@ -330,14 +406,14 @@ impl<B: Batch> Work<B> {
         token: Option<Token>,
         control: &Arc<QueryControl>,
     ) -> Result<()> {
-        let Some((operator, count)) = self.router.lowest_waiting(&sharers.stealable) else { return Ok(()) };
+        let Some((operator, count)) = self.router.queues.lowest_waiting(&sharers.stealable) else { return Ok(()) };
         let mut messages = if count > 1 {
-            self.router.take_oldest(operator, count / 2)
+            self.router.queues.take_oldest(operator, count / 2)
         } else {
             self.split_oldest(operator, sharers.split_rows_min(), control)?.into_iter().collect()
         };
         if messages.is_empty() && (sharers.shares_all || self.router.has_work_beside(operator, count)) {
-            messages = self.router.take_oldest(operator, count);
+            messages = self.router.queues.take_oldest(operator, count);
         }
         if messages.is_empty() {
             return Ok(());
@@ -354,8 +430,7 @@ impl<B: Batch> Work<B> {
     fn parcels_of(&self, messages: Vec<Box<Message<B>>>, token: Option<Token>) -> Vec<Parcel<B>> {
         let parcel = |message: Box<Message<B>>| {
             let own = Token { operator: message.operator, group: message.group };
-            let ancestry = self.router.groups.ancestry(message.group);
-            Parcel { token: token.unwrap_or(own), message, ancestry }
+            Parcel { token: token.unwrap_or(own), message }
         };
         messages.into_iter().map(parcel).collect()
     }
@@ -374,9 +449,8 @@ impl<B: Batch> Work<B> {
         control: &Arc<QueryControl>,
     ) -> Result<Option<Box<Message<B>>>> {
         let Some(context) = &*self.context else { return Ok(None) };
-        let inbox = &mut self.router.inboxes[operator as usize];
-        let Some(message) = inbox.entering.iter_mut().find(|message| message.is_data()) else { return Ok(None) };
-        let Message { port, group, body, cursor, .. } = &mut **message;
+        let Some(message) = self.router.queues.oldest(operator) else { return Ok(None) };
+        let Message { port, group, body, cursor, .. } = message;
         let (port, group) = (*port, *group);
         let Body::Data { batch: Some(input), charged } = body else { return Ok(None) };
         let held = *charged + cursor.bytes();

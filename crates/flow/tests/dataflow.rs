@@ -9,7 +9,7 @@ use std::time::Duration;
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
 use mangrove_flow::{
     AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Helper, HelperStatus, Kernel, NodeRuntime,
-    Operator, Output, Placement, Progress, QueryControl, QueryLimits, Sharers, Step, TopologyBuilder,
+    Operator, OuterTags, Output, Placement, Progress, QueryControl, QueryLimits, Sharers, Step, TopologyBuilder,
 };
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
@@ -33,7 +33,7 @@ impl Operator<Numbers> for Asks {
             return Ok(());
         }
         self.outside = Some(group);
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Same);
         out.emit(0, inside, batch)?;
         out.finish(0, inside, 1)
     }
@@ -324,7 +324,7 @@ impl Operator<Numbers> for TakesTwo {
             out.deliver(batch);
             return Ok(());
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::One(0));
         let count = batch.0.len() as u32;
         out.emit(0, inside, Numbers((0..).zip(batch.0.into_iter().map(|(_, n)| n)).collect()))?;
         out.finish(0, inside, count)

@@ -3,7 +3,7 @@
 mod simulator;
 mod toys;
 
-use simulator::{PLANS, simulate};
+use simulator::{PLANS, nested, simulate};
 
 #[test]
 fn helpers_change_no_result_whatever_the_order_of_turns() {
@@ -14,4 +14,9 @@ fn helpers_change_no_result_whatever_the_order_of_turns() {
             assert!(outcome.is_ok(), "{plan:?} fails with seed {seed}");
         }
     }
+}
+
+#[test]
+fn a_canceled_group_releases_its_messages() {
+    nested::a_canceled_group_releases_its_messages();
 }

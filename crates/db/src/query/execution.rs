@@ -200,6 +200,7 @@ impl Execution {
             &instance.descriptions,
             &runtime.stats(),
             runtime.scope_counts(),
+            runtime.set_apart_count(),
             &runtime.helper_stats(),
             control.elapsed_nanos(),
             control.memory_peak(),

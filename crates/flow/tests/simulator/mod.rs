@@ -2,12 +2,14 @@
 //!
 //! [`Checked`] watches each operator: nothing comes to a port after its end, and no end comes twice (FLOW-3).
 
+pub mod nested;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, Output, Placement, QueryLimits, Sharers, Step,
-    Topology, TopologyBuilder,
+    AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryLimits,
+    Sharers, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::Result;
 use mangrove_virtual_nodes::run_with_helpers;
@@ -54,6 +56,14 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
     ) -> Result<Step> {
         assert!(self.ended.insert((group, port)), "operator {} receives the end of a group twice", out.operator());
         self.operator.finish_step(port, group, instances, at, out)
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Numbers>) {
+        self.operator.cancelled(group, tags, out);
+    }
+
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Numbers>) -> Result<Apart> {
+        self.operator.set_apart(inside, tag, out)
     }
 }
 
@@ -108,7 +118,7 @@ impl Operator<Numbers> for Where {
             }
             return Ok(());
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Each(batch.0.iter().map(|(tag, _)| *tag).collect()));
         let count = batch.0.len() as u32;
         let tagged = (0..).zip(batch.0.iter().map(|(_, n)| *n)).collect();
         self.0.push((inside, Asked { outside: group, rows: batch, found: HashSet::new() }));
@@ -147,13 +157,15 @@ pub enum Plan {
     Nested,
     /// start → scan → neighbors → where { neighbors → gather → neighbors } → sum
     Where,
+    /// Scopes nested three deep, with random cancellations ([`nested`]).
+    Exists,
     /// start → scan → neighbors → limit
     Limit,
     /// start → scan → neighbors, whose rows must keep their order
     Ordered,
 }
 
-pub const PLANS: [Plan; 5] = [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Limit, Plan::Ordered];
+pub const PLANS: [Plan; 6] = [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Exists, Plan::Limit, Plan::Ordered];
 
 /// Rows that `Plan::Limit` lets through.
 const LIMIT: usize = 70;
@@ -173,6 +185,7 @@ impl Plan {
         };
         match self {
             Plan::Scoped => return scoped(),
+            Plan::Exists => return nested::topology(Default::default(), false),
             Plan::Nested => {
                 let outer = next(&mut b, tail);
                 let hop = b.operator(at);
@@ -207,12 +220,14 @@ impl Plan {
     }
 
     pub fn operators(self, below: i64) -> Vec<AnyOperator<Numbers>> {
-        if self == Plan::Scoped {
-            return scoped_operators(below);
+        match self {
+            Plan::Scoped => return scoped_operators(below),
+            Plan::Exists => return nested::operators(below),
+            _ => {}
         }
         let mut operators = vec![AnyOperator::kernel(Start), AnyOperator::kernel(Scan { below, step: 7 })];
         operators.extend(match self {
-            Plan::Scoped => Vec::new(),
+            Plan::Scoped | Plan::Exists => Vec::new(),
             Plan::Nested => vec![
                 watched(Scope::default()),
                 AnyOperator::kernel(Neighbors(3)),
@@ -254,6 +269,7 @@ impl Plan {
                 let sum: i64 = (0..below).flat_map(|n| hop(n, 3)).sum();
                 assert_eq!(found, [sum]);
             }
+            Plan::Exists => assert_eq!(found, [nested::answer(below)]),
             Plan::Limit => assert_eq!(found.len(), LIMIT.min(3 * below as usize)),
             Plan::Ordered => {
                 let all: Vec<i64> = (0..below).flat_map(|n| hop(n, 3)).collect();
@@ -276,9 +292,16 @@ pub fn simulate(plan: Plan, seed: u64) {
 /// As [`simulate`]; messages at these operators are shared.
 pub fn simulate_sharing(plan: Plan, seed: u64, stealable: Arc<[bool]>) {
     let mut random = StdRng::seed_from_u64(seed);
-    let below = random.random_range(1..400);
+    // Its operators compare all that they hold with the record, at each message.
+    let below = random.random_range(1..if plan == Plan::Exists { 100 } else { 400 });
     let control = control(QueryLimits::default());
-    let mut home = NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control);
+    let topology = match plan {
+        Plan::Exists if random.random_bool(0.5) => {
+            nested::topology(nested::policies(&mut random), random.random_bool(0.5))
+        }
+        plan => plan.topology(),
+    };
+    let mut home = NodeRuntime::new(0, 1, Arc::new(topology), plan.operators(below), control);
     home.begin(()).expect("a run begins");
     home.start(Numbers(vec![(0, 0)])).expect("a run starts");
     let sharers = Sharers { stealable, shares_all: random.random_bool(0.5) };

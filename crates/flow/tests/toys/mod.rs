@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::MonotonicClock;
 use mangrove_flow::{
-    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, Kernel, NodeId, Operator, Output, Placement, QueryControl,
-    QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, Kernel, NodeId, Operator, OuterTags, Output, Placement,
+    QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Error, Result};
 
@@ -23,6 +23,9 @@ impl Batch for Numbers {
     }
     fn bytes(&self) -> usize {
         self.0.len() * 16
+    }
+    fn tag(&self, row: usize) -> u32 {
+        self.0[row].0
     }
     fn split_off(&mut self, row: usize) -> Self {
         Numbers(self.0.split_off(row))
@@ -137,7 +140,7 @@ impl Operator<Numbers> for Scope {
             let outside = self.inside[&group];
             return out.emit(1, outside, Numbers(batch.0.into_iter().map(|(_, n)| (0, n)).collect()));
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Each(batch.0.iter().map(|(tag, _)| *tag).collect()));
         self.inside.insert(inside, group);
         *self.open.entry(group).or_default() += 1;
         let count = batch.0.len() as u32;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{GroupId, Operator, Output, QueryControl};
+use mangrove_flow::{GroupId, Operator, Output, QueryControl, TagSet};
 use mangrove_graph::{FastMap, Result};
 
 use crate::barrier::seen::SeenRows;
@@ -44,6 +44,14 @@ impl Operator<Rows> for Dedup {
         _control: &Arc<QueryControl>,
     ) -> Result<Rows> {
         Ok(SeenRows::default().admit(batch, self.computed).0)
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        if tags.is_none()
+            && let Some(seen) = self.seen.remove(&group)
+        {
+            out.control().release(seen.bytes());
+        }
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

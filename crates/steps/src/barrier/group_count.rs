@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
@@ -140,6 +140,11 @@ impl Operator<Rows> for GroupCount {
         rows.bulk = Some(counts.iter().map(|(.., bulk)| *bulk).collect());
         rows.computed = vec![counts.into_iter().map(|(_, key, _)| Some(key)).collect()];
         Ok(rows)
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.counts.cancelled(group, tags, out);
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

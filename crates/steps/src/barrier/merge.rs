@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step};
+use mangrove_flow::{
+    BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step, TagSet,
+};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;
@@ -232,6 +234,12 @@ fn normalize(rows: &mut Rows, totals: &SackTotals) -> Result<()> {
 impl Operator<Rows> for Barrier {
     fn recycle(&mut self) -> bool {
         self.groups.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(merger) = self.groups.get_mut(&group).filter(|_| tags.is_none()) else { return };
+        while merger.take_next(out).is_some() {}
+        self.groups.remove(&group);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

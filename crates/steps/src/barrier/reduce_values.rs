@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{Numbers, Result};
 use mangrove_plan::logical::{Name, Reduction};
 
@@ -83,6 +83,10 @@ impl Operator<Rows> for ReduceValues {
             }
         }
         Ok(states.into_rows())
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.reduce.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -14,7 +14,6 @@
 //! operands of the plan, and look up their values when a run begins.
 
 mod ends;
-mod order_reader;
 mod scopes;
 
 use std::sync::Arc;
@@ -22,10 +21,10 @@ use std::sync::Arc;
 use mangrove_flow::{AnyOperator, Exchange, Kernel, OpId, Operator, Placement, Topology, TopologyBuilder};
 use mangrove_graph::{Direction, ElementKind, Error, Result};
 use mangrove_plan::PhysicalPlan;
-use mangrove_plan::logical::Name;
+use mangrove_plan::logical::{Name, ScopePolicy};
 use mangrove_plan::physical::{
-    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, Over, PathRequirement, Pipeline, PropertyWrite,
-    Requirements, Stage,
+    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, OrderReader, Over, PathRequirement, Pipeline,
+    PropertyWrite, Requirements, Stage,
 };
 
 use crate::barrier::dedup::Dedup;
@@ -44,7 +43,6 @@ use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::barrier::visited::Visited;
 use crate::build::ends::{Sink, Start};
-use crate::build::order_reader::OrderReader;
 use crate::computed::keys::KeySource;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
@@ -87,6 +85,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         stealable: Vec::new(),
         is_ordered: plan.reason_for_one_thread().is_some(),
         reader: OrderReader::STREAM,
+        policy: plan.policy,
         descriptions: Vec::new(),
         described,
         requirements: plan.requirements.clone(),
@@ -96,6 +95,9 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         visited: None,
         taken: KeySource::Computed,
     };
+    if plan.sets_all_apart {
+        builder.topology.set_all_apart();
+    }
     let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
     builder.kernel(start, Start);
     let begin = ChainEnd { from: start, entering: false, placement: Placement::Home, at_start: true };
@@ -160,6 +162,8 @@ struct Builder {
     /// True if rows must keep their order at this point, because they were sorted.
     is_ordered: bool,
     reader: OrderReader,
+    /// The policy that the source asks for.
+    policy: ScopePolicy,
     descriptions: Vec<(usize, String)>,
     described: bool,
     requirements: Requirements,
@@ -196,7 +200,11 @@ impl Builder {
     /// Makes a number that of an operator without state.
     fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
         self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
-        self.stealable[id as usize] = !self.is_ordered && !self.reader.order_matters;
+        let is_unordered = !self.is_ordered && !self.reader.order_matters;
+        self.stealable[id as usize] = is_unordered;
+        if is_unordered {
+            self.topology.set_unordered(id);
+        }
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -248,7 +256,7 @@ impl Builder {
 
     /// Returns the keys of a `by()` if the next operator reads them itself. That needs rows and state on one node.
     fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Name>> {
-        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive }) = by else { return None };
+        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive, .. }) = by else { return None };
         let reads = self.nodes == 1
             && !productive.contains(&true)
             && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
@@ -611,6 +619,7 @@ impl Builder {
         // node than the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
         let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::By(plan))?;
+        self.set_policy(next.from, plan.scheduling.policy);
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
         for computation in &plan.by {

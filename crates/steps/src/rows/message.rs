@@ -36,6 +36,10 @@ impl Batch for Rows {
         self.len() * row + objects + bindings + computed + sacks
     }
 
+    fn tag(&self, row: usize) -> u32 {
+        Rows::tag(self, row)
+    }
+
     fn charge_shared(&self, control: &Arc<QueryControl>) -> Result<()> {
         self.path.as_ref().map_or(Ok(()), |paths| charge_newest(paths, control))
     }

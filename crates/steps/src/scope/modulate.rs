@@ -4,13 +4,14 @@
 //! instances of this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have
 //! several (the objects of its path, the members of its list). Several traversals run one after the other, because a
 //! later one may read what an earlier one put into a side effect. Batches leave in the order in which they came
-//! (STEPS-6).
+//! (STEPS-6). With a limit on instances, the objects of a traversal enter some at a time, and batches run one after the
+//! other. A heavy instance stays with the others, because the row that it belongs to may wait for several instances.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, Step, TagSet};
 use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
@@ -105,8 +106,28 @@ struct ModulatedBatch {
     jobs: Vec<ByJob>,
     /// The number of objects of each row, if they are gathered into a list.
     lengths: Vec<Option<u32>>,
-    /// The jobs that need a pipeline, in order: job, pipeline, and rows.
-    due: VecDeque<(usize, usize, Rows)>,
+    /// The jobs that need a pipeline, in order.
+    due: VecDeque<DueJob>,
+    /// True if the first of them has begun.
+    has_begun: bool,
+}
+
+/// A job of which not all objects have entered their pipeline.
+struct DueJob {
+    job: usize,
+    pipeline: usize,
+    /// The index of the first object that has not entered.
+    next: usize,
+    /// The objects. The tags of the rows are those outside.
+    rows: Rows,
+}
+
+/// The objects that a group inside works for.
+#[derive(Clone, Copy)]
+struct RunningJob {
+    job: usize,
+    /// The index of instance 0 among the objects of the job.
+    first: usize,
 }
 
 /// The approximate bytes of an item while its result is pending.
@@ -122,7 +143,7 @@ pub(crate) struct Modulate {
     inside: Range<OpId>,
     queue: WaitQueue<ModulatedBatch>,
     /// The job that each group inside works for.
-    jobs: FastMap<GroupId, usize>,
+    jobs: FastMap<GroupId, RunningJob>,
 }
 
 impl Modulate {
@@ -229,7 +250,7 @@ impl Modulate {
         }
         let mut meter = Meter::new(out.control());
         let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
-        let mut due: VecDeque<(usize, usize, Rows)> = VecDeque::new();
+        let mut due: VecDeque<DueJob> = VecDeque::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
                 continue;
@@ -241,8 +262,7 @@ impl Modulate {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
-                    inside.tags = Tags::Many((0..from.len() as u32).collect());
-                    due.push_back((at, *number, inside));
+                    due.push_back(DueJob { job: at, pipeline: *number, next: 0, rows: inside });
                     vec![None; from.len()]
                 }
                 (None, _) => return Err(Error::bug("only a pipeline's results are waited for")),
@@ -250,23 +270,51 @@ impl Modulate {
         }
         let items: usize = jobs.iter().map(|job| job.items.len()).sum();
         let bytes = rows.bytes() + items * ITEM_BYTES;
-        let number = self.queue.push(group, ModulatedBatch { rows, jobs, lengths, due });
+        let number = self.queue.push(group, ModulatedBatch { rows, jobs, lengths, due, has_begun: false });
         drop(meter);
         self.queue.charge(number, bytes as u64, out)?;
-        self.next_job(number, out)
+        if out.policy().instances_max.is_none() || self.queue.head() == Some(number) {
+            self.next_job(number, out)?;
+        }
+        Ok(())
+    }
+
+    /// With a limit on instances: lets the batch begin that is then at the head. Returns true if there is one.
+    fn begin_head(&mut self, out: &mut Output<'_, Rows>) -> Result<bool> {
+        let head = self.queue.head().filter(|_| out.policy().instances_max.is_some());
+        match head {
+            Some(head) if self.queue.state(head).is_some_and(|(batch, _)| !batch.has_begun) => {
+                self.next_job(head, out)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Sends the objects of the next job into its pipeline. If there is none, the batch is done.
     fn next_job(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
-        let Some((job, pipeline, inside)) = batch.due.pop_front() else {
+        batch.has_begun = true;
+        let Some(DueJob { job, pipeline, next: first, rows }) = batch.due.pop_front() else {
             self.queue.done(number);
             return Ok(());
         };
-        let scope_group = out.open_group(group);
-        self.queue.enter(scope_group, number);
-        self.jobs.insert(scope_group, job);
+        let max = out.policy().instances_max.map_or(rows.len(), |max| max.get() as usize);
+        let next = rows.len().min(first + max);
+        let mut inside = if next - first == rows.len() {
+            rows
+        } else {
+            let inside = rows.take(&(first as u32..next as u32).collect::<Vec<_>>());
+            if next < rows.len() {
+                batch.due.push_front(DueJob { job, pipeline, next, rows });
+            }
+            inside
+        };
         let count = inside.len() as u32;
+        let outer = std::mem::replace(&mut inside.tags, Tags::Many((0..count).collect()));
+        let scope_group = out.open_group(group, outer.into_outer());
+        self.queue.enter(scope_group, number);
+        self.jobs.insert(scope_group, RunningJob { job, first });
         for chunk in inside.chunks() {
             out.control().check()?;
             out.emit(pipeline, scope_group, chunk)?;
@@ -275,17 +323,17 @@ impl Modulate {
     }
 
     fn take_results(&mut self, scope_group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let (Some(number), Some(&job)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else {
+        let (Some(number), Some(&running)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else {
             return Ok(());
         };
         let inside = self.inside.clone();
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
-        let job = &mut batch.jobs[job];
+        let job = &mut batch.jobs[running.job];
         let exists = matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. });
         let (mut sizes, mut held) = (Sizes::default(), 0);
         for row in 0..rows.len() {
             let tag = rows.tag(row);
-            let Some(result) = job.results.get_mut(tag as usize) else { continue };
+            let Some(result) = job.results.get_mut(running.first + tag as usize) else { continue };
             if result.is_none() {
                 held +=
                     if exists { 0 } else { rows.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)) };
@@ -302,9 +350,13 @@ impl Modulate {
             return Ok(());
         };
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
-        let job = &mut batch.jobs[job];
+        let rest = batch.due.front().filter(|due| due.job == job.job);
+        let unanswered = rest.map_or(usize::MAX, |due| due.next);
+        let job = &mut batch.jobs[job.job];
         if matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. }) {
-            job.results.iter_mut().for_each(|r| {
+            // Objects that have not entered get their answers later.
+            let until = job.results.len().min(unanswered);
+            job.results[..until].iter_mut().for_each(|r| {
                 r.get_or_insert(Value::Bool(false));
             });
         }
@@ -312,12 +364,18 @@ impl Modulate {
     }
 
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<Step> {
-        let (over, productive) = (&self.over, &self.productive);
-        self.queue.release(self.pipelines, out, |mut batch, control| {
-            batch.jobs.iter_mut().filter(|job| productive[job.by]).for_each(|job| make_productive(&mut job.results));
-            let rows = with_computed(batch, over, &mut Meter::new(control))?;
-            Ok(LeavingRows::of_one_batch(rows))
-        })
+        loop {
+            let (over, productive) = (&self.over, &self.productive);
+            let step = self.queue.release(self.pipelines, out, |mut batch, control| {
+                let jobs = batch.jobs.iter_mut().filter(|job| productive[job.by]);
+                jobs.for_each(|job| make_productive(&mut job.results));
+                let rows = with_computed(batch, over, &mut Meter::new(control))?;
+                Ok(LeavingRows::of_one_batch(rows))
+            })?;
+            if step == Step::More || !self.begin_head(out)? {
+                return Ok(step);
+            }
+        }
     }
 }
 
@@ -415,6 +473,10 @@ impl Operator<Rows> for Modulate {
 
     fn recycle(&mut self) -> bool {
         self.queue.is_empty() && self.jobs.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -5,6 +5,14 @@
 //! leaves for the next one are merged if they remember no path, so a walk through a dense graph holds at most one row
 //! for each vertex. Only `dedup()` remembers from one iteration to the next ([`crate::barrier::visited`]).
 //!
+//! If the client asks for another order between iterations, they *overlap*: rows go into the next iteration as they
+//! come, unmerged, and the runtime orders the iterations. The end of an iteration still comes after the end of the one
+//! before it. A limit on instances bounds the iterations that are open. Rows for the one after them wait, merged.
+//!
+//! ```text
+//!  open: iteration 3 [its end was sent]  ─►  4  ─►  5  ─► rows that wait for 6, if the limit is 3
+//! ```
+//!
 //! ```text
 //!   port 0          edge 0            port 1 │ edge 1         port 2
 //!  rows enter ─► tests before body ─► test ─►│──► body, tests after it ─► test ─► next iteration
@@ -15,10 +23,11 @@
 //! goes on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is
 //! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, OuterTags, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
 
@@ -26,6 +35,7 @@ use crate::barrier::merge::Merger;
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
+use crate::rows::held::are_worth_a_pass;
 use crate::rows::path;
 use crate::rows::{BindingColumn, ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
@@ -54,6 +64,8 @@ pub(crate) struct LoopShape {
     pub emit_first: bool,
     /// True if an instance goes on from each vertex only once.
     pub once: bool,
+    /// True if an iteration begins with the first rows for it.
+    pub overlaps: bool,
     /// The maximum number of collections that one iteration adds to a path: so many of its newest objects are checked
     /// for their nesting.
     pub collections_made: usize,
@@ -61,17 +73,20 @@ pub(crate) struct LoopShape {
 
 /// The loop of one group outside.
 struct RunningLoop {
-    /// The number and group of the current iteration.
-    iteration: u32,
-    inside: GroupId,
-    /// The rows of the current iteration that have not entered yet.
+    /// The groups of the open iterations in their order. Only to the first of them an end was sent.
+    open: VecDeque<GroupId>,
+    /// The number of the iterations that have ended.
+    ended: u32,
+    /// The rows of the last open iteration that have not entered yet.
     entering: Merger,
-    /// The rows for the next iteration.
+    /// The rows for the iteration after those that are open.
     next: Merger,
     /// The instances of the group outside, after its end has arrived.
     instances: Option<u32>,
     /// With `once`: the vertices that each instance has reached.
     reached: FastSet<(u32, VertexId)>,
+    /// The instances that were cancelled since what they reached was forgotten.
+    cancelled: usize,
 }
 
 /// The approximate bytes of an entry of the set of reached vertices.
@@ -101,7 +116,8 @@ pub(crate) struct LoopScope {
     shape: LoopShape,
     visited: Arc<Visited>,
     loops: FastMap<GroupId, RunningLoop>,
-    outside: FastMap<GroupId, GroupId>,
+    /// By the group of an iteration: the group outside, and the number of the iteration.
+    outside: FastMap<GroupId, (GroupId, u32)>,
 }
 
 const BEFORE: usize = 0;
@@ -117,12 +133,46 @@ impl LoopScope {
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
         let (outside, visited) = (&mut self.outside, &self.visited);
         self.loops.entry(group).or_insert_with(|| {
-            let inside = out.open_group(group);
+            let inside = out.open_group(group, OuterTags::Same);
             visited.iteration_begins(group, inside);
-            outside.insert(inside, group);
+            outside.insert(inside, (group, 0));
             let (entering, next) = Default::default();
-            RunningLoop { iteration: 0, inside, entering, next, instances: None, reached: HashSet::default() }
+            let (open, reached) = (VecDeque::from([inside]), HashSet::default());
+            RunningLoop { open, ended: 0, entering, next, instances: None, reached, cancelled: 0 }
         })
+    }
+
+    /// Opens the iteration after those that are open.
+    fn open_iteration(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Option<GroupId> {
+        let state = self.loops.get_mut(&group)?;
+        let inside = out.open_group(group, OuterTags::Same);
+        self.visited.iteration_begins(group, inside);
+        self.outside.insert(inside, (group, state.ended + state.open.len() as u32));
+        state.open.push_back(inside);
+        Some(inside)
+    }
+
+    /// Takes the rows that an iteration leaves for the next one. They enter at once if iterations overlap and there is
+    /// room; otherwise they wait.
+    fn go_on(&mut self, group: GroupId, iteration: u32, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(state) = self.loops.get_mut(&group).filter(|_| !rows.is_empty()) else { return Ok(()) };
+        let place = (iteration + 1).saturating_sub(state.ended) as usize;
+        if let Some(inside) = state.open.get(place) {
+            return out.emit(BEFORE, *inside, rows);
+        }
+        let open_max = match (self.shape.overlaps, out.policy().instances_max) {
+            (false, _) => 1,
+            (true, None) => usize::MAX,
+            (true, Some(max)) => max.get() as usize,
+        };
+        // Rows that wait come first.
+        if state.open.len() >= open_max || !state.next.is_empty() || !state.entering.is_empty() {
+            return state.next.add(rows, out);
+        }
+        match self.open_iteration(group, out) {
+            Some(inside) => out.emit(BEFORE, inside, rows),
+            None => Ok(()),
+        }
     }
 
     fn holds(test: Option<&LoopCondition>, rows: &Rows, row: usize, iterations: u32) -> bool {
@@ -168,16 +218,19 @@ impl LoopScope {
         Ok(rows)
     }
 
-    /// Handles the end of an iteration: begins the next one, or ends the loop. Returns the group of the next one.
+    /// Handles the end of an iteration, which is the first of those that are open: lets rows that wait into a new one, or
+    /// ends the loop. Returns the group outside if the loop goes on.
     fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Option<GroupId>> {
         out.close_group(inside);
         self.visited.iteration_ends(inside);
-        let Some(group) = self.outside.remove(&inside) else { return Ok(None) };
+        let Some((group, _)) = self.outside.remove(&inside) else { return Ok(None) };
         let Some(state) = self.loops.get_mut(&group) else { return Ok(None) };
+        state.open.pop_front();
+        state.ended += 1;
         if out.is_cancelled(group) {
             while state.next.take_next(out).is_some() {}
         }
-        if state.next.is_empty() {
+        if state.next.is_empty() && state.open.is_empty() {
             let instances = state.instances.unwrap_or(1);
             out.control().release(state.reached.len() as u64 * REACHED_BYTES);
             self.loops.remove(&group);
@@ -185,26 +238,26 @@ impl LoopScope {
             out.finish(EXIT, group, instances)?;
             return Ok(None);
         }
-        let inside = out.open_group(group);
-        self.visited.iteration_begins(group, inside);
-        self.outside.insert(inside, group);
-        state.iteration += 1;
-        state.inside = inside;
-        std::mem::swap(&mut state.entering, &mut state.next);
-        Ok(Some(inside))
+        if !state.next.is_empty() {
+            std::mem::swap(&mut state.entering, &mut state.next);
+            self.open_iteration(group, out);
+        }
+        Ok(Some(group))
     }
 
-    /// Sends the next rows of an iteration into it, and after the last ones its end.
-    fn enter(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
-        let state = self.outside.get(&inside).and_then(|group| self.loops.get_mut(group));
-        let Some(state) = state else { return Ok(Step::Done) };
+    /// Sends the next rows that wait into the last iteration, and after the last ones the end of the first one.
+    fn enter(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let Some(state) = self.loops.get_mut(&group) else { return Ok(Step::Done) };
+        let (Some(first), Some(last)) = (state.open.front().copied(), state.open.back().copied()) else {
+            return Ok(Step::Done);
+        };
         if let Some(rows) = state.entering.take_next(out) {
-            out.emit(BEFORE, inside, rows)?;
+            out.emit(BEFORE, last, rows)?;
         }
         if !state.entering.is_empty() {
             return Ok(Step::More);
         }
-        out.finish(BEFORE, inside, state.instances.unwrap_or(1))?;
+        out.finish(BEFORE, first, state.instances.unwrap_or(1))?;
         Ok(Step::Done)
     }
 }
@@ -237,15 +290,12 @@ impl Operator<Rows> for LoopScope {
                 loops.push(0);
             }
             batch.computed.clear();
-            let inside = self.state(group, out).inside;
+            // The first iteration is open until the end has come.
+            let Some(inside) = self.state(group, out).open.front().copied() else { return Ok(()) };
             return out.emit(BEFORE, inside, batch);
         }
         let inside = group;
-        let Some(&group) = self.outside.get(&inside) else { return Ok(()) };
-        let Some(iteration) = self.loops.get(&group).map(|l| l.iteration) else { return Ok(()) };
-        if let Some(tags) = out.cancelled_tags(group) {
-            batch.discard(tags, &mut Cursor::default());
-        }
+        let Some(&(group, iteration)) = self.outside.get(&inside) else { return Ok(()) };
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;
             return out.emit(BODY, inside, rows);
@@ -260,13 +310,34 @@ impl Operator<Rows> for LoopScope {
             batch = state.admit(batch, out)?;
         }
         let rows = self.test(batch, false, iteration + 1, group, out)?;
-        match self.loops.get_mut(&group) {
-            Some(state) if !rows.is_empty() => state.next.add(rows, out),
-            _ => Ok(()),
-        }
+        self.go_on(group, iteration, rows, out)
     }
 
-    /// At the end of an iteration, each step sends one batch into the next one, whose group the cursor holds.
+    /// Forgets what cancelled instances have reached. Their rows are dropped when they enter the next iteration, whose
+    /// group is cancelled for them, too (FLOW-40).
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(state) = self.loops.get_mut(&group) else { return };
+        let before = state.reached.len();
+        match tags {
+            None => {
+                for merger in [&mut state.entering, &mut state.next] {
+                    while merger.take_next(out).is_some() {}
+                }
+                state.reached.clear();
+            }
+            Some(tags) => {
+                state.cancelled += tags.len();
+                let Some(all) = out.cancelled_tags(group).filter(|_| are_worth_a_pass(state.cancelled, before)) else {
+                    return;
+                };
+                state.cancelled = 0;
+                state.reached.retain(|(tag, _)| !all.contains(*tag));
+            }
+        }
+        out.control().release((before - state.reached.len()) as u64 * REACHED_BYTES);
+    }
+
+    /// At the end of an iteration, each step sends one batch of the rows that wait; the cursor holds the group outside.
     fn finish_step(
         &mut self,
         port: u8,
@@ -279,18 +350,19 @@ impl Operator<Rows> for LoopScope {
             0 => {
                 let state = self.state(group, out);
                 state.instances = Some(instances);
-                let inside = state.inside;
-                out.finish(BEFORE, inside, instances)?;
+                if let Some(inside) = state.open.front().copied() {
+                    out.finish(BEFORE, inside, instances)?;
+                }
             }
             1 => out.finish(BODY, group, instances)?,
             _ => {
-                let inside = match at.detail {
-                    Detail::Words([inside, _]) => Some(GroupId::from_bits(inside)),
+                let outside = match at.detail {
+                    Detail::Words([outside, _]) => Some(GroupId::from_bits(outside)),
                     _ => self.iteration_ended(group, out)?,
                 };
-                let Some(inside) = inside else { return Ok(Step::Done) };
-                at.detail = Detail::Words([inside.to_bits(), 0]);
-                return self.enter(inside, out);
+                let Some(outside) = outside else { return Ok(Step::Done) };
+                at.detail = Detail::Words([outside.to_bits(), 0]);
+                return self.enter(outside, out);
             }
         }
         Ok(Step::Done)

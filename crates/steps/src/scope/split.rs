@@ -98,6 +98,10 @@ impl Operator<Rows> for Split {
         self.held.is_empty() && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
     }
 
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
+    }
+
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.computed.clear();
         if let Some(arrivals) = &mut self.arrivals {
@@ -304,6 +308,13 @@ impl Merge {
 impl Operator<Rows> for Merge {
     fn recycle(&mut self) -> bool {
         self.groups.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(state) = self.groups.get_mut(&group).filter(|_| tags.is_none()) else { return };
+        for (_, _, charged) in state.held.drain(..) {
+            out.control().release(charged);
+        }
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
