@@ -50,7 +50,7 @@ pub struct Arguments {
     churn: Option<f64>,
 
     /// Plot to this file, as SVG. `collection`: throughput and memory over time; `isolation`: the distribution of
-    /// latencies; `scopes`: ratios by parameters
+    /// latencies; `scopes` and `policies`: ratios by parameters
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 

@@ -73,6 +73,8 @@ pub enum Suite {
     Scopes,
     /// The cost of scope instances: 1 to 1,000,000 of them (Banyan, figure 5c)
     Instances,
+    /// Scheduling policies of scopes and limits on their instances (Banyan, figure 5b)
+    Policies,
     /// Adaptive and fixed numbers of threads for a query (Grasper, Tables 7 and 8)
     Adaptive,
     /// Reads of hot vertices through a cache of the thread, and from the store (Grasper, 5.2)
@@ -85,7 +87,7 @@ pub enum Suite {
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 33] = [
+    pub const ALL: [Suite; 34] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -115,6 +117,7 @@ impl Suite {
         Suite::Grasper,
         Suite::Scopes,
         Suite::Instances,
+        Suite::Policies,
         Suite::Adaptive,
         Suite::Caches,
         Suite::Isolation,
@@ -153,6 +156,7 @@ impl Suite {
             Suite::Grasper => "grasper",
             Suite::Scopes => "scopes",
             Suite::Instances => "instances",
+            Suite::Policies => "policies",
             Suite::Adaptive => "adaptive",
             Suite::Caches => "caches",
             Suite::Isolation => "isolation",

@@ -21,6 +21,7 @@ mod mixes;
 mod optimizations;
 mod papers;
 mod point;
+mod policies;
 mod reads;
 mod scan;
 mod scopes;
@@ -70,6 +71,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Grasper => papers::run(&context, *suite, "grasper", report),
         Suite::Scopes => scopes::run(&context, report),
         Suite::Instances => instances::run(&context, report),
+        Suite::Policies => policies::run(&context, report),
         Suite::Adaptive => adaptive::run(&context, report),
         Suite::Caches => caches::run(&context, report),
         Suite::Isolation => isolation::run(&context, report),

@@ -43,6 +43,9 @@ fn both_sides_of_experiments_are_there(report: &Report) {
     };
     assert_eq!([count(Suite::Scopes, "scopes"), count(Suite::Scopes, "without scopes")], [6, 6]);
     assert_eq!([count(Suite::Instances, "to the end"), count(Suite::Instances, "to the end, without scopes")], [3, 3]);
+    // CQ1 and CQ6 with five limits each.
+    assert_eq!([count(Suite::Policies, "default"), count(Suite::Policies, "fifo")], [10, 10]);
+    assert_eq!(count(Suite::Policies, "at most 10 instances"), 2);
     // 1, 10, 100 and 1,000 instances.
     assert_eq!([count(Suite::Instances, "canceled"), count(Suite::Instances, "hop and filter: memory")], [4, 4]);
     // Sixteen queries, from one client and from 32.
