@@ -6,8 +6,7 @@
 //! has met a person before takes the answer from then. The texts of the queries are in
 //! `conformance/queries/sets/banyan-cq.toml`.
 //!
-//! The rows of one message that enter a scope are instances of one group. So at most 1,024 instances of a scope are open
-//! at a time on each level, however many there are. Memory is what the query is charged for: the least limit with which
+//! The rows of one message that enter a scope are instances of one group, and few groups are open at a time. Memory is what the query is charged for: the least limit with which
 //! it runs to its end, found by bisection.
 
 use mangrove::{Database, ErrorKind, Parameters, QueryLimits, QueryOptions, Result, Value};
