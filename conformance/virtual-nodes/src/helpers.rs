@@ -38,6 +38,9 @@ impl<B: Batch> Thread<B> {
 /// The most helpers of a simulated run.
 const HELPERS_MAX: usize = 4;
 
+/// A run that takes more turns is stuck: its threads stay awake and do nothing.
+const TURNS_MAX: u64 = 10_000_000;
+
 /// Runs a query that has started to its end, with one to four helpers, in turns that the seed chooses. `replica` makes
 /// the operators of a helper. Returns the results.
 ///
@@ -83,7 +86,10 @@ fn simulate<B: Batch>(
     // The run is opened in its middle.
     let mut turns_to_open = random.random_range(0..10);
     let mut stalled: Option<(usize, u32)> = None;
-    loop {
+    for turn in 0_u64.. {
+        if turn > TURNS_MAX {
+            return Err(Error::bug("a run makes no progress, and its threads do not sleep"));
+        }
         if turns_to_open == 0 {
             let run = home.open(sharers.clone());
             for _ in 0..random.random_range(1..=HELPERS_MAX) {

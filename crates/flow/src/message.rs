@@ -19,14 +19,12 @@ pub(crate) struct Message<B> {
     pub arrival: u64,
     /// What was read for its next step, in a run with late reads (FLOW-31).
     pub hold: Option<Box<Held>>,
-    /// True if rows were dropped while it waited for a read: what is read is not what its next step needs.
-    pub asks_again: bool,
 }
 
 impl<B> Message<B> {
     /// A message of which nothing is worked off.
     pub fn new(operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Self {
-        Message { operator, port, group, body, cursor: Cursor::default(), arrival: 0, hold: None, asks_again: false }
+        Message { operator, port, group, body, cursor: Cursor::default(), arrival: 0, hold: None }
     }
 
     /// Returns true if it is a batch.

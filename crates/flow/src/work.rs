@@ -336,14 +336,7 @@ impl<B: Batch> Work<B> {
         // FLOW-7: only rows are dropped here; ends do not come here.
         match self.router.groups.disposition(group, id) {
             Disposition::Drop => return Ok(Taken::Done),
-            Disposition::DropTags(tags) => {
-                let before = input.rows();
-                input.discard(&tags, cursor);
-                // The next step may begin with another row: a hold is for the rows that were asked for (FLOW-31).
-                if LATE && input.rows() < before {
-                    *hold = None;
-                }
-            }
+            Disposition::DropTags(tags) => input.discard(&tags, cursor),
             Disposition::Deliver => {}
         }
         let rows = input.rows() as u64;
@@ -404,8 +397,6 @@ impl<B: Batch> Work<B> {
         let Parked { mut message, halts, _under_way: under_way, .. } = parked;
         let operator = message.operator;
         drop(under_way);
-        let asks_again = std::mem::take(&mut message.asks_again);
-        let hold = hold.filter(|_| !asks_again);
         message.hold = hold.map(|hold| held(hold, control)).transpose()?;
         if halts && let Some(sharing) = &mut self.sharing {
             sharing.resume(operator);
@@ -667,14 +658,13 @@ fn is_cancelled<B: Batch>(
     message: &mut Message<B>,
     control: &QueryControl,
 ) -> bool {
-    let Message { operator, group, body, cursor, asks_again, .. } = message;
+    let Message { operator, group, body, cursor, .. } = message;
     match groups.disposition(*group, *operator) {
         Disposition::Drop => true,
         Disposition::DropTags(tags) if changed.contains(group) => {
             let Body::Data { batch: Some(batch), .. } = body else { return false };
-            let (before, rows) = (cursor.bytes(), batch.rows());
+            let before = cursor.bytes();
             batch.discard(&tags, cursor);
-            *asks_again |= batch.rows() < rows;
             let after = cursor.bytes();
             control.release(before.saturating_sub(after));
             // Charged even if it fails; then the next charge fails, too.
