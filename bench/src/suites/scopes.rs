@@ -101,8 +101,9 @@ pub(super) fn with_option(asked: &Asked, option: &str) -> Result<Asked> {
 
 /// Returns true if a plan has a loop, or a scope other than that of a `sideEffect()`.
 pub(super) fn has_scopes(plan: &str) -> bool {
-    let is_scope =
-        |line: &str| line.starts_with("repeat") || line.starts_with("scope a row") && !line.contains("side effect");
+    let is_scope = |line: &str| {
+        line.starts_with("repeat") || line.starts_with("scope a row") && !line.starts_with("scope a row: side effect")
+    };
     plan.lines().any(|line| is_scope(line.trim_start()))
 }
 

@@ -90,7 +90,7 @@ struct Place<B: Batch> {
 struct Sleep {
     /// See the header of this file.
     changes: u64,
-    /// Threads that sleep.
+    /// Threads that sleep, and for which nothing has changed since.
     sleeping: usize,
 }
 
@@ -167,7 +167,10 @@ impl<B: Batch> Shared<B> {
             self.end();
         } else if changes || found {
             // A thread that found the node taken may have slept meanwhile.
-            self.sleep.lock().changes += 1;
+            let mut sleep = self.sleep.lock();
+            sleep.changes += 1;
+            // They are awake from now on, whenever the system runs them.
+            sleep.sleeping = 0;
             self.wake.notify_all();
         }
         Ok(found)
@@ -176,14 +179,15 @@ impl<B: Batch> Shared<B> {
     /// Sleeps, if nothing has changed since.
     fn sleep_since(&self, seen: u64) -> Result<()> {
         let mut sleep = self.sleep.lock();
-        sleep.sleeping += 1;
+        if sleep.changes == seen {
+            sleep.sleeping += 1;
+        }
         while sleep.changes == seen && !self.is_over.load(Ordering::Acquire) {
             if sleep.sleeping == self.thread_count {
                 return Err(Error::bug("every thread sleeps before the query is complete: a message is missing"));
             }
             self.wake.wait(&mut sleep);
         }
-        sleep.sleeping -= 1;
         Ok(())
     }
 

@@ -262,7 +262,8 @@ impl<B: Batch> Router<B> {
             return 0;
         }
         // The operator of a scope is outside its scope.
-        let outside = if self.returns(message) { self.groups.parent(message.group) } else { None };
+        let comes_back = message.port != 0 && self.topology.is_scope(message.operator);
+        let outside = if comes_back { self.groups.parent(message.group) } else { None };
         self.lanes.of(outside.unwrap_or(message.group))
     }
 
@@ -323,9 +324,10 @@ impl<B: Batch> Router<B> {
         }
     }
 
-    /// Returns true if a message comes back to the operator of a scope from inside the scope.
+    /// Returns true if a message comes back to the operator of a scope from an operator inside, so that it goes before all
+    /// others (FLOW-14). What passes a scope with nothing inside does not: a loop of it would never let others work.
     fn returns(&self, message: &Message<B>) -> bool {
-        message.port != 0 && self.topology.is_scope(message.operator)
+        message.port != 0 && self.topology.has_inside(message.operator)
     }
 
     /// Puts a message that is worked off in part back to the front of its queue, in the lane that it was taken from

@@ -101,6 +101,11 @@ impl Topology {
         self.scope_ends[operator as usize] > 0
     }
 
+    /// Returns true if the operator is that of a scope with operators inside.
+    pub(crate) fn has_inside(&self, operator: OpId) -> bool {
+        self.scope_ends[operator as usize] > operator + 1
+    }
+
     /// Returns the policy of a scope.
     pub fn policy(&self, scope: OpId) -> Policy {
         self.policies[scope as usize]
@@ -252,6 +257,7 @@ mod tests {
         let topology = b.build();
         assert!(topology.is_scope(scope));
         assert_eq!(topology.inside(scope), (scope + 1, 0));
+        assert!(!topology.has_inside(scope));
     }
 
     #[test]

@@ -57,13 +57,15 @@ pub(super) fn of_step(call: &mut Call<'_>, steps: &mut [StepNode]) -> Result<()>
     for modulator in call.take("with") {
         let site = &modulator.site;
         let (key, value) = match modulator.arguments {
-            [key, value] => (name(site, key, "an option")?, value),
+            [key] => (name(site, key, "an option")?, None),
+            [key, value] => (name(site, key, "an option")?, Some(value)),
             given => return Err(misfit(site, "an option and its value", given)),
         };
         if !OPTIONS.contains(&&*key) {
             let near = mangrove_gremlin::suggest(&key, OPTIONS.into_iter());
             return Err(site.unsupported(format_args!("`{}` has no option `{key}`{near}", call.site.name)));
         }
+        let Some(value) = value else { return Err(misfit(site, "an option and its value", modulator.arguments)) };
         let Some(node) = steps.last_mut().filter(|node| has_instances(&node.step)) else {
             return Err(no_scope(site, call.site.name));
         };
